@@ -1,0 +1,46 @@
+# On a fresh machine `make book` and `make test` each do everything, in either order.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help book test lint models bench chapters clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
+
+.venv/.done: requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+data/cache/.done: .venv/.done data/corpus.toml
+	$(BIN)/python -m transformer_circuits data small
+	touch $@
+
+book: data/cache/.done  ## build the book, every chapter executed, warnings are errors
+	$(BIN)/jupyter-book build . --all -W --keep-going -n
+	@echo "The book is at $(CURDIR)/_build/html/index.html"
+
+test: data/cache/.done lint  ## lint, unit tests, then every notebook through nbmake
+	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --nbmake --nbmake-timeout=300 -n 2 chapters
+
+lint: .venv/.done  ## ruff
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+
+models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
+	$(BIN)/python -m transformer_circuits data full
+	for config in data/models/*/config.toml; do \
+		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
+
+bench: data/cache/.done  ## training speed next to TransformerLens and a plain PyTorch stack
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python -m transformer_circuits bench
+
+chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
+	$(BIN)/python -m transformer_circuits chapters
+
+clean:  ## remove what was built; keep the environment and the text
+	rm -rf _build

@@ -1,0 +1,17 @@
+"""The shared code of the executable edition of *A Mathematical Framework for Transformer Circuits*.
+
+Imports only go down this table; `tests/test_layers.py` enforces it.
+
+| layer | modules |
+|---|---|
+| 0 values | `config`, `files`, `lowrank` |
+| 1 world | `cleaning`, `packages`, `tokenizer`, `corpus`, `model` |
+| 2 objects | `checkpoint`, `training`, `heads` |
+| 3 the paper | `bigrams` |
+| 4 figures | `plots` |
+| 5 edges | `book`, `__main__` |
+
+Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.
+"""
+
+__version__ = "0.1.0"

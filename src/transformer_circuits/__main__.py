@@ -1,0 +1,93 @@
+"""The command line: `python -m transformer_circuits --help`."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from transformer_circuits import checkpoint, corpus, files, tokenizer, training
+from transformer_circuits.model import Transformer
+
+
+def data(profile: str) -> None:
+    """Fetch and build the text of a profile."""
+    for split, path in corpus.build(profile).items():
+        print(
+            f"{profile} {split}: {path.stat().st_size / 1e6:.1f} MB, sha256 {files.sha256(path)[:16]}…"
+        )
+
+
+def vocabulary(n_vocab: int) -> None:
+    """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
+    documents = (document.text for document in corpus.read("full", "train"))
+    with files.atomic(files.data_dir() / "tokenizer.json") as temporary:
+        tokenizer.train(documents, n_vocab).save(str(temporary))
+
+
+def train(name: str, folder: Path | None, compile: bool) -> None:
+    """Train `data/models/<name>/config.toml`; resume if it was interrupted."""
+    shape, plan = checkpoint.settings(name)
+    folder = folder or checkpoint.models_dir() / name
+    model = Transformer(shape, corpus_generator(plan.seed))
+    trainer = training.Trainer(
+        model,
+        plan,
+        corpus.tokens(plan.corpus, "train"),
+        files.cache_dir() / "runs" / name,
+        compile=compile,
+    )
+    held_out = corpus.tokens(plan.corpus, "validation")
+    for record in trainer.run():
+        if trainer.accelerator.is_main_process:
+            print(json.dumps(record), file=sys.stderr, flush=True)
+    if trainer.accelerator.is_main_process:
+        trainer.log[-1]["held_out_nats"] = round(
+            float(training.evaluate(model, held_out).mean()), 4
+        )
+        with files.atomic(folder / "training.jsonl") as temporary:
+            temporary.write_text("".join(json.dumps(record) + "\n" for record in trainer.log))
+        digest = files.sha256(corpus.build(plan.corpus)["train"])
+        checkpoint.save(folder, model.cpu(), plan, digest, trainer.log[-1]["tokens"])
+        print(
+            f"{name}: {trainer.log[-1]['held_out_nats']} nats per held-out token, saved in {folder}"
+        )
+
+
+def corpus_generator(seed: int):
+    """The generator a model of this seed is initialised from."""
+    import torch
+
+    return torch.Generator().manual_seed(seed)
+
+
+def evaluate(name: str) -> None:
+    """Loss of a trained model on the held-out text of the small profile."""
+    stream = corpus.tokens("small", "validation")
+    loss = training.evaluate(checkpoint.load(name), stream, 256)
+    print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m transformer_circuits")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("data", help="fetch and build the text")
+    one.add_argument("profile", choices=("small", "full"))
+    one = commands.add_parser("vocabulary", help="train the tokenizer on the full text")
+    one.add_argument("n_vocab", type=int)
+    one = commands.add_parser("train", help="train a model of data/models, or resume its training")
+    one.add_argument("name")
+    one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
+    one.add_argument("--no-compile", dest="compile", action="store_false")
+    one = commands.add_parser("eval", help="loss of a trained model on held-out text")
+    one.add_argument("name")
+    given = vars(parser.parse_args())
+    command = given.pop("command")
+    actions = {"data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate}
+    try:
+        actions[command](**given)
+    except (ValueError, RuntimeError, OSError, FloatingPointError) as error:
+        sys.exit(f"{command}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Bigram statistics, and how near to them a zero-layer model can come (paper: "Zero-Layer
+Transformers"). Tables are [output token, source token], like W_U W_E."""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, UInt16
+from torch import Tensor
+
+
+def counts(
+    stream: UInt16[np.ndarray, " n_tokens"], n_vocab: int
+) -> Float[Tensor, "n_vocab n_vocab"]:
+    """How often each token (row) follows each token (column) in a stream.
+
+    Raises:
+        ValueError: if the stream holds a token beyond n_vocab.
+    """
+    ids = torch.from_numpy(stream.astype(np.int64))
+    if len(ids) and int(ids.max()) >= n_vocab:
+        raise ValueError(f"the stream has token {int(ids.max())} but n_vocab is {n_vocab}")
+    pairs = torch.bincount(ids[1:] * n_vocab + ids[:-1], minlength=n_vocab**2)
+    return pairs.reshape(n_vocab, n_vocab).double()
+
+
+def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
+    """Log-probabilities of the add-one (Laplace) estimate of P(out | src). [nats]"""
+    return ((table + 1) / (table + 1).sum(dim=0)).log()
+
+
+def unigram(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
+    """Log-probabilities of P(out) with add-one, the same in every column. [nats]"""
+    total = table.sum(dim=1, keepdim=True) + 1
+    return (total / total.sum()).log().expand_as(table)
+
+
+def entropy(table: Float[Tensor, "out src"]) -> float:
+    """Entropy of the next token given this one, for text with exactly these counts. [nats]
+
+    No model that sees only the present token can have a lower loss on that text.
+    """
+    probability = table / table.sum(dim=0).clamp(min=1)
+    return float(-(table * probability.clamp(min=1e-300).log()).sum() / table.sum())
+
+
+def cross_entropy(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
+    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
+    if logits.shape != table.shape:
+        raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
+    return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
+
+
+def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
+    """Mean KL divergence of the model from the bigrams of the text. [nats], 0 is perfect."""
+    return cross_entropy(logits, table) - entropy(table)
+
+
+def correlation(
+    logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"], least: int = 10
+) -> tuple[Float[Tensor, " kept"], Bool[Tensor, " src"]]:
+    """Per source token, the correlation of logits with measured log-probabilities.
+
+    Only over outputs that followed it at least `least` times, and for sources with at least
+    `least` such outputs. Correlation ignores what softmax ignores: a constant per column.
+
+    Returns:
+        the correlations in [-1, 1], and which source tokens they belong to.
+    """
+    seen = table >= least
+    kept = seen.sum(dim=0) >= least
+    weight = seen[:, kept].double()
+    n = weight.sum(dim=0)
+
+    def centred(values: Tensor) -> Tensor:
+        return (values - (values * weight).sum(dim=0) / n) * weight
+
+    model = centred(logits[:, kept].double())
+    measured = centred(table[:, kept].clamp(min=1).log())
+    norms = model.norm(dim=0) * measured.norm(dim=0)
+    return (model * measured).sum(dim=0) / norms, kept
+
+
+def best_fit(
+    table: Float[Tensor, "out src"], rank: int, steps: int, generator: torch.Generator
+) -> Float[Tensor, "out src"]:
+    """Logits W_U W_E of the given rank that come nearest in KL to the bigrams: the ceiling.
+
+    Fitted to the whole table at once (Adam, learning rate falling to 0), so neither sampling nor
+    batches stand between it and the optimum; what is left over is the price of the rank.
+
+    Raises:
+        ValueError: if the rank is below 1.
+    """
+    if rank < 1:
+        raise ValueError(f"rank is {rank} but must be at least 1")
+    n_out, n_src = table.shape
+    target = (table / table.sum()).float()
+    weight = target.sum(dim=0)
+    W_U = torch.zeros(n_out, rank).requires_grad_()
+    W_E = torch.randn(rank, n_src, generator=generator).requires_grad_()
+    bias_like = add_one(table.sum(dim=1, keepdim=True)).float()  # start from the unigrams
+    with torch.no_grad():
+        W_E[0] = 1.0
+        W_U[:, 0] = (bias_like - bias_like.mean())[:, 0]
+    adam = torch.optim.Adam([W_U, W_E], lr=0.1, betas=(0.9, 0.99))
+    for step in range(steps):
+        adam.param_groups[0]["lr"] = 0.1 * (1 + math.cos(math.pi * step / steps)) / 2
+        logits = W_U @ W_E
+        # The gradient of the loss in the logits, written down: it saves two passes over the table.
+        with torch.no_grad():
+            gradient = logits.softmax(dim=0) * weight - target
+        adam.zero_grad()
+        logits.backward(gradient)
+        adam.step()
+    return (W_U @ W_E).detach()

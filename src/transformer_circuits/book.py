@@ -1,0 +1,89 @@
+"""What chapters need besides the analysis: the set-up, and a claim with its check."""
+
+import html
+import sys
+from pathlib import Path
+
+import torch
+
+FIRST_CELL = """\
+# Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
+import importlib.util
+import os
+import subprocess
+import sys
+
+if "google.colab" in sys.modules and not os.path.isdir("book"):
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", "{url}", "book"], check=True)
+    needs = ("einops", "jaxtyping", "safetensors", "tokenizers", "accelerate", "tqdm")
+    missing = [name for name in needs if importlib.util.find_spec(name) is None]
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing, "pip"], check=True)
+    sys.path.insert(0, os.path.abspath("book/src"))
+
+from transformer_circuits import book
+
+book.setup()"""
+"""The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`."""
+
+
+def setup(seed: int = 0) -> None:
+    """The same start for every chapter: seed, plain printing, two threads at most."""
+    torch.manual_seed(seed)
+    torch.set_printoptions(precision=3, sci_mode=False, linewidth=88)
+    torch.set_num_threads(min(2, torch.get_num_threads()))
+
+
+class _Passed:
+    """A claim that held. Jupyter shows it with a tick."""
+
+    def __init__(self, statement: str):
+        self.statement = statement
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        text = f"✓ {self.statement}"
+        return {"text/html": f'<p class="claim">{html.escape(text)}</p>', "text/plain": text}
+
+
+def check(statement: str, condition) -> None:
+    """State a claim and show that it holds.
+
+    Raises:
+        AssertionError: with the statement, if it does not: the chapter, the test suite and the
+            build of the book stop there.
+        ValueError: if the condition is not one truth value (an array, say).
+    """
+    if isinstance(condition, torch.Tensor) and condition.numel() != 1:
+        raise ValueError(
+            f"check takes one truth value but got {tuple(condition.shape)}; use .all()"
+        )
+    if not bool(condition):
+        raise AssertionError(f"does not hold: {statement}")
+    if "IPython" in sys.modules:
+        from IPython.display import display
+
+        display(_Passed(statement))
+    else:
+        print(f"✓ {statement}")
+
+
+def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = 1e-9) -> bool:
+    """Whether two arrays of one shape agree to `tolerance`, absolutely, in every entry.
+
+    Raises:
+        ValueError: if the shapes differ: broadcasting would hide an error.
+    """
+    if left.shape != right.shape:
+        raise ValueError(f"shapes differ: {tuple(left.shape)} and {tuple(right.shape)}")
+    return bool((left - right).abs().max() <= tolerance)
+
+
+def first_cell(config: Path) -> str:
+    """The first cell for the repository that `_config.yml` names.
+
+    Raises:
+        ValueError: if it names none.
+    """
+    for line in config.read_text(encoding="utf-8").splitlines():
+        if line.strip().startswith("url:"):
+            return FIRST_CELL.format(url=line.split("url:", 1)[1].strip())
+    raise ValueError(f"{config} has no repository url")

@@ -1,0 +1,111 @@
+"""A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+
+from transformer_circuits import config, files, tokenizer
+from transformer_circuits.config import ModelConfig, TrainConfig
+from transformer_circuits.model import Transformer
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where weights come from: enough to train them again, and to notice when they are others."""
+
+    corpus_sha256: str
+    tokenizer_sha256: str
+    weights_sha256: str
+    torch: str
+    tokens: int
+    """Training tokens seen."""
+
+
+def models_dir() -> Path:
+    """`data/models/`: the models that come with the book."""
+    return files.data_dir() / "models"
+
+
+def save(
+    folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
+) -> None:
+    """Write weights and their provenance; the config goes last, so a half-written model never loads."""
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    with files.atomic(folder / "weights.safetensors") as temporary:
+        safetensors.torch.save_file(weights, temporary)
+    provenance = {
+        "corpus_sha256": corpus_sha256,
+        "tokenizer_sha256": files.sha256(files.data_dir() / "tokenizer.json"),
+        "weights_sha256": files.sha256(folder / "weights.safetensors"),
+        "torch": torch.__version__,
+        "tokens": tokens,
+    }
+    text = config.dumps(model=model.config, training=training, provenance=provenance)
+    with files.atomic(folder / "config.toml") as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
+    """Shape and training of a model of the book, trained or not.
+
+    Raises:
+        ValueError: if there is no such model, or its config.toml is not as it must be.
+    """
+    tables = config.read(_folder(name) / "config.toml")
+    return tables["model"], tables["training"]
+
+
+def load(name: str, device: str = "cpu") -> Transformer:
+    """A trained model of the book, ready for analysis, on `device`, its weights frozen.
+
+    Raises:
+        ValueError: if there is no such model, it was not trained yet, the weights are not those
+            the config describes, or they were trained with another tokenizer.
+    """
+    folder = _folder(name)
+    tables = config.read(folder / "config.toml")
+    path = folder / "weights.safetensors"
+    if "provenance" not in tables or not path.exists():
+        raise ValueError(f"{name} is not trained: run python -m transformer_circuits train {name}")
+    provenance = Provenance(**tables["provenance"])
+    if (found := files.sha256(path)) != provenance.weights_sha256:
+        raise ValueError(
+            f"{path} has SHA-256 {found} but its config says {provenance.weights_sha256}"
+        )
+    vocabulary = tokenizer.load().get_vocab_size()
+    if tables["model"].n_vocab != vocabulary:
+        raise ValueError(
+            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}"
+        )
+    found = files.sha256(files.data_dir() / "tokenizer.json")
+    if found != provenance.tokenizer_sha256:
+        raise ValueError(
+            f"tokenizer.json is {found} but {name} learned with {provenance.tokenizer_sha256}"
+        )
+    model = Transformer(tables["model"])
+    load_weights(model, path)
+    return model.requires_grad_(False).eval().to(device)
+
+
+def load_weights(model: Transformer, path: Path) -> None:
+    """Fill `model` from a safetensors file.
+
+    Raises:
+        ValueError: if the file is damaged or holds other names or shapes than the model.
+    """
+    try:
+        weights = safetensors.torch.load_file(path)
+        model.load_state_dict(weights)
+    except (SafetensorError, RuntimeError) as error:
+        raise ValueError(f"{path} does not fit the model: {error}") from error
+
+
+def _folder(name: str) -> Path:
+    folder = models_dir() / name
+    if not (folder / "config.toml").is_file():
+        known = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
+        raise ValueError(f'no model called "{name}"; there are {known}')
+    return folder

@@ -1,0 +1,187 @@
+"""From the raw bytes of one file of a package to clean text: one function per kind of file.
+
+A cleaner takes (name, bytes) and yields (document name, text). Nothing depends on the platform.
+"""
+
+import html
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+
+Documents = Iterator[tuple[str, str]]
+
+SHORTEST = 200
+"""Documents with fewer characters are left out."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff\ufffd]")
+_TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "—": "--", "…": "..."})
+_DOCSTRING = re.compile(r"(?s)([rRuUbBfF]{0,2})(\"\"\"|''')(.*?)\2")
+_TEX_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
+
+
+def decode(raw: bytes) -> str:
+    """UTF-8 if it is, else Windows-1252 with what that cannot read dropped."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="ignore")
+
+
+def tidy(text: str) -> str:
+    """One kind of newline, no tabs, control characters, trailing blanks or runs of empty lines."""
+    text = re.sub("\r+\n|\r", "\n", text).replace("\t", "    ")
+    text = re.sub(r"[ \u00a0]+\n", "\n", _CONTROL.sub("", text))
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+
+
+def _join_lines(paragraph: str) -> str:
+    """A paragraph that was wrapped at a fixed width as one line; verse and lists as they are."""
+    lines = paragraph.split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    lines = [line[indent:] for line in lines]
+    lengths = sorted(map(len, lines[:-1]))
+    wrapped = bool(lengths) and lengths[len(lengths) // 2] >= 55 and lengths[0] >= 40
+    if wrapped and not any(line.startswith("    ") for line in lines[1:]):
+        return " ".join(line.strip() for line in lines)
+    return "\n".join(lines)
+
+
+def prose(name: str, raw: bytes) -> Documents:
+    """Running text, hard-wrapped or not."""
+    text = tidy(html.unescape(decode(raw)).translate(_TYPOGRAPHY))
+    yield name, tidy("\n\n".join(_join_lines(block) for block in text.split("\n\n")))
+
+
+def play(name: str, raw: bytes) -> Documents:
+    """A play in Markdown: headings and emphasis become plain text, stage directions [bracketed]."""
+    text = re.sub(r"\*\*([^*\n]+)\*\*", r"\1", tidy(decode(raw)))
+    text = re.sub(r"(?m)^_(.*)_$", r"[\1]", text)
+    yield name, tidy(re.sub(r"(?m)^#+ ", "", text))
+
+
+def bible(name: str, raw: bytes) -> Documents:
+    """A Bible in SQLite, one document per book."""
+    with sqlite3.connect(":memory:") as database:
+        database.deserialize(raw)
+        rows = database.execute(
+            "select b.common_name, v.chapter_number, v.text from verses v "
+            "join books b on b.id = v.book_id "
+            "order by b.sort_order, v.chapter_number, v.verse_number"
+        ).fetchall()
+    database.close()
+    books: dict[str, list[str]] = {}
+    last = None
+    for book, chapter, verse in rows:
+        lines = books.setdefault(book, [book])
+        if (book, chapter) != last:
+            lines.append(f"\nChapter {chapter}\n")
+            last = (book, chapter)
+        lines.append(re.sub(r"[\[\]¶]|\s+(?=\s)", "", verse).strip())
+    for book, lines in books.items():
+        yield f"{name}#{book}", tidy("\n".join(lines))
+
+
+def python(name: str, raw: bytes) -> Documents:
+    """Python source without its leading comment block, unless it is mostly data.
+
+    Docstrings that `mathematics` takes are left to it.
+    """
+    text, at, pieces = tidy(decode(raw)), 0, []
+    for match, _ in _mathematical_docstrings(text):
+        pieces += [text[at : match.start()], '"""..."""']
+        at = match.end()
+    text = re.sub(r"\A(?:(?:#[^\n]*)?\n)*", "", "".join(pieces) + text[at:])
+    lines = text.split("\n")
+    digits = sum(character.isdigit() for character in text)
+    foreign = sum(ord(character) > 127 for character in text)
+    looks_like_code = (
+        400 <= len(text) <= 200_000
+        and len(text) <= 70 * len(lines)
+        and digits < 0.10 * len(text)
+        and foreign < 0.02 * len(text)
+        and max(map(len, lines)) < 600
+    )
+    if looks_like_code:
+        yield name, text
+
+
+def _dedent(text: str) -> str:
+    first, *rest = text.split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[indent:] for line in rest)])
+
+
+def _mathematical_docstrings(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Docstrings with at least three TeX commands, doctests cut out."""
+    for match in _DOCSTRING.finditer(text):
+        prefix, body = match.group(1).lower(), match.group(3)
+        if "f" in prefix or "b" in prefix:
+            continue
+        if "r" not in prefix:
+            body = body.replace("\\\\", "\\")
+        marked = re.search(r":math:|math ?::|\$|\\[(\[]", body)
+        if marked and len(_TEX_COMMAND.findall(body)) >= 3:
+            body = re.sub(r"(?m)^ *>>> .*\n(?:(?! *$).*\n)*", "", _dedent(body))
+            yield (
+                match,
+                tidy(re.sub(r"(?m)^ *(Examples?|References)\n *[-=~^]+\n+(?=\S|\Z)", "", body)),
+            )
+
+
+def mathematics(name: str, raw: bytes) -> Documents:
+    """The mathematical docstrings of a Python module as one document."""
+    bodies = [body for _, body in _mathematical_docstrings(tidy(decode(raw)))]
+    few_digits = [b for b in bodies if sum(c.isdigit() for c in b) < 0.2 * len(b)]
+    yield name + "#mathematics", tidy("\n\n".join(few_digits))
+
+
+def markup(name: str, raw: bytes) -> Documents:
+    """A web page or template without scripts, styles, drawings and syntax colouring."""
+    text = re.sub(r"(?is)<(script|style|svg)\b.*?</\1>", "", tidy(decode(raw)))
+    if main := re.search(r'(?is)<div[^>]*role="main".*?(?=<footer|\Z)', text):
+        text = main.group(0)
+    for _ in range(3):  # colouring spans nest
+        text = re.sub(r'<span class="[a-z]{1,3}\d?">([^<]*)</span>', r"\1", text)
+    text = re.sub(r'(?i)<span[^>]*></span>|<a class="headerlink".*?</a>', "", text)
+    text = re.sub(r" (data|aria)-[a-z-]+=\"[^\"]*\"", "", text)
+    yield name, tidy(re.sub(r'"data:[^"]{80,}"', '""', text))
+
+
+def documentation(name: str, raw: bytes) -> Documents:
+    """Documentation and other text that needs no more than tidying."""
+    yield name, tidy(decode(raw))
+
+
+def _leaves(table: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*path, key.strip()))
+        elif isinstance(value, str):
+            label = path if key == "text" else (*path, key.strip())
+            yield ", ".join(label), value.replace("\u00a0", "&nbsp;")
+
+
+def factbook_page(name: str, raw: bytes) -> Documents:
+    """Geography of one country as an HTML page. The table markup is OURS, not the source's."""
+    rows = [
+        f"<tr>\n  <td>{html.escape(label)}</td>\n  <td>{value or '&nbsp;'}</td>\n</tr>"
+        for label, value in _leaves(json.loads(decode(raw)).get("Geography", {}))
+    ]
+    table = "\n".join(["<h2>Geography</h2>", "<table>", "<tbody>", *rows, "</tbody>", "</table>"])
+    yield f"{name}#our-template", tidy(re.sub(r"\s*(<br\s*/?>\s*)+", "<br>\n", table))
+
+
+def factbook_prose(name: str, raw: bytes) -> Documents:
+    """The historical introduction to one country, as plain paragraphs."""
+    leaves = _leaves(json.loads(decode(raw)).get("Introduction", {}))
+    blocks = (re.sub(r"<[^>]+>", "\n\n", html.unescape(text)) for _, text in leaves)
+    yield f"{name}#introduction", tidy("\n\n".join(blocks).translate(_TYPOGRAPHY))
+
+
+CLEANERS: dict[str, Callable[[str, bytes], Documents]] = {
+    cleaner.__name__: cleaner
+    for cleaner in (
+        prose, play, bible, python, mathematics, markup, documentation, factbook_page, factbook_prose,
+    )
+}  # fmt: skip

@@ -1,0 +1,187 @@
+"""The text the models learn from: built from pinned packages, the same bytes on every machine.
+
+Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
+"full" (for training). A document of the small profile is the same document, on the same side of
+the split, in the full one; so held-out text of either was never trained on.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Int, UInt16
+from torch import Tensor
+
+from transformer_circuits import files, packages, tokenizer
+from transformer_circuits.cleaning import CLEANERS, SHORTEST
+
+SPLITS = ("train", "validation")
+VALIDATION_SHARE = 0.03
+"""Share of the documents held out of a package that is split by document."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document: `name` is "package/path inside it"."""
+
+    family: str
+    name: str
+    text: str
+    split: str
+
+
+def fraction(name: str) -> float:
+    """A number in [0, 1) that depends on `name` alone: the same on every machine and Python."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+
+
+def _documents(profile: str, archives: Path) -> Iterator[Document]:
+    for package in packages.manifest(profile):
+        for path, raw in packages.members(archives / package.file, package.inside):
+            for take in (take for take in package.takes if take.wants(path)):
+                for name, text in CLEANERS[take.cleaner](path, raw):
+                    name = f"{package.name}/{name}"
+                    if len(text) < SHORTEST or fraction(f"keep {name}") >= take.keep:
+                        continue
+                    split = package.split
+                    if split == "by-document":
+                        held_out = fraction(f"split {name}") < VALIDATION_SHARE
+                        split = "validation" if held_out else "train"
+                    yield Document(take.family, name, text, split)
+
+
+def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
+    """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
+
+    Blocks are separated by empty lines; white space does not count. Validation goes first, so
+    that a block in both splits stays in validation and is never trained on.
+    """
+
+    def key(text: str) -> str:
+        return re.sub(r"\s+", " ", text).strip()
+
+    seen: set[str] = set()
+    whole: set[str] = set()
+    kept = []
+    for document in sorted(documents, key=lambda d: d.split != "validation"):
+        blocks = []
+        for text in document.text.strip("\n").split("\n\n"):
+            if len(text) >= block:
+                if key(text) in seen:
+                    continue
+                seen.add(key(text))
+            blocks.append(text)
+        text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(blocks)).strip("\n") + "\n"
+        if len(text) >= SHORTEST and key(text) not in whole:
+            whole.add(key(text))
+            kept.append(Document(document.family, document.name, text, document.split))
+    return kept
+
+
+def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
+    """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
+
+    Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
+
+    Raises:
+        ValueError: if the profile is unknown.
+        RuntimeError: if a package cannot be had, or the text built is not the pinned text.
+    """
+    wanted = packages.manifest(profile)
+    pinned = _pinned(profile)
+    folder = folder or files.cache_dir()
+    paths = {split: folder / f"{profile}-{split}.jsonl" for split in SPLITS}
+    if all(p.exists() and files.sha256(p) == pinned[split] for split, p in paths.items()):
+        return paths
+    archives = files.cache_dir() / "packages"
+    packages.fetch(wanted, archives)
+    documents = without_repeats(list(_documents(profile, archives)))
+    documents.sort(key=lambda d: fraction(f"order {d.name}"))
+    for split, path in paths.items():
+        with files.atomic(path) as temporary:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                for document in documents:
+                    if document.split == split:
+                        file.write(json.dumps(asdict(document), ensure_ascii=False) + "\n")
+            found = files.sha256(temporary)
+            if found != pinned[split]:
+                raise RuntimeError(
+                    f"{path.name} came out with SHA-256 {found} but data/corpus.toml pins "
+                    f"{pinned[split]}; if the manifest was changed on purpose, pin the new one"
+                )
+    return paths
+
+
+def _pinned(profile: str) -> dict[str, str]:
+    tables = tomllib.loads((files.data_dir() / "corpus.toml").read_text(encoding="utf-8"))
+    return tables["profile"][profile]
+
+
+def read(profile: str, split: str) -> list[Document]:
+    """The documents of one split, from the cache.
+
+    Raises:
+        ValueError: if the profile or the split is unknown.
+        FileNotFoundError: if the text was not fetched yet; it says how to.
+    """
+    if split not in SPLITS:
+        raise ValueError(f'split is "{split}" but must be one of {SPLITS}')
+    packages.manifest(profile)
+    path = files.cache_dir() / f"{profile}-{split}.jsonl"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path.name} is not there yet: run python -m transformer_circuits data {profile}"
+        )
+    with path.open(encoding="utf-8") as file:
+        return [Document(**json.loads(line)) for line in file]
+
+
+def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
+    """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
+
+    Raises:
+        As `read`.
+    """
+    text_hash, vocab_hash = (
+        _pinned(profile)[split],
+        files.sha256(files.data_dir() / "tokenizer.json"),
+    )
+    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.npy"
+    if not cached.exists():
+        stream = tokenizer.encode(tokenizer.load(), [d.text for d in read(profile, split)])
+        with files.atomic(cached) as temporary, temporary.open("wb") as file:
+            np.save(file, stream)
+    return np.load(cached)
+
+
+def windows(
+    stream: UInt16[np.ndarray, " n_tokens"], starts: Int[Tensor, " batch"], n_ctx: int
+) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
+    """Inputs and targets: BEGIN followed by text from each start; targets are one token ahead.
+
+    Raises:
+        ValueError: if a window runs past the end of the stream.
+    """
+    if int(starts.max()) + n_ctx > len(stream):
+        raise ValueError(
+            f"a window of {n_ctx} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
+        )
+    text = torch.stack(
+        [torch.from_numpy(stream[s : s + n_ctx].astype(np.int64)) for s in starts.tolist()]
+    )
+    inputs = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text[:, :-1]], dim=1)
+    return inputs, text
+
+
+def batch(
+    stream: UInt16[np.ndarray, " n_tokens"], size: int, n_ctx: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
+    """`size` windows at random places: what one training step sees."""
+    starts = torch.randint(len(stream) - n_ctx + 1, (size,), generator=generator)
+    return windows(stream, starts, n_ctx)

@@ -1,0 +1,149 @@
+"""Pinned packages as a source of text: fetched with pip, verified, read without installing."""
+
+import fnmatch
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from transformer_circuits import files
+
+
+@dataclass(frozen=True)
+class Take:
+    """Which files of a package become text of which family, and by which cleaner."""
+
+    family: str
+    cleaner: str
+    globs: tuple[str, ...]
+    leave_out: tuple[str, ...] = ()
+    keep: float = 1.0
+    """Fraction of the documents kept; a hash of a document's name decides."""
+
+    def wants(self, name: str) -> bool:
+        """Whether the file called `name` (path inside the archive) is taken."""
+
+        def matches(globs: tuple[str, ...]) -> bool:
+            return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+        return matches(self.globs) and not matches(self.leave_out)
+
+
+@dataclass(frozen=True)
+class Package:
+    """One archive of PyPI, and what we take from it."""
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    licence: str
+    split: str
+    """"train", "validation" or "by-document"."""
+    small: bool
+    takes: tuple[Take, ...]
+    inside: str = ""
+    """Glob of zip files inside the archive that are opened too."""
+
+
+def manifest(profile: str, path: Path | None = None) -> list[Package]:
+    """The packages of a profile, in the order of `data/corpus.toml`.
+
+    Raises:
+        ValueError: if the profile is neither "small" nor "full".
+    """
+    if profile not in ("small", "full"):
+        raise ValueError(f'profile is "{profile}" but must be "small" or "full"')
+    tables = tomllib.loads((path or files.data_dir() / "corpus.toml").read_text(encoding="utf-8"))
+    packages = []
+    for table in tables["package"]:
+        takes = tuple(
+            Take(**{k: tuple(v) if isinstance(v, list) else v for k, v in take.items()})
+            for take in table.pop("take")
+        )
+        packages.append(Package(takes=takes, **table))
+    return [package for package in packages if package.small or profile == "full"]
+
+
+def fetch(packages: list[Package], folder: Path) -> None:
+    """Bring every archive into `folder`; what is there already, and right, is kept.
+
+    Raises:
+        RuntimeError: naming the archive, if it cannot be had or is not the pinned one. The
+            archives fetched before stay usable; a wrong one is not left behind.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in tqdm(packages, desc="packages", unit="file", disable=not sys.stderr.isatty()):
+        target = folder / package.file
+        if target.exists() and files.sha256(target) == package.sha256:
+            continue
+        target.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            arrived = _download(package, Path(temporary))
+            found = files.sha256(arrived)
+            if found != package.sha256:
+                raise RuntimeError(
+                    f"{package.file} has SHA-256 {found} but {package.sha256} is pinned"
+                )
+            arrived.replace(target)
+
+
+def _download(package: Package, folder: Path) -> Path:
+    wheel = package.file.endswith(".whl")
+    # The pure wheel is the same file whatever Python and machine ask for it.
+    platform = ["--platform=any", "--implementation=py", "--abi=none", "--python-version=3.12"]
+    kind = ["--only-binary=:all:", *platform] if wheel else ["--no-binary=:all:"]
+    requirement = f"{package.name}=={package.version}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *kind]
+    result = subprocess.run(
+        [*command, f"--dest={folder}", requirement], capture_output=True, text=True, check=False
+    )
+    arrived = folder / package.file
+    if result.returncode or not arrived.exists():
+        reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise RuntimeError(
+            f"could not fetch {package.file} ({requirement}): {reason}. "
+            "Run the same command again: what was fetched before is kept."
+        )
+    return arrived
+
+
+def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
+    """(path in the archive, content) of a wheel or source archive, in order of the paths.
+
+    A file of a zip that matches `inside` is called "outer.zip!inner".
+
+    Raises:
+        RuntimeError: naming the archive, if it is damaged.
+    """
+    try:
+        if path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as archive:
+                for entry in sorted(
+                    (m for m in archive.getmembers() if m.isfile()), key=lambda m: m.name
+                ):
+                    yield entry.name.split("/", 1)[-1], archive.extractfile(entry).read()
+        else:
+            yield from _zip_members(path, inside)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise RuntimeError(
+            f"{path.name} is damaged ({error}); delete it and fetch again"
+        ) from error
+
+
+def _zip_members(source: Path | io.BytesIO, inside: str) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(source) as archive:
+        for name in sorted(name for name in archive.namelist() if not name.endswith("/")):
+            if inside and fnmatch.fnmatchcase(name, inside):
+                for inner, content in _zip_members(io.BytesIO(archive.read(name)), ""):
+                    yield f"{name}!{inner}", content
+            else:
+                yield name, archive.read(name)

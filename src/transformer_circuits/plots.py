@@ -1,0 +1,205 @@
+"""Static figures. They take arrays and labels, never a model, and always say what is on which axis.
+
+Two colour maps: one from 0 for probabilities and norms, one symmetric about 0 for signed values.
+Every figure has a title that states the finding and an `alt` text for those who do not see it.
+"""
+
+import base64
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure as MplFigure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette: told apart with any colour vision."""
+MARKERS = "os^Dv*P"
+LINES = ("-", "--", "-.", ":")
+_STYLE = {
+    "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "path",
+    "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing that Jupyter shows as an SVG picture with its alternative text."""
+
+    svg: str
+    alt: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        data = base64.b64encode(self.svg.encode()).decode()
+        style = "max-width:100%;height:auto;background:#fff"
+        picture = f'<img alt="{html.escape(self.alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+        return {"text/html": picture, "text/plain": f"[figure: {self.alt}]"}
+
+
+def _draw(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
+    with rc_context(_STYLE):
+        figure = MplFigure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        paint(axes)
+        axes.set_title(title)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return Figure(buffer.getvalue(), alt)
+
+
+def _array(values) -> np.ndarray:
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+
+
+def matrix(
+    values,
+    *,
+    rows: str,
+    cols: str,
+    unit: str,
+    title: str,
+    alt: str,
+    row_labels: Sequence[str] = (),
+    col_labels: Sequence[str] = (),
+) -> Figure:
+    """A matrix as a picture; rows are outputs or destinations, columns are sources.
+
+    Signed values get the diverging map, symmetric about 0; others the sequential one from 0.
+
+    Raises:
+        ValueError: if there are labels but not one per row or column.
+    """
+    values = _array(values)
+    for name, labels, n in (
+        ("row", row_labels, values.shape[0]),
+        ("col", col_labels, values.shape[1]),
+    ):
+        if len(labels) not in (0, n):
+            raise ValueError(f"{len(labels)} {name}_labels given but there are {n} {name}s")
+    signed, most = values.min() < 0, np.abs(values).max()
+
+    def paint(axes):
+        image = axes.imshow(
+            values, cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else 0, vmax=most,
+            aspect="equal" if values.shape[0] < 3 * values.shape[1] else "auto", interpolation="nearest",
+        )  # fmt: skip
+        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        axes.set(xlabel=cols, ylabel=rows)
+        if len(row_labels):
+            axes.set_yticks(range(len(row_labels)), row_labels)
+        if len(col_labels):
+            axes.set_xticks(range(len(col_labels)), col_labels, rotation=90)
+
+    height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 5.5)
+    return _draw(paint, title, alt, (6.5, height))
+
+
+def curves(
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    baselines: Mapping[str, float] | None = None,
+    log_x: bool = False,
+) -> Figure:
+    """Named curves (x values, y values) over a common axis, with named horizontal baselines."""
+
+    def paint(axes):
+        for i, (name, (xs, ys)) in enumerate(lines.items()):
+            marker = MARKERS[i] if len(_array(xs)) < 30 else None
+            axes.plot(
+                _array(xs),
+                _array(ys),
+                LINES[i % 4],
+                color=COLOURS[i % 7],
+                marker=marker,
+                ms=4,
+                label=name,
+            )
+        for i, (name, level) in enumerate((baselines or {}).items()):
+            axes.axhline(level, color="#555", lw=1, ls=LINES[(i + 1) % 4])
+            axes.annotate(
+                name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom"
+            )
+        if log_x:
+            axes.set_xscale("log", base=2)
+        axes.set(xlabel=x, ylabel=y)
+        if len(lines) > 1:
+            axes.legend()
+
+    return _draw(paint, title, alt, (6.5, 3.4))
+
+
+def bars(
+    values: Mapping[str, float],
+    *,
+    unit: str,
+    title: str,
+    alt: str,
+    baseline: tuple[str, float] | None = None,
+) -> Figure:
+    """Named horizontal bars, each with its value written beside it."""
+
+    def paint(axes):
+        names, heights = list(values), list(values.values())
+        drawn = axes.barh(names, heights, color=COLOURS[0])
+        axes.bar_label(drawn, fmt="%.2f", padding=3)
+        axes.margins(x=0.12)
+        axes.invert_yaxis()
+        axes.set_xlabel(unit)
+        if baseline:
+            axes.axvline(baseline[1], color=COLOURS[1], ls="--", label=baseline[0])
+            axes.legend()
+
+    return _draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
+
+
+def scatter(
+    x_values, y_values, *, x: str, y: str, title: str, alt: str, diagonal: bool = False
+) -> Figure:
+    """Points; `diagonal` adds the line where both axes agree."""
+
+    def paint(axes):
+        xs, ys = _array(x_values), _array(y_values)
+        axes.scatter(xs, ys, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
+        if diagonal:
+            ends = [min(xs.min(), ys.min()), max(xs.max(), ys.max())]
+            axes.plot(ends, ends, color=COLOURS[1], lw=1, ls="--")
+        axes.set(xlabel=x, ylabel=y)
+
+    return _draw(paint, title, alt, (6.5, 3.8))
+
+
+def histogram(values, *, x: str, y: str, title: str, alt: str, bins: int = 40) -> Figure:
+    """How often values fall into each of `bins` equal intervals."""
+
+    def paint(axes):
+        axes.hist(_array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
+        axes.set(xlabel=x, ylabel=y)
+
+    return _draw(paint, title, alt, (6.5, 3.0))
+
+
+def singular_values(
+    spectra: Mapping[str, Sequence[float]], *, title: str, alt: str, rank: int | None = None
+) -> Figure:
+    """Sorted singular values of named matrices; `rank` marks the largest rank they can have."""
+
+    def paint(axes):
+        for i, (name, values) in enumerate(spectra.items()):
+            values = _array(values)
+            axes.plot(
+                range(1, len(values) + 1), values, LINES[i % 4], color=COLOURS[i % 7], label=name
+            )
+        if rank is not None:
+            axes.axvline(rank, color="#555", lw=1, ls=":")
+            axes.annotate(f"rank {rank}", (rank, axes.get_ylim()[1]), ha="left", va="top")
+        axes.set(xlabel="singular value, largest first", ylabel="size", xscale="log")
+        axes.legend()
+
+    return _draw(paint, title, alt, (6.5, 3.2))

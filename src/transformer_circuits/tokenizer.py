@@ -1,0 +1,73 @@
+"""The byte-level BPE tokenizer that every model of the book shares: `data/tokenizer.json`."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt16
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from transformer_circuits import files
+
+BEGIN = 0
+"""Id of the token that opens every document and every context: the resting place of attention."""
+
+
+def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
+    """Byte-pair encoding learned from `documents`; any text can be encoded with it."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=n_vocab,
+        special_tokens=["<|begin|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(documents, trainer)
+    return tokenizer
+
+
+@cache
+def load(path: Path | None = None) -> Tokenizer:
+    """The committed tokenizer.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    path = path or files.data_dir() / "tokenizer.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"no tokenizer at {path}")
+    return Tokenizer.from_file(str(path))
+
+
+def encode(tokenizer: Tokenizer, documents: list[str]) -> UInt16[np.ndarray, " n_tokens"]:
+    """The documents as one stream of token ids, BEGIN before each."""
+    stream = []
+    for start in range(0, len(documents), 256):
+        for encoding in tokenizer.encode_batch(documents[start : start + 256]):
+            stream.append(BEGIN)
+            stream.extend(encoding.ids)
+    return np.array(stream, dtype=np.uint16)
+
+
+def label(tokenizer: Tokenizer, token: int) -> str:
+    """How a token is printed: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>."""
+    if token == BEGIN:
+        return "<begin>"
+    text = tokenizer.decode([token])
+    if "\ufffd" in text:
+        alphabet = {character: byte for byte, character in _byte_characters().items()}
+        return "".join(f"<{alphabet[c]:02x}>" for c in tokenizer.id_to_token(token))
+    shown = text.replace(" ", "␣").replace("\n", "↵")
+    return "".join(c if c.isprintable() else f"<{ord(c):02x}>" for c in shown)
+
+
+@cache
+def _byte_characters() -> dict[int, str]:
+    """The printable stand-in of each byte in byte-level BPE: itself if printable, else 256 + n."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    table = {byte: chr(byte) for byte in printable}
+    others = [byte for byte in range(256) if byte not in table]
+    return table | {byte: chr(256 + n) for n, byte in enumerate(others)}
