@@ -24,7 +24,7 @@ def vocabulary(n_vocab: int) -> None:
         tokenizer.train(documents, n_vocab).save(str(temporary))
 
 
-def train(name: str, folder: Path | None, compile: bool) -> None:
+def train(name: str, folder: Path | None, compile: bool | None) -> None:
     """Train `data/models/<name>/config.toml`; resume if it was interrupted."""
     shape, plan = checkpoint.settings(name)
     folder = folder or checkpoint.models_dir() / name
@@ -77,7 +77,7 @@ def main() -> None:
     one = commands.add_parser("train", help="train a model of data/models, or resume its training")
     one.add_argument("name")
     one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
-    one.add_argument("--no-compile", dest="compile", action="store_false")
+    one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     given = vars(parser.parse_args())
