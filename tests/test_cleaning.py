@@ -19,7 +19,7 @@ def test_prose_joins_wrapped_lines_but_not_verse():
 
 def test_typography_and_newlines_become_plain():
     ((_, text),) = clean("prose", "“Don’t—”\r\n\r\n\r\n\r\nx".encode())
-    assert text == "\"Don't--\"\n\nx\n"
+    assert text == '"Don\'t--"\n\nx\n'
 
 
 def test_bytes_that_are_not_utf8_are_still_read():
@@ -57,7 +57,12 @@ def test_play_keeps_stage_directions_in_brackets():
 
 
 def test_factbook_pages_are_labelled_as_our_template():
-    raw = json.dumps({"Geography": {"Area": {"land": "5\u00a0km"}}, "Introduction": {"B": {"text": "<p>Old.</p>"}}})
+    raw = json.dumps(
+        {
+            "Geography": {"Area": {"land": "5\u00a0km"}},
+            "Introduction": {"B": {"text": "<p>Old.</p>"}},
+        }
+    )
     ((name, page),) = clean("factbook_page", raw.encode())
     assert name.endswith("#our-template") and "<td>5&nbsp;km</td>" in page
     ((_, prose),) = clean("factbook_prose", raw.encode())

@@ -5,8 +5,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt16
+import torch
+from jaxtyping import Int, UInt16
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import Tensor
 
 from transformer_circuits import files
 
@@ -71,3 +73,13 @@ def _byte_characters() -> dict[int, str]:
     table = {byte: chr(byte) for byte in printable}
     others = [byte for byte in range(256) if byte not in table]
     return table | {byte: chr(256 + n) for n, byte in enumerate(others)}
+
+
+def context(text: str) -> Int[Tensor, "1 pos"]:
+    """One text as a batch of one context that opens with BEGIN: what a model takes."""
+    return torch.from_numpy(encode(load(), [text]).astype(np.int64))[None]
+
+
+def labels(tokens: Int[Tensor, " pos"]) -> list[str]:
+    """How each of some tokens is printed; see `label`."""
+    return [label(load(), token) for token in tokens.tolist()]

@@ -1,0 +1,130 @@
+"""The rules for chapters, as far as a program can tell."""
+
+import re
+import statistics
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from transformer_circuits import book
+
+ROOT = Path(__file__).parents[1]
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+TAGS = {"hide-input", "hide-output", "remove-cell"}
+
+
+def code_lines(cell):
+    lines = (line.strip() for line in cell.source.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def cells(path):
+    return nbformat.read(path, 4).cells
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    listed = re.findall(r"chapters/([\w-]+)", (ROOT / "_toc.yml").read_text())
+    pages = {
+        path.stem for path in (ROOT / "chapters").iterdir() if path.suffix in (".ipynb", ".md")
+    }
+    assert set(listed) == pages
+
+
+def test_only_the_source_is_committed(path, cells):
+    notebook = nbformat.read(path, 4)
+    nbformat.validate(notebook)
+    assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert len({cell.id for cell in cells}) == len(cells)
+    for cell in cells:
+        assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None
+
+
+def test_the_first_cell_is_the_same_everywhere(cells):
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert code[0].source == book.first_cell(ROOT / "_config.yml")
+
+
+def test_cells_are_short(cells):
+    lengths = [len(code_lines(c)) for c in cells if c.cell_type == "code"][1:]
+    assert max(lengths) <= 15
+    assert statistics.median(lengths) <= 5.5
+    for cell in cells:
+        if cell.cell_type == "code":
+            assert max(map(len, cell.source.splitlines())) <= 110
+
+
+def test_prose_stands_before_code(cells):
+    """At most two code cells (evidence, then its check) follow each other."""
+    kinds = "".join(cell.cell_type[0] for cell in cells)
+    assert kinds.startswith("m") and "cccc" not in kinds and kinds.endswith("m")
+
+
+def test_every_section_has_a_check(cells):
+    section, checked = "opening", True
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            for title in re.findall(r"^## (.*)$", cell.source, re.MULTILINE):
+                assert checked or section.startswith(("What", "Three")), f"no check in: {section}"
+                section, checked = title, False
+        elif "book.check(" in cell.source:
+            checked = True
+    assert section == "What was reproduced, what differs"
+
+
+def test_a_chapter_says_what_one_can_do_and_has_an_exercise(cells):
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
+    assert text.count("### Exercise") == text.count(":::{dropdown} Solution") >= 1
+    assert text.count("*Hint:*") == text.count("### Exercise")
+
+
+def test_chapters_only_call_the_library(cells):
+    for cell in cells[2:]:
+        if cell.cell_type == "code":
+            for word in (
+                "matplotlib",
+                "import *",
+                "../",
+                "%",
+                "requests",
+                "urllib",
+                ".cuda",
+                "warnings",
+            ):
+                assert not re.search(rf"(^|\s){re.escape(word)}", cell.source), (word, cell.source)
+
+
+def test_figures_have_a_title_and_alternative_text(cells):
+    for cell in cells:
+        if cell.cell_type == "code" and re.search(r"plots\.\w+\(", cell.source):
+            assert "title=" in cell.source and "alt=" in cell.source
+
+
+def test_prose_states_no_number_that_a_cell_must_print(cells):
+    """Decimals in prose are results; results belong to cells."""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            words = re.sub(
+                r"\$[^$]*\$|`[^`]*`|\(http[^)]*\)|head \d\.\d|\d\.\d+ (nats of|in the)",
+                "",
+                cell.source,
+            )
+            words = re.sub(r"[Hh]eads? \d\.\d|and \d\.\d", "", words)
+            assert not re.search(r"\b\d+\.\d+\b", words), re.findall(r".*\b\d+\.\d+\b.*", words)
+
+
+def test_the_configuration_can_be_read():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    assert config["repository"]["url"] in book.first_cell(ROOT / "_config.yml")
+    assert config["sphinx"]["config"]["nb_execution_raise_on_error"] is True

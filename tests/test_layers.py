@@ -1,0 +1,58 @@
+"""Imports only go down the table in the package's docstring."""
+
+import ast
+import re
+from pathlib import Path
+
+import transformer_circuits
+
+SOURCE = Path(transformer_circuits.__file__).parent
+ROWS = re.findall(r"^\| (\d) .*? \| (.*?) \|$", transformer_circuits.__doc__, re.MULTILINE)
+LAYER = {name: int(row) for row, names in ROWS for name in re.findall(r"`(\w+)`", names)}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "transformer_circuits":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "transformer_circuits."
+        ):
+            yield node.module.split(".")[1]
+
+
+def test_every_module_has_a_layer_and_no_layer_names_a_ghost():
+    modules = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
+    assert set(LAYER) == modules
+
+
+def test_imports_only_go_down():
+    for path in SOURCE.glob("*.py"):
+        for name in imports(path):
+            assert path.stem == "__init__" or LAYER[name] <= LAYER[path.stem], (
+                f"{path.stem} → {name}"
+            )
+            assert name != "plots" and not (path.stem == "plots"), "figures know no other module"
+
+
+def test_only_figures_import_matplotlib():
+    users = {p.stem for p in SOURCE.glob("*.py") if "matplotlib" in p.read_text()}
+    assert users <= {"plots"}
+
+
+def test_modules_and_functions_stay_short():
+    for path in SOURCE.glob("*.py"):
+        text = path.read_text()
+        assert text.count("\n") <= 250, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"
+
+
+def test_public_names_are_documented():
+    for path in SOURCE.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree), path
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                assert node.name == "main" or ast.get_docstring(node), f"{path.name}: {node.name}"

@@ -1,0 +1,123 @@
+import dataclasses
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from conftest import PLAN, SHAPE
+
+from transformer_circuits import training
+from transformer_circuits.model import Transformer
+from transformer_circuits.training import Trainer
+
+STREAM = (np.arange(400) ** 2 % SHAPE.n_vocab).astype(np.uint16)
+
+
+def trainer(folder=None, plan=PLAN, **options):
+    model = Transformer(SHAPE, torch.Generator().manual_seed(plan.seed))
+    options = {"every": 2, "compile": False, "precision": "no"} | options
+    return Trainer(model, plan, STREAM, folder, **options)
+
+
+def weights(run):
+    return torch.cat([weight.detach().flatten() for weight in run.model.parameters()])
+
+
+def test_the_loss_falls_and_two_runs_are_bitwise_equal():
+    plan = dataclasses.replace(PLAN, steps=30)
+    one, two = trainer(plan=plan), trainer(plan=plan)
+    log = list(one.run())
+    list(two.run())
+    assert log[-1]["loss_nats"] < log[0]["loss_nats"] - 0.5
+    assert torch.equal(weights(one), weights(two))
+
+
+def test_an_interrupted_run_ends_where_an_uninterrupted_one_does(tmp_path):
+    whole = trainer()
+    list(whole.run())
+    stopped = trainer(tmp_path)
+    for record in stopped.run():
+        if record["step"] == 4:
+            break
+    resumed = trainer(tmp_path)
+    assert resumed.step == 4
+    list(resumed.run())
+    torch.testing.assert_close(weights(resumed), weights(whole), rtol=1e-6, atol=1e-6)
+    assert [r["step"] for r in resumed.log] == [2, 4, 6]
+
+
+def test_a_state_of_another_run_is_not_overwritten(tmp_path):
+    list(trainer(tmp_path).run())
+    before = (tmp_path / "state.pt").read_bytes()
+    with pytest.raises(ValueError, match=r"belongs to the run .* move it away"):
+        trainer(tmp_path, dataclasses.replace(PLAN, seed=4))
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_state(tmp_path):
+    run = trainer(tmp_path)
+    steps = run.run()
+    next(steps)
+    before = (tmp_path / "state.pt").read_bytes()
+    run.model.W_E.data[0, 0] = float("nan")
+    run.model.W_E.data[:] = float("nan")
+    with pytest.raises(FloatingPointError, match="nan at step 4; the state of step 2"):
+        next(steps)
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def test_text_of_another_vocabulary_is_refused():
+    model = Transformer(dataclasses.replace(SHAPE, n_vocab=5))
+    with pytest.raises(ValueError, match="token 16 but n_vocab is 5"):
+        Trainer(model, PLAN, STREAM, compile=False)
+
+
+def test_the_schedule_warms_up_holds_and_falls_to_nothing():
+    plan = dataclasses.replace(PLAN, steps=100, warmup_steps=10, decay_from=0.5)
+    values = [training.schedule(step, plan) for step in range(100)]
+    assert values[0] == pytest.approx(0.1)
+    assert values[10:50] == [1.0] * 40
+    assert values[75] == pytest.approx(0.5) and values[99] == pytest.approx(0.02)
+
+
+def test_an_untrained_model_knows_nothing():
+    """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
+    model = Transformer(SHAPE, torch.Generator().manual_seed(0))
+    loss = training.evaluate(model, STREAM, 3)
+    assert loss.shape == (3, SHAPE.n_ctx)
+    torch.testing.assert_close(loss, torch.full_like(loss, float(np.log(SHAPE.n_vocab))))
+    with pytest.raises(ValueError, match="5 tokens but a window takes 11"):
+        training.evaluate(model, STREAM[:5])
+
+
+SCRIPT = """
+import sys, torch
+sys.path.insert(0, {tests!r})
+import test_training as t
+run = t.trainer()
+list(run.run())
+if run.accelerator.is_main_process:
+    torch.save(t.weights(run), {out!r})
+"""
+
+
+def test_two_processes_train_to_the_same_weights_as_one(tmp_path):
+    out, script = str(tmp_path / "weights.pt"), tmp_path / "run.py"
+    script.write_text(SCRIPT.format(tests=os.path.dirname(__file__), out=out))
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
+    options = [
+        "--num_machines=1",
+        "--mixed_precision=no",
+        "--dynamo_backend=no",
+        "--main_process_port=0",
+    ]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    result = subprocess.run(
+        [*launch, *options, str(script)], capture_output=True, text=True, env=environment
+    )
+    assert result.returncode == 0, result.stderr
+    one = trainer()
+    list(one.run())
+    torch.testing.assert_close(torch.load(out), weights(one), rtol=1e-4, atol=1e-5)
