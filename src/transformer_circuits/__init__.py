@@ -9,7 +9,7 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 | 2 objects | `checkpoint`, `training`, `heads` |
 | 3 the paper | `bigrams` |
 | 4 figures | `plots` |
-| 5 edges | `book`, `__main__` |
+| 5 edges | `bench`, `book`, `__main__` |
 
 Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.
 """

@@ -5,7 +5,9 @@ import json
 import sys
 from pathlib import Path
 
-from transformer_circuits import checkpoint, corpus, files, tokenizer, training
+import torch
+
+from transformer_circuits import bench, book, checkpoint, corpus, files, tokenizer, training
 from transformer_circuits.model import Transformer
 
 
@@ -28,7 +30,7 @@ def train(name: str, folder: Path | None, compile: bool | None) -> None:
     """Train `data/models/<name>/config.toml`; resume if it was interrupted."""
     shape, plan = checkpoint.settings(name)
     folder = folder or checkpoint.models_dir() / name
-    model = Transformer(shape, corpus_generator(plan.seed))
+    model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
     trainer = training.Trainer(
         model,
         plan,
@@ -53,18 +55,24 @@ def train(name: str, folder: Path | None, compile: bool | None) -> None:
         )
 
 
-def corpus_generator(seed: int):
-    """The generator a model of this seed is initialised from."""
-    import torch
-
-    return torch.Generator().manual_seed(seed)
-
-
 def evaluate(name: str) -> None:
     """Loss of a trained model on the held-out text of the small profile."""
     stream = corpus.tokens("small", "validation")
     loss = training.evaluate(checkpoint.load(name), stream, 256)
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
+
+
+def chapters() -> None:
+    """Write the first cell, with the address from `_config.yml`, into every chapter."""
+    root = files.data_dir().parent
+    cell = book.first_cell(root / "_config.yml")
+    for path in sorted((root / "chapters").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        code["source"] = cell.splitlines(keepends=True)
+        with files.atomic(path) as temporary:
+            text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            temporary.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -80,9 +88,14 @@ def main() -> None:
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
+    commands.add_parser("chapters", help="write the first cell into every chapter")
+    commands.add_parser("bench", help="training speed next to TransformerLens and plain PyTorch")
     given = vars(parser.parse_args())
     command = given.pop("command")
-    actions = {"data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate}
+    actions = {
+        "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
+        "chapters": chapters, "bench": bench.main,
+    }  # fmt: skip
     try:
         actions[command](**given)
     except (ValueError, RuntimeError, OSError, FloatingPointError) as error:

@@ -44,14 +44,18 @@ def entropy(table: Float[Tensor, "out src"]) -> float:
     return float(-(table * probability.clamp(min=1e-300).log()).sum() / table.sum())
 
 
-def cross_entropy(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
-    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
+def cross_entropy(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
+    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]
+
+    Raises:
+        ValueError: if the two have different shapes.
+    """
     if logits.shape != table.shape:
         raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
     return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
 
 
-def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
+def kl(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
     """Mean KL divergence of the model from the bigrams of the text. [nats], 0 is perfect."""
     return cross_entropy(logits, table) - entropy(table)
 

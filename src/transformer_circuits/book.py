@@ -14,10 +14,12 @@ import subprocess
 import sys
 
 if "google.colab" in sys.modules and not os.path.isdir("book"):
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", "{url}", "book"], check=True)
+    url = "{url}"
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", url, "book"], check=True)
     needs = ("einops", "jaxtyping", "safetensors", "tokenizers", "accelerate", "tqdm")
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing, "pip"], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "pip", *missing], check=True)
     sys.path.insert(0, os.path.abspath("book/src"))
 
 from transformer_circuits import book

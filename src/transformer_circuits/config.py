@@ -4,14 +4,14 @@ import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 
 class _Table:
     """A dataclass that is one table of a TOML file."""
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: dict[str, Any]) -> "_Table":
         """Build from a table.
 
         Raises:

@@ -9,10 +9,14 @@ import html
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure as MplFigure
+
+Numbers = Any
+"""A list, a NumPy array or a torch tensor of numbers."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette: told apart with any colour vision."""
@@ -50,12 +54,12 @@ def _draw(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
     return Figure(buffer.getvalue(), alt)
 
 
-def _array(values) -> np.ndarray:
+def _array(values: Numbers) -> np.ndarray:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
 
 
 def matrix(
-    values,
+    values: Numbers,
     *,
     rows: str,
     cols: str,
@@ -98,7 +102,7 @@ def matrix(
 
 
 def curves(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    lines: Mapping[str, tuple[Numbers, Numbers]],
     *,
     x: str,
     y: str,
@@ -160,7 +164,14 @@ def bars(
 
 
 def scatter(
-    x_values, y_values, *, x: str, y: str, title: str, alt: str, diagonal: bool = False
+    x_values: Numbers,
+    y_values: Numbers,
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    diagonal: bool = False,
 ) -> Figure:
     """Points; `diagonal` adds the line where both axes agree."""
 
@@ -175,7 +186,7 @@ def scatter(
     return _draw(paint, title, alt, (6.5, 3.8))
 
 
-def histogram(values, *, x: str, y: str, title: str, alt: str, bins: int = 40) -> Figure:
+def histogram(values: Numbers, *, x: str, y: str, title: str, alt: str, bins: int = 40) -> Figure:
     """How often values fall into each of `bins` equal intervals."""
 
     def paint(axes):
@@ -186,7 +197,7 @@ def histogram(values, *, x: str, y: str, title: str, alt: str, bins: int = 40) -
 
 
 def singular_values(
-    spectra: Mapping[str, Sequence[float]], *, title: str, alt: str, rank: int | None = None
+    spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: int | None = None
 ) -> Figure:
     """Sorted singular values of named matrices; `rank` marks the largest rank they can have."""
 
