@@ -23,8 +23,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = "os^Dv*P"
 LINES = ("-", "--", "-.", ":")
 _STYLE = {
-    "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "path",
+    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "path",
     "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
 }  # fmt: skip
 
@@ -48,7 +47,7 @@ def _draw(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
         figure = MplFigure(figsize=size, layout="constrained")
         axes = figure.subplots()
         paint(axes)
-        axes.set_title(title)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return Figure(buffer.getvalue(), alt)
