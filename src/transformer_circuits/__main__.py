@@ -40,7 +40,7 @@ def train(name: str, folder: Path | None, compile: bool | None) -> None:
     )
     held_out = corpus.tokens(plan.corpus, "validation")
     for record in trainer.run():
-        if trainer.accelerator.is_main_process:
+        if trainer.accelerator.is_main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
     if trainer.accelerator.is_main_process:
         trainer.log[-1]["held_out_nats"] = round(

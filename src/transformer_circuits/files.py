@@ -33,6 +33,9 @@ def atomic(path: Path) -> Iterator[Path]:
 
     Whatever happens inside (an exception, a full disk, a kill), `path` holds either its old
     content or the whole new one.
+
+    Raises:
+        OSError: naming `path`, if the disk is full or the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -42,6 +45,8 @@ def atomic(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o644)  # mkstemp's own 0600 would shut out other users
         os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(f"could not write {path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
