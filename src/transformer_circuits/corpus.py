@@ -124,20 +124,15 @@ def _pinned(profile: str) -> dict[str, str]:
 
 
 def read(profile: str, split: str) -> list[Document]:
-    """The documents of one split, from the cache.
+    """The documents of one split; fetched first if they are not in the cache.
 
     Raises:
         ValueError: if the profile or the split is unknown.
-        FileNotFoundError: if the text was not fetched yet; it says how to.
+        RuntimeError: as `build`.
     """
     if split not in SPLITS:
         raise ValueError(f'split is "{split}" but must be one of {SPLITS}')
-    packages.manifest(profile)
-    path = files.cache_dir() / f"{profile}-{split}.jsonl"
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{path.name} is not there yet: run python -m transformer_circuits data {profile}"
-        )
+    path = build(profile)[split]
     with path.open(encoding="utf-8") as file:
         return [Document(**json.loads(line)) for line in file]
 
