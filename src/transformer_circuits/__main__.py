@@ -1,13 +1,14 @@
 """The command line: `python -m transformer_circuits --help`."""
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
 import torch
 
-from transformer_circuits import bench, book, checkpoint, corpus, files, tokenizer, training
+from transformer_circuits import bench, book, checkpoint, corpus, files, seeds, tokenizer, training
 from transformer_circuits.model import Transformer
 
 
@@ -26,9 +27,16 @@ def vocabulary(n_vocab: int) -> None:
         tokenizer.train(documents, n_vocab).save(str(temporary))
 
 
-def train(name: str, folder: Path | None, compile: bool | None) -> None:
-    """Train `data/models/<name>/config.toml`; resume if it was interrupted."""
+def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
+    """Train `data/models/<name>/config.toml`; resume if it was interrupted.
+
+    Another seed than the one of the config is trained beside it, in `data/cache/models/`.
+    """
     shape, plan = checkpoint.settings(name)
+    if seed is not None and seed != plan.seed:
+        plan = dataclasses.replace(plan, seed=seed)
+        name = f"{name}-seed-{seed}"
+        folder = folder or checkpoint.others_dir() / name
     folder = folder or checkpoint.models_dir() / name
     model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
     trainer = training.Trainer(
@@ -84,8 +92,11 @@ def main() -> None:
     one.add_argument("n_vocab", type=int)
     one = commands.add_parser("train", help="train a model of data/models, or resume its training")
     one.add_argument("name")
+    one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
     one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
+    one = commands.add_parser("seeds", help="analyse the model trained from every seed")
+    one.add_argument("name")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     commands.add_parser("chapters", help="write the first cell into every chapter")
@@ -93,7 +104,8 @@ def main() -> None:
     given = vars(parser.parse_args())
     command = given.pop("command")
     actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
+        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
+        "eval": evaluate,
         "chapters": chapters, "bench": bench.main,
     }  # fmt: skip
     try:

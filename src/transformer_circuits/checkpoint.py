@@ -29,6 +29,11 @@ def models_dir() -> Path:
     return files.data_dir() / "models"
 
 
+def others_dir() -> Path:
+    """`data/cache/models/`: models trained here from other seeds. Not under version control."""
+    return files.cache_dir() / "models"
+
+
 def save(
     folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
 ) -> None:
@@ -104,8 +109,12 @@ def load_weights(model: Transformer, path: Path) -> None:
 
 
 def _folder(name: str) -> Path:
-    folder = models_dir() / name
-    if not (folder / "config.toml").is_file():
-        known = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
-        raise ValueError(f'no model called "{name}"; there are {known}')
-    return folder
+    folders = [
+        path.parent
+        for place in (models_dir(), others_dir())
+        for path in place.glob("*/config.toml")
+    ]
+    for folder in folders:
+        if folder.name == name:
+            return folder
+    raise ValueError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')

@@ -91,6 +91,15 @@ class LowRank:
         self._require_square("eigenvalues")
         return torch.linalg.eigvals(self.right @ self.left)
 
+    def diagonal(self) -> Float[Tensor, " rows"]:
+        """The entries where row and column are the same.
+
+        Raises:
+            ValueError: if the matrix is not square.
+        """
+        self._require_square("a diagonal")
+        return (self.left * self.right.T).sum(dim=1)
+
     def trace(self) -> Float[Tensor, ""]:
         """The sum of the diagonal, which is the sum of the eigenvalues.
 
@@ -98,7 +107,7 @@ class LowRank:
             ValueError: if the matrix is not square.
         """
         self._require_square("a trace")
-        return (self.left * self.right.T).sum()
+        return self.diagonal().sum()
 
     def _require_square(self, what: str) -> None:
         if self.shape[0] != self.shape[1]:

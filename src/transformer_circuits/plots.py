@@ -43,10 +43,13 @@ class Figure:
 
 
 def _draw(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
+    return _draw_figure(lambda figure: paint(figure.subplots()), title, alt, size)
+
+
+def _draw_figure(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
     with rc_context(_STYLE):
         figure = MplFigure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        paint(axes)
+        paint(figure)
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -213,3 +216,31 @@ def singular_values(
         axes.legend()
 
     return _draw(paint, title, alt, (6.5, 3.2))
+
+
+def eigenvalues(
+    spectra: Mapping[str, Numbers], *, title: str, alt: str, decades: float = 3.0
+) -> Figure:
+    """Complex eigenvalues of named matrices, one small polar plot each, on one logarithmic radius.
+
+    To the right is positive, to the left negative. The rim is the largest of all; what lies more
+    than `decades` powers of ten below it is drawn in the centre.
+    """
+    values = {name: np.asarray(v).astype(complex) for name, v in spectra.items()}
+    most = max(np.abs(v).max() for v in values.values())
+    columns = min(4, len(values))
+    rows = -(-len(values) // columns)
+
+    def paint(figure):
+        for i, (name, v) in enumerate(values.items()):
+            axes = figure.add_subplot(rows, columns, i + 1, projection="polar")
+            radius = np.log10(np.maximum(np.abs(v) / most, 10**-decades)) + decades
+            colour = np.where(v.real >= 0, COLOURS[0], COLOURS[1])
+            axes.scatter(np.angle(v), radius, s=8, c=colour, alpha=0.7, linewidths=0)
+            axes.set_title(name, fontsize=9)
+            axes.set(ylim=(0, decades), xticks=np.pi / 2 * np.arange(4))
+            axes.set_xticklabels(["+", "", "−", ""])
+            axes.set_yticks(range(1, int(decades) + 1), [])
+            axes.spines["polar"].set_linewidth(0.5)
+
+    return _draw_figure(paint, title, alt, (6.5, 1.9 * rows + 0.4))

@@ -1,0 +1,80 @@
+"""What happens without a head (paper: "Term Importance Analysis", and its zero-ablations)."""
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits import corpus, training
+from transformer_circuits.model import Transformer
+
+
+@torch.no_grad()
+def without(model: Transformer, heads: Iterable[tuple[int, int]]) -> Transformer:
+    """A copy in which the given (layer, head)s write nothing: their W_O is zero.
+
+    Heads of later layers see the change, so their patterns may change too.
+
+    Raises:
+        ValueError: if there is no such head.
+    """
+    config = model.config
+    smaller = copy.deepcopy(model)
+    for layer, head in heads:
+        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
+            raise ValueError(
+                f"head {layer}.{head} asked for but the model has {config.n_layers} layers "
+                f"of {config.n_heads} heads, counted from 0"
+            )
+        smaller.layers[layer].W_O[head].zero_()
+    return smaller
+
+
+def every_head(model: Transformer) -> list[tuple[int, int]]:
+    """(layer, head) of every head, in order."""
+    return [(la, h) for la in range(model.config.n_layers) for h in range(model.config.n_heads)]
+
+
+def costs(
+    model: Transformer, stream: np.ndarray, n_windows: int = 64
+) -> Float[Tensor, "layer head"]:
+    """How much the loss rises when one head writes nothing. [nats per token]
+
+    Negative where the model does better without the head. Costs do not add up: heads that do
+    the same job cover for each other.
+    """
+    intact = training.evaluate(model, stream, n_windows).mean()
+    each = [
+        training.evaluate(without(model, [head]), stream, n_windows).mean() - intact
+        for head in every_head(model)
+    ]
+    return torch.stack(each).reshape(model.config.n_layers, model.config.n_heads)
+
+
+@torch.no_grad()
+def loss_at(
+    model: Transformer, stream: np.ndarray, positions: Int[Tensor, " n"]
+) -> Float[Tensor, " n"]:
+    """Loss on the token that follows each position of a stream, with a full context. [nats]
+
+    Raises:
+        ValueError: if a position has no full context before it or no token after it.
+    """
+    n_ctx = model.config.n_ctx
+    if not len(positions):
+        return torch.empty(0)
+    starts = positions + 2 - n_ctx
+    if int(starts.min()) < 0:
+        raise ValueError(
+            f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
+        )
+    losses = []
+    for some in starts.split(8):
+        inputs, targets = corpus.windows(stream, some, n_ctx)
+        logits = model(inputs)[:, -1]
+        losses.append(F.cross_entropy(logits, targets[:, -1], reduction="none"))
+    return torch.cat(losses)

@@ -1,0 +1,156 @@
+"""What skip-trigram bugs cost (paper: "Primitive In-Context Learning", the passage on bugs).
+
+A head gives [a]…[b]→[c] the strength f₁(b, a) · f₂(c, a). Three tokens form three pairs; the pair
+(b, c), the present token and its successor, is the one the product cannot see. So a head that
+raises c for the sake of one destination raises it after every destination it attends from.
+
+Two measures, one from each side:
+
+- `veto`: forbid the heads to raise a successor that never followed the present token in training
+  text, and see what that saves. Sees plain bugs only, and charges for every raise that was right.
+- `gated`: heads that do see the missing pair, because the present token gates their values, so
+  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
+  same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
+  beyond those is the price of the factorisation: of bugs, and of all that heads leave undone to
+  avoid them.
+"""
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from einops import rearrange
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits import corpus
+from transformer_circuits.model import Attention, Pattern, Transformer
+from transformer_circuits.tokenizer import BEGIN
+
+
+def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
+    """Which bigrams a text never has, though independent tokens would have at least `expected`."""
+    chance = counts.sum(dim=1, keepdim=True) * counts.sum(dim=0) / counts.sum()
+    return (counts == 0) & (chance >= expected)
+
+
+def split(
+    model: Transformer, inputs: Int[Tensor, "batch pos"]
+) -> tuple[Float[Tensor, "batch pos out"], Float[Tensor, "batch pos out"]]:
+    """Logits of a one-layer model in two parts that sum to them.
+
+    First the present token's: the direct path, and what heads move from the present token and
+    from BEGIN. Then the earlier tokens': what heads move from all others, minus its mean over
+    outputs, which is left with the first part.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    if model.config.n_layers != 1:
+        raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
+    trace = model.trace(inputs)
+    present = torch.eye(inputs.shape[1], dtype=torch.bool) | (inputs == BEGIN)[:, None, None]
+    patterns = trace.patterns[0].masked_fill(present, 0)
+    moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
+    earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
+    return trace.logits - earlier, earlier
+
+
+@dataclass(frozen=True)
+class Veto:
+    """Held-out text with and without the heads' raises of bigrams never seen."""
+
+    model: float
+    """Loss of the model as it is. [nats per token]"""
+    vetoed: float
+    """Loss when those raises are taken away. Above `model`: they are right more than wrong."""
+    mass: float
+    """Mean probability the model gives to never-seen successors its heads raise."""
+    frequency: float
+    """How often one of them is in fact the next token."""
+
+
+@torch.no_grad()
+def veto(
+    model: Transformer,
+    stream: np.ndarray,
+    never: Bool[Tensor, "out dst"],
+    n_windows: int = 64,
+) -> Veto:
+    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    n_ctx = model.config.n_ctx
+    totals = torch.zeros(4, dtype=torch.float64)
+    for start in torch.linspace(0, len(stream) - n_ctx, n_windows).long():
+        inputs, targets = corpus.windows(stream, start[None], n_ctx)
+        present, earlier = split(model, inputs)
+        bugs = never.T[inputs] & (earlier > 0)
+        logits = present + earlier
+        hit = bugs.gather(-1, targets[..., None]).float().mean()
+        totals += torch.stack([
+            F.cross_entropy(logits[0], targets[0]),
+            F.cross_entropy((present + earlier.masked_fill(bugs, 0))[0], targets[0]),
+            (logits.softmax(dim=-1) * bugs).sum(dim=-1).mean(),
+            hit,
+        ])  # fmt: skip
+    return Veto(*(totals / n_windows).tolist())
+
+
+class GatedAttention(Attention):
+    """Heads whose result is multiplied, channel by channel, by 1 + W_G x of the destination."""
+
+    def __init__(self, plain: Attention):
+        nn.Module.__init__(self)
+        self.n_heads, self.d_head = plain.n_heads, plain.d_head
+        for name, weight in plain.named_parameters():
+            self.register_parameter(name, nn.Parameter(weight.detach().clone()))
+        self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None = None,
+    ) -> Float[Tensor, "batch pos d_model"]:
+        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
+        v = self._split(x, self.W_V_concat)
+        r = F.scaled_dot_product_attention(q, k, v, is_causal=True) if A is None else A @ v
+        r = r * (1 + self._split(x, self.W_G_concat))
+        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
+
+
+def gated(model: Transformer) -> Transformer:
+    """A copy whose heads the present token can gate; computes the same until it is trained.
+
+    Only for training and its loss: `trace` and the circuits know nothing of the gate.
+    """
+    wider = copy.deepcopy(model).requires_grad_(True)
+    wider.layers = nn.ModuleList(GatedAttention(layer) for layer in wider.layers)
+    return wider
+
+
+@torch.no_grad()
+def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> Transformer:
+    """A copy with n more heads in every layer that write nothing until they are trained.
+
+    Raises:
+        ValueError: if n is below 1.
+    """
+    if n < 1:
+        raise ValueError(f"{n} more heads asked for but it must be at least 1")
+    config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
+    wider = Transformer(config, generator)
+    wider.W_E.copy_(model.W_E)
+    wider.W_U.copy_(model.W_U)
+    for new, old in zip(wider.layers, model.layers, strict=True):
+        width = len(old.W_Q_concat)
+        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
+            getattr(new, name)[:width] = getattr(old, name)
+        new.W_O_concat[:, :width] = old.W_O_concat
+    return wider
