@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits import skip_trigrams
+from transformer_circuits import skip_trigrams, tokenizer
 from transformer_circuits.config import ModelConfig
 from transformer_circuits.model import Transformer
 from transformer_circuits.skip_trigrams import Factors, SkipTrigram
@@ -133,6 +133,11 @@ def test_a_source_before_the_document_does_not_count():
     stream = np.array([BEGIN, 1, 4, BEGIN, 2, 1, 4, 2], dtype=np.uint16)
     assert np.flatnonzero(skip_trigrams.earlier(stream, 1, 5)).tolist() == [2, 6, 7]
     assert np.flatnonzero(skip_trigrams.earlier(stream, 1, 1)).tolist() == [2, 6]
+
+
+def test_a_triple_is_shown_as_the_paper_writes_it():
+    triple = SkipTrigram(*map(tokenizer.token, (" try", "\n", " except")))
+    assert triple.shown() == "␣try…↵→␣except"
 
 
 def test_what_was_never_seen_has_no_lift():

@@ -42,6 +42,14 @@ def test_labels_can_be_read_by_anyone():
     assert len(half) == 1 or tokenizer.label(bpe, half[0]).startswith("<")
 
 
+def test_a_token_is_found_by_its_text():
+    texts = tokenizer.texts()
+    assert tokenizer.token(" the") == texts.index(" the")
+    assert texts[tokenizer.BEGIN] == "" and len(texts) == tokenizer.load().get_vocab_size()
+    with pytest.raises(ValueError, match=r"' zebra' is not one token but \d"):
+        tokenizer.token(" zebra")
+
+
 def test_training_is_deterministic():
     texts = ["the cat sat on the mat " * 20, "def f(x): return x " * 20]
     one, two = (tokenizer.train(texts, 280).to_str() for _ in range(2))

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits import heads
+from transformer_circuits import heads, tokenizer
 from transformer_circuits.model import Transformer
 from transformer_circuits.tokenizer import BEGIN
 
@@ -26,6 +26,11 @@ class SkipTrigram(NamedTuple):
     src: int
     dst: int
     out: int
+
+    def shown(self) -> str:
+        """As the paper writes it: ␣try…↵→␣except."""
+        src, dst, out = tokenizer.labels(torch.tensor(self))
+        return f"{src}…{dst}→{out}"
 
 
 @dataclass(frozen=True)

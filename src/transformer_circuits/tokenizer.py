@@ -83,3 +83,22 @@ def context(text: str) -> Int[Tensor, "1 pos"]:
 def labels(tokens: Int[Tensor, " pos"]) -> list[str]:
     """How each of some tokens is printed; see `label`."""
     return [label(load(), token) for token in tokens.tolist()]
+
+
+def token(text: str) -> int:
+    """The token that is exactly this text.
+
+    Raises:
+        ValueError: if the text is not one token but several.
+    """
+    ids = load().encode(text).ids
+    if len(ids) != 1:
+        pieces = [label(load(), piece) for piece in ids]
+        raise ValueError(f"{text!r} is not one token but {len(ids)}: {pieces}")
+    return ids[0]
+
+
+def texts() -> list[str]:
+    """The text of every token; the empty text for BEGIN and for bytes that are no text alone."""
+    decoded = (load().decode([i]) for i in range(load().get_vocab_size()))
+    return ["" if i == BEGIN or "\ufffd" in text else text for i, text in enumerate(decoded)]
