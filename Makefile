@@ -35,7 +35,7 @@ models: data/cache/.done  ## train every model of the book again (resumes where 
 	for config in data/models/*/config.toml; do \
 		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
 
-bench: data/cache/.done  ## training speed next to TransformerLens and a plain PyTorch stack
+bench: data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m transformer_circuits bench
 

@@ -1,9 +1,12 @@
-"""Training speed of the book's two-layer shape, next to what others would use. One run, one machine.
+"""Speed and memory next to what others would use. One run, one machine.
 
-Needs the `bench` extra for TransformerLens. Everything trains on the same random tokens, in the
-same batches; every row says how it was run.
+Needs the `bench` extra for TransformerLens. First the circuits of a one-layer model: spectra and
+skip-trigrams. Then training of the two-layer shape: the same random tokens in the same batches,
+and every row says how it was run.
 """
 
+import dataclasses
+import resource
 import time
 from collections.abc import Callable
 
@@ -12,6 +15,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_circuits import heads, skip_trigrams
 from transformer_circuits.config import ModelConfig, TrainConfig
 from transformer_circuits.model import Transformer
 from transformer_circuits.training import optimizers
@@ -19,6 +23,7 @@ from transformer_circuits.training import optimizers
 SHAPE = ModelConfig(
     n_layers=2, n_heads=8, d_model=256, d_head=32, n_vocab=4096, n_ctx=256, position_base=1000.0
 )
+ONE_LAYER = dataclasses.replace(SHAPE, n_layers=1, n_heads=12, d_model=384)
 PLAN = TrainConfig(
     seed=0,
     steps=1,
@@ -99,8 +104,62 @@ def speed(
     return steps * PLAN.batch * SHAPE.n_ctx / (time.perf_counter() - started)
 
 
+def _seconds(run: Callable[[], object]) -> float:
+    run()
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+@torch.no_grad()
+def circuits(n_vocab: int, dense: bool) -> None:
+    """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
+    model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    layer, each = model.layers[0], range(model.config.n_heads)
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    started = time.perf_counter()
+    factors = skip_trigrams.factors(model, 0, 0)
+    strongest = skip_trigrams.top(factors, 100)[50]
+    rank = skip_trigrams.rank(factors, strongest)
+    taken = time.perf_counter() - started
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - megabytes
+    print(
+        f"n_vocab {n_vocab}: skip-trigrams of a head, 100 strongest and the rank of one ({rank}) of"
+    )
+    print(f"    {n_vocab**3:,}: {taken:.2f} s, {more:,.0f} MB more")
+
+    def transformer_lens_spectra() -> list:
+        from transformer_lens import FactoredMatrix
+
+        A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
+        return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
+
+    rows = {
+        "this book, 12 spectra": lambda: [heads.full_ov(model, 0, h).eigenvalues() for h in each],
+        "TransformerLens FactoredMatrix, 12 spectra": transformer_lens_spectra,
+    }
+    for name, run in rows.items():
+        try:
+            print(f"n_vocab {n_vocab}: {name:44} {_seconds(run):8.3f} s", flush=True)
+        except ImportError as error:
+            print(f"n_vocab {n_vocab}: {name:44} does not run: {error}", flush=True)
+    if dense:
+        started = time.perf_counter()
+        torch.linalg.eigvals(heads.full_ov(model, 0, 0).dense())
+        taken = time.perf_counter() - started
+        print(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
+
+
 def main() -> None:
-    """Measure and print one row per implementation and way of running it."""
+    """Measure everything and print one row per implementation and way of running it."""
+    for n_vocab, dense in ((2048, False), (4096, True)):
+        circuits(n_vocab, dense)
+    training()
+
+
+def training() -> None:
+    """Print the training speed of each implementation and way of running it."""
     makers = {
         "this book": lambda: Transformer(SHAPE),
         "plain nn.MultiheadAttention": lambda: PlainStack(SHAPE),

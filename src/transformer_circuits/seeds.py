@@ -84,7 +84,7 @@ def factorisation(model: Transformer, name: str, seed: int) -> dict[str, float]:
         "gated": bugs.gated(model),
     }
     plan = TrainConfig(
-        seed=100 + seed, steps=300, batch=16, lr_embed=0.004, lr_attention=0.01,
+        seed=100 + seed, steps=200, batch=16, lr_embed=0.004, lr_attention=0.01,
         warmup_steps=20, decay_from=0.0, corpus="full",
     )  # fmt: skip
     stream = corpus.tokens(plan.corpus, "train")
