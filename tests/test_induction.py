@@ -1,5 +1,7 @@
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from conftest import SHAPE
@@ -43,10 +45,52 @@ def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
     assert losses[0] > 7 and losses[1] < 0.01
 
 
+def test_followers_by_hand():
+    """In a b a c a, the third a looks at b and c; nothing looks at or from BEGIN."""
+    a, b, c = 1, 2, 3
+    where = induction.followers(torch.tensor([[BEGIN, a, b, a, c, a, BEGIN, BEGIN]]))[0]
+    assert where[3].nonzero().flatten().tolist() == [2]
+    assert where[5].nonzero().flatten().tolist() == [2, 4]
+    assert not where[[0, 1, 2, 4, 6, 7]].any()
+
+
+def test_a_token_that_follows_itself_does_not_look_at_itself():
+    where = induction.followers(torch.tensor([[BEGIN, 5, 5, 5]]))[0]
+    assert where[2].nonzero().flatten().tolist() == []
+    assert where[3].nonzero().flatten().tolist() == [2]
+
+
+def test_a_perfect_induction_pattern_has_prefix_matching_one(generator):
+    tokens = torch.arange(1, 11).repeat(2)[None]
+    where = induction.followers(tokens).float()
+    A = where + torch.eye(20) * (where.sum(-1, keepdim=True) == 0)
+    assert induction.prefix_matching(A[:, None], tokens).tolist() == [1.0]
+    at_the_same = torch.eye(20).roll(-10, dims=1)  # looks at the earlier token itself: no match
+    assert induction.prefix_matching(at_the_same[None, None], tokens).tolist() == [0.0]
+
+
+def test_uniform_matching_by_hand():
+    tokens = torch.tensor([[BEGIN, 1, 2, 1, 2]])
+    assert induction.uniform_matching(tokens) == pytest.approx((1 / 4 + 1 / 5) / 2)
+    with pytest.raises(ValueError, match="no token occurs twice"):
+        induction.uniform_matching(torch.tensor([[BEGIN, 1, 2, 3]]))
+
+
 def test_late_minus_early():
     losses = torch.full((3, 512), 5.0)
     losses[:, 400:] = 4.0
     assert induction.late_minus_early(losses) == -1.0
+
+
+def test_a_probe_can_be_written_down(generator):
+    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512}))
+    model = Transformer(shape).requires_grad_(False)
+    stream = np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000).astype(np.uint16)
+    found = json.loads(json.dumps(induction.probe(model, stream, 2)))
+    assert found["held_out"] == pytest.approx(math.log(SHAPE.n_vocab), abs=1e-3)
+    assert found["late_minus_early"] == pytest.approx(0, abs=1e-3)
+    for name in ("previous_token", "matching_text", "matching_random"):
+        assert [len(layer) for layer in found[name]] == [SHAPE.n_heads] * SHAPE.n_layers
 
 
 def test_what_does_not_fit_is_refused(generator):

@@ -121,3 +121,10 @@ def test_two_processes_train_to_the_same_weights_as_one(tmp_path):
     one = trainer()
     list(one.run())
     torch.testing.assert_close(torch.load(out), weights(one), rtol=1e-4, atol=1e-5)
+
+
+def test_a_probe_becomes_part_of_every_record():
+    seen = []
+    run = trainer(probe=lambda model: {"probed": seen.append(model) or len(seen)})
+    assert [record["probed"] for record in run.run()] == [1, 2, 3]
+    assert seen[0] is run.model

@@ -4,11 +4,22 @@ import argparse
 import dataclasses
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from transformer_circuits import bench, book, checkpoint, corpus, files, seeds, tokenizer, training
+from transformer_circuits import (
+    bench,
+    book,
+    checkpoint,
+    corpus,
+    files,
+    induction,
+    seeds,
+    tokenizer,
+    training,
+)
 from transformer_circuits.model import Transformer
 
 
@@ -39,14 +50,15 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
         folder = folder or checkpoint.others_dir() / name
     folder = folder or checkpoint.models_dir() / name
     model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
+    held_out = corpus.tokens(plan.corpus, "validation")
     trainer = training.Trainer(
         model,
         plan,
         corpus.tokens(plan.corpus, "train"),
         files.cache_dir() / "runs" / name,
         compile=compile,
+        probe=partial(induction.probe, text=held_out) if shape.n_layers else None,
     )
-    held_out = corpus.tokens(plan.corpus, "validation")
     for record in trainer.run():
         if trainer.accelerator.is_main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)

@@ -1,12 +1,14 @@
 """Repeated random tokens, and how much a model learns from its context (paper: "Induction
 Heads"; the scores are those of Olsson et al. 2022)."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits.model import Transformer
+from transformer_circuits import corpus, patterns, training
+from transformer_circuits.model import Pattern, Transformer
 from transformer_circuits.tokenizer import BEGIN
 
 
@@ -54,9 +56,10 @@ def copy_losses(
     rows = []
     for length in lengths:
         tokens = repeated(model.config.n_vocab, length, n_copies, n, generator)
+        tokens = tokens.to(model.W_E.device)
         loss = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
         rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
-    return torch.stack(rows).mean(dim=0)
+    return torch.stack(rows).mean(dim=0).cpu()
 
 
 def late_minus_early(
@@ -75,3 +78,74 @@ def late_minus_early(
     if losses.shape[1] < late[1]:
         raise ValueError(f"late positions end at {late[1]} but there are {losses.shape[1]}")
     return float(losses[:, slice(*late)].mean() - losses[:, slice(*early)].mean())
+
+
+def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:
+    """For every destination, the sources that came right after an earlier occurrence of its token.
+
+    These are where an induction head looks: the source is (earlier same token) + 1, strictly
+    before the destination. BEGIN has no followers and follows nothing.
+    """
+    same = (tokens[:, :, None] == tokens[:, None, :]) & (tokens != BEGIN)[:, :, None]
+    after = torch.zeros_like(same)
+    after[:, :, 1:] = same[:, :, :-1]
+    return after & (tokens != BEGIN)[:, None, :] & torch.ones_like(same[0]).tril(-1)
+
+
+def prefix_matching(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tensor, " head"]:
+    """Attention to the followers of earlier occurrences, per head: probability, 0 to 1.
+
+    Mean over the destinations that have any. Compare `uniform_matching`, what a head would get
+    that attends to all alike. Olsson et al. measure it on repeated random tokens.
+
+    Raises:
+        ValueError: if no token occurs twice.
+    """
+    where = followers(tokens)
+    have = where.any(dim=-1)
+    if not have.any():
+        raise ValueError("no token occurs twice, so there is nothing to match")
+    mass = (A * where[:, None]).sum(dim=-1)
+    return (mass * have[:, None]).sum(dim=(0, 2)) / have.sum()
+
+
+def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
+    """What `prefix_matching` gives for uniform attention: its null on these tokens.
+
+    Raises:
+        ValueError: if no token occurs twice.
+    """
+    n_pos = tokens.shape[1]
+    uniform = torch.ones(n_pos, n_pos).tril() / torch.arange(1, n_pos + 1)[:, None]
+    return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
+
+
+@torch.no_grad()
+def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> dict:
+    """Where a model in training stands, as plain numbers: for `training.Trainer`.
+
+    Losses in nats; attention scores per layer and head, on windows of a text and on two copies of
+    random tokens (of every length from 20 to 100 by 10), beside what uniform attention would get.
+    """
+    device, n_ctx = model.W_E.device, model.config.n_ctx
+    losses = training.evaluate(model, text, n_windows)
+    starts = torch.linspace(0, len(text) - n_ctx, 8).long()
+    inputs, _ = corpus.windows(text, starts, n_ctx)
+    generator = torch.Generator().manual_seed(0)
+    copies = repeated(model.config.n_vocab, 60, 2, 8, generator)
+    on_text = model.trace(inputs.to(device)).patterns
+    on_copies = model.trace(copies.to(device)).patterns
+
+    def rounded(values: Tensor) -> list:
+        return [round(value, 4) for value in values.tolist()]
+
+    return {
+        "held_out": round(float(losses.mean()), 4),
+        "late_minus_early": round(late_minus_early(losses), 4),
+        "copy_losses": rounded(copy_losses(model, range(20, 101, 10), 2, generator)),
+        "previous_token": [rounded(patterns.by_distance(A.cpu(), 2)[:, 1]) for A in on_text],
+        "matching_text": [rounded(prefix_matching(A.cpu(), inputs)) for A in on_text],
+        "matching_text_uniform": round(uniform_matching(inputs), 4),
+        "matching_random": [rounded(prefix_matching(A.cpu(), copies)) for A in on_copies],
+        "matching_random_uniform": round(uniform_matching(copies), 4),
+    }

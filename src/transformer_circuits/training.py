@@ -96,12 +96,14 @@ class Trainer:
         every: int = 100,
         compile: bool | None = None,
         precision: str | None = None,
+        probe: Callable[[Transformer], dict] | None = None,
     ):
         """Set up a run, or take up the one left in `folder`.
 
         `folder`: where the state is kept, every `every` steps; None keeps none.
         `compile`: by default wherever there is a C++ compiler; about three times as fast.
         `precision`: "bf16" or "no"; by default what the processor computes fastest in.
+        `probe`: measures the model at every record; what it returns becomes part of the record.
         """
         if compile is None:
             compile = any(map(shutil.which, ("c++", "g++", "clang++")))
@@ -114,6 +116,7 @@ class Trainer:
                 f"batch is {config.batch} but {n_processes} processes do not divide it"
             )
         self.model, self.config, self.stream, self.every = model, config, stream, every
+        self.probe = probe
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
@@ -158,6 +161,8 @@ class Trainer:
                 "step": self.step, "tokens": self.step * tokens_per_step, "seconds": round(self.seconds, 1),
                 "loss_nats": round(nats, 4), "tokens_per_second": round(speed),
             }  # fmt: skip
+            if self.probe and main:
+                record |= self.probe(self.model)
             self.log.append(record)
             self._save()
             bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
