@@ -50,13 +50,15 @@ def test_veto_by_hand(one):
     stream = np.full(60, 5, dtype=np.uint16)
     never = torch.zeros(ONE.n_vocab, ONE.n_vocab, dtype=torch.bool)
     untouched = bugs.veto(one, stream, never, 2)
-    assert untouched.vetoed == pytest.approx(untouched.model) and untouched.mass == 0
+    assert untouched.cost == pytest.approx(0) and untouched.mass == 0
     never[3, 5] = True
     found = bugs.veto(one, stream, never, 2)
-    assert found.vetoed < found.model - 1  # the heads were wrong each time
-    assert found.mass > 0.5 and found.frequency == 0
+    assert found.cost < -1  # the heads were wrong each time
+    assert found.best_saving == pytest.approx(-found.cost)
+    assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
     right = bugs.veto(one, np.full(60, 3, dtype=np.uint16), never.roll(-2, dims=1), 2)
-    assert right.vetoed > right.model + 0.5  # here they are right each time, and the veto costs
+    assert right.cost > 0.5  # here they are right each time, and the veto costs
+    assert right.best_saving == 0
     assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
 
 

@@ -11,6 +11,7 @@ from transformer_circuits.model import Transformer
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    monkeypatch.setattr(checkpoint, "others_dir", lambda: tmp_path / "others")
     return tmp_path
 
 

@@ -43,6 +43,15 @@ def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
     model = Repeater(SHAPE.__class__(**(vars(SHAPE) | {"n_vocab": 2003})))
     losses = induction.copy_losses(model, range(3, 6), 2, generator)
     assert losses[0] > 7 and losses[1] < 0.01
+    share = induction.right_share(model, range(3, 6), 2, generator)
+    assert share[0] < 0.1 and share[1] > 0.99
+
+
+def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator)
+    share = induction.right_share(model, range(4, 6), 2, generator, n=200)
+    assert ((share - 0.5).abs() < 0.06).all()
 
 
 def test_followers_by_hand():

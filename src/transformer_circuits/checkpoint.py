@@ -59,7 +59,7 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
     Raises:
         ValueError: if there is no such model, or its config.toml is not as it must be.
     """
-    tables = config.read(_folder(name) / "config.toml")
+    tables = config.read(folder(name) / "config.toml")
     return tables["model"], tables["training"]
 
 
@@ -70,9 +70,9 @@ def load(name: str, device: str = "cpu") -> Transformer:
         ValueError: if there is no such model, it was not trained yet, the weights are not those
             the config describes, or they were trained with another tokenizer.
     """
-    folder = _folder(name)
-    tables = config.read(folder / "config.toml")
-    path = folder / "weights.safetensors"
+    place = folder(name)
+    tables = config.read(place / "config.toml")
+    path = place / "weights.safetensors"
     if "provenance" not in tables or not path.exists():
         raise ValueError(f"{name} is not trained: run python -m transformer_circuits train {name}")
     provenance = Provenance(**tables["provenance"])
@@ -108,7 +108,12 @@ def load_weights(model: Transformer, path: Path) -> None:
         raise ValueError(f"{path} does not fit the model: {error}") from error
 
 
-def _folder(name: str) -> Path:
+def folder(name: str) -> Path:
+    """Where a model lies: in the book, or among those trained here from other seeds.
+
+    Raises:
+        ValueError: if there is no such model.
+    """
     folders = [
         path.parent
         for place in (models_dir(), others_dir())

@@ -62,6 +62,29 @@ def copy_losses(
     return torch.stack(rows).mean(dim=0).cpu()
 
 
+@torch.no_grad()
+def right_share(
+    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int = 4
+) -> Float[Tensor, " copy"]:
+    """How often, within each copy of random tokens, the right next token beats another of them.
+
+    The share of pairs (position, other token of the passage) in which the right token has the
+    higher logit: 0.5 by chance, 1 with perfect induction. A model that raises all it has seen
+    alike, without knowing which comes next, stays at 0.5; losses cannot show that.
+    """
+    rows = []
+    for length in lengths:
+        tokens = repeated(model.config.n_vocab, length, n_copies, n, generator)
+        logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
+        passage, right = tokens[:, 1 : 1 + length], tokens[:, 1:]
+        of_right = logits.gather(2, right[:, :, None])
+        of_passage = logits.gather(2, passage[:, None].expand(-1, right.shape[1], -1))
+        others = passage[:, None] != right[:, :, None]
+        beaten = ((of_right > of_passage) & others).sum(dim=2) / others.sum(dim=2).clamp(min=1)
+        rows.append(beaten.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
+    return torch.stack(rows).mean(dim=0)
+
+
 def late_minus_early(
     losses: Float[Tensor, "window pos"],
     late: tuple[int, int] = (450, 500),

@@ -31,6 +31,8 @@ from transformer_circuits.model import Transformer
 
 ONE_LAYER = "one-layer"
 SEEDS = (0, 1, 2)
+COPIES = range(20, 100, 10)
+"""Lengths of the repeated random passages."""
 
 
 def read(name: str) -> list[dict]:
@@ -51,17 +53,21 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     `text`: held-out tokens; `never`: the bigrams its training text never has.
     """
     losses = training.evaluate(model, text)
-    inputs, _ = corpus.windows(text, torch.linspace(0, len(text) - 512, 16).long(), 512)
+    n_ctx, d_head = model.config.n_ctx, model.config.d_head
+    inputs, _ = corpus.windows(text, torch.linspace(0, len(text) - n_ctx, 16).long(), n_ctx)
     A = model.trace(inputs).patterns[0]
     each = range(model.config.n_heads)
     ranks = [spectra.own_ranks(heads.full_ov(model, 0, h)) for h in each]
     generator = torch.Generator().manual_seed(0)
+    null = spectra.null(model.W_U, model.W_E, d_head, 200, generator)
     everything_off = ablation.without(model, ablation.every_head(model))
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(training.evaluate(everything_off, text).mean()),
         "late_minus_early": induction.late_minus_early(losses),
-        "copy_losses": induction.copy_losses(model, range(20, 100, 10), 3, generator).tolist(),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
+        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
         "ov_positivity": [spectra.positivity(heads.full_ov(model, 0, h).eigenvalues()) for h in each],
         "qk_positivity": [spectra.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
         "own_top_5": [float((rank < 5).float().mean()) for rank in ranks],
@@ -72,29 +78,37 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     }  # fmt: skip
 
 
-def factorisation(model: Transformer, name: str, seed: int) -> dict[str, float]:
-    """Held-out loss after training on for a while: as it is, with more heads, with gates. [nats]
+def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
+    """Held-out loss while training on: as it is, with more heads, with gates. [nats per token]
 
-    More heads and gates have the same number of new parameters; see `bugs`. Resumable.
+    More heads and gates have the same number of new parameters; see `bugs`. One loss per hundred
+    steps. Resumable: the state lies in a folder named after the weights it started from.
     """
-    generator = torch.Generator().manual_seed(seed)
     variants = {
         "as_it_is": model.requires_grad_(True),
-        "more_heads": bugs.with_more_heads(model, model.config.n_heads // 4, generator),
+        "more_heads": bugs.with_more_heads(
+            model, model.config.n_heads // 4, torch.Generator().manual_seed(0)
+        ),
         "gated": bugs.gated(model),
     }
+    weights = files.sha256(checkpoint.folder(name) / "weights.safetensors")[:12]
     plan = TrainConfig(
-        seed=100 + seed, steps=200, batch=16, lr_embed=0.004, lr_attention=0.01,
+        seed=100, steps=200, batch=16, lr_embed=0.004, lr_attention=0.01,
         warmup_steps=20, decay_from=0.0, corpus="full",
     )  # fmt: skip
     stream = corpus.tokens(plan.corpus, "train")
     held_out = corpus.tokens("small", "validation")
+
+    def probe(student: Transformer) -> dict:
+        return {"held_out": float(training.evaluate(student, held_out).mean())}
+
     losses = {}
     for variant, student in variants.items():
-        folder = files.cache_dir() / "runs" / f"{name}-seed-{seed}-{variant}"
-        for record in training.Trainer(student, plan, stream, folder).run():
-            print(f"seed {seed}, {variant}: {json.dumps(record)}", flush=True)
-        losses[variant] = float(training.evaluate(student, held_out).mean())
+        folder = files.cache_dir() / "runs" / f"{name}-{weights}-{variant}"
+        run = training.Trainer(student, plan, stream, folder, probe=probe)
+        for record in run.run():
+            print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
+        losses[variant] = [record["held_out"] for record in run.log]
     return losses
 
 
@@ -110,8 +124,9 @@ def write(name: str) -> None:
     counts = bigrams.counts(corpus.tokens("small", "train"), checkpoint.settings(name)[0].n_vocab)
     rows = []
     for seed in SEEDS:
-        model = checkpoint.load(name if seed == SEEDS[0] else f"{name}-seed-{seed}")
+        its_name = name if seed == SEEDS[0] else f"{name}-seed-{seed}"
+        model = checkpoint.load(its_name)
         row = {"seed": seed} | one_layer(model, text, bugs.never_seen(counts))
-        rows.append(row | {"factorisation": factorisation(model, name, seed)})
+        rows.append(row | {"factorisation": factorisation(model, its_name)})
     with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
         temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
