@@ -36,18 +36,22 @@ def test_costs_are_loss_differences_by_layer_and_head(model, stream):
     torch.testing.assert_close(costs[1, 2], by_hand)
 
 
-def test_loss_at_a_position_is_the_last_of_its_window(model, stream):
+def test_losses_at_a_position_are_the_last_of_its_window(model, stream):
     positions = torch.tensor([50, 120])
-    starts = positions + 2 - SHAPE.n_ctx
-    windows = np.concatenate([stream[s : s + SHAPE.n_ctx] for s in starts])
-    expected = training.evaluate(model, windows, 1)[0, -1]
-    losses = ablation.loss_at(model, stream, positions)
-    torch.testing.assert_close(losses[0], expected)
-    assert ablation.loss_at(model, stream, positions[:0]).shape == (0,)
+    intact, without_each = ablation.losses_at(model, stream, positions)
+    for row, position in enumerate(positions):
+        window = stream[position + 2 - SHAPE.n_ctx : position + 2]
+        torch.testing.assert_close(intact[row], training.evaluate(model, window, 1)[0, -1])
+        for head in range(SHAPE.n_heads):
+            off = ablation.without(model, [(1, head)])
+            expected = training.evaluate(off, window, 1)[0, -1]
+            torch.testing.assert_close(without_each[row, head], expected)
 
 
 def test_what_is_not_there_is_refused(model, stream):
     with pytest.raises(ValueError, match=r"head 0\.5 asked for but the model has 2 layers of 5"):
         ablation.without(model, [(0, 5)])
     with pytest.raises(ValueError, match="position 3 has less than a context of 11 tokens"):
-        ablation.loss_at(model, stream, torch.tensor([50, 3]))
+        ablation.losses_at(model, stream, torch.tensor([50, 3]))
+    with pytest.raises(ValueError, match="0 positions, 2 layers: need both"):
+        ablation.losses_at(model, stream, torch.tensor([], dtype=torch.int64))

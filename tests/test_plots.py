@@ -16,6 +16,9 @@ FIGURES = [
     plots.scatter([1, 2], [2, 1], x="a", y="b", diagonal=True, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
+    plots.scatter([1, 2], [2, 1], x="a", y="b", labels="pq", **WORDS),
+    plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
+    plots.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": torch.eye(2)[0].cfloat()}, **WORDS),
 ]
 
 
@@ -33,7 +36,15 @@ def test_figures_are_the_same_bytes_each_time():
 
 
 def test_every_figure_must_be_told_its_title_and_alternative_text():
-    for name in ("matrix", "curves", "bars", "scatter", "histogram", "singular_values"):
+    for name in (
+        "matrix",
+        "curves",
+        "bars",
+        "scatter",
+        "histogram",
+        "singular_values",
+        "eigenvalues",
+    ):
         parameters = inspect.signature(getattr(plots, name)).parameters
         for needed in ("title", "alt"):
             assert parameters[needed].default is inspect.Parameter.empty

@@ -135,6 +135,15 @@ def test_a_source_before_the_document_does_not_count():
     assert np.flatnonzero(skip_trigrams.earlier(stream, 1, 1)).tolist() == [2, 6]
 
 
+def test_neighbours_stand_where_the_source_stands(generator):
+    text = [BEGIN, 6, 1, 7, 2, 3, *[9] * 20, 2, 3]
+    stream = np.array(text, dtype=np.uint16)
+    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator)
+    assert set(found) == {6, 7}
+    with pytest.raises(ValueError, match="never stands before"):
+        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator)
+
+
 def test_a_triple_is_shown_as_the_paper_writes_it():
     triple = SkipTrigram(*map(tokenizer.token, (" try", "\n", " except")))
     assert triple.shown() == "␣try…↵→␣except"

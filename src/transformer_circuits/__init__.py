@@ -8,7 +8,7 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 | 1 world | `cleaning`, `packages`, `tokenizer`, `corpus`, `model` |
 | 2 objects | `checkpoint`, `training`, `heads` |
 | 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `induction` |
-| 4 figures | `plots`, `tables` |
+| 4 figures | `drawing`, `plots`, `tables` |
 | 5 edges | `seeds`, `bench`, `book`, `__main__` |
 
 Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.

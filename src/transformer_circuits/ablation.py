@@ -56,25 +56,33 @@ def costs(
 
 
 @torch.no_grad()
-def loss_at(
+def losses_at(
     model: Transformer, stream: np.ndarray, positions: Int[Tensor, " n"]
-) -> Float[Tensor, " n"]:
-    """Loss on the token that follows each position of a stream, with a full context. [nats]
+) -> tuple[Float[Tensor, " n"], Float[Tensor, "n head"]]:
+    """Loss on the token after each position of a stream, with a full context before it. [nats]
+
+    First of the model as it is, then without each head of its last layer. There a head acts on
+    the logits only through its own term, so one pass gives all of them.
 
     Raises:
-        ValueError: if a position has no full context before it or no token after it.
+        ValueError: if there are no positions or layers, or a position has no full context.
     """
     n_ctx = model.config.n_ctx
-    if not len(positions):
-        return torch.empty(0)
+    if not len(positions) or not model.config.n_layers:
+        raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
     starts = positions + 2 - n_ctx
     if int(starts.min()) < 0:
         raise ValueError(
             f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
         )
-    losses = []
+    intact, without_each = [], []
     for some in starts.split(8):
         inputs, targets = corpus.windows(stream, some, n_ctx)
-        logits = model(inputs)[:, -1]
-        losses.append(F.cross_entropy(logits, targets[:, -1], reduction="none"))
-    return torch.cat(losses)
+        trace = model.trace(inputs)
+        last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)
+        logits = torch.cat([trace.logits[:, None, -1], trace.logits[:, None, -1] - last], dim=1)
+        right = targets[:, -1:, None].expand(-1, logits.shape[1], 1)
+        losses = -logits.log_softmax(dim=-1).gather(2, right)[..., 0]
+        intact.append(losses[:, 0])
+        without_each.append(losses[:, 1:])
+    return torch.cat(intact), torch.cat(without_each)

@@ -78,7 +78,7 @@ class Attention(nn.Module):
     ) -> Pattern:
         """Attention scores before the softmax, future positions at -inf. Dimensionless.
 
-        This and the fast path below are the only places where 1/√d_head appears.
+        The forward pass has 1/√d_head here and in the fast path below, and no W_QK contains it.
         """
         q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
         scores = einsum(q, k, "b h dst d, b h src d -> b h dst src") / math.sqrt(self.d_head)

@@ -30,8 +30,8 @@ def to_begin(A: Pattern) -> Float[Tensor, " head"]:
 def value_weighted(model: Transformer, trace: Trace, layer: int) -> Pattern:
     """A_ij ‖v_j‖: attention times the length of the value moved (paper: "Induction Heads").
 
-    Not a probability. Comparable within a head only: W_V may be scaled up and W_O down without
-    changing the model.
+    Not a probability, and not quite a property of the model: any invertible matrix put between
+    W_O and W_V changes the lengths and leaves the head the same. Read it as a sketch.
     """
     v = einsum(
         model.layers[layer].W_V,

@@ -4,60 +4,20 @@ Two colour maps: one from 0 for probabilities and norms, one symmetric about 0 f
 Every figure has a title that states the finding and an `alt` text for those who do not see it.
 """
 
-import base64
-import html
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.figure import Figure as MplFigure
 
-Numbers = Any
-"""A list, a NumPy array or a torch tensor of numbers."""
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette: told apart with any colour vision."""
-MARKERS = "os^Dv*P"
-LINES = ("-", "--", "-.", ":")
-_STYLE = {
-    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "path",
-    "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing that Jupyter shows as an SVG picture with its alternative text."""
-
-    svg: str
-    alt: str
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        data = base64.b64encode(self.svg.encode()).decode()
-        style = "max-width:100%;height:auto;background:#fff"
-        picture = f'<img alt="{html.escape(self.alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
-        return {"text/html": picture, "text/plain": f"[figure: {self.alt}]"}
-
-
-def _draw(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
-    return _draw_figure(lambda figure: paint(figure.subplots()), title, alt, size)
-
-
-def _draw_figure(paint, title: str, alt: str, size: tuple[float, float]) -> Figure:
-    with rc_context(_STYLE):
-        figure = MplFigure(figsize=size, layout="constrained")
-        paint(figure)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return Figure(buffer.getvalue(), alt)
-
-
-def _array(values: Numbers) -> np.ndarray:
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+from transformer_circuits.drawing import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    Figure,
+    Numbers,
+    array,
+    draw,
+    draw_figure,
+)
 
 
 def matrix(
@@ -78,7 +38,7 @@ def matrix(
     Raises:
         ValueError: if there are labels but not one per row or column.
     """
-    values = _array(values)
+    values = array(values)
     for name, labels, n in (
         ("row", row_labels, values.shape[0]),
         ("col", col_labels, values.shape[1]),
@@ -100,7 +60,7 @@ def matrix(
             axes.set_xticks(range(len(col_labels)), col_labels, rotation=90)
 
     height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 5.5)
-    return _draw(paint, title, alt, (6.5, height))
+    return draw(paint, title, alt, (6.5, height))
 
 
 def curves(
@@ -117,10 +77,10 @@ def curves(
 
     def paint(axes):
         for i, (name, (xs, ys)) in enumerate(lines.items()):
-            marker = MARKERS[i] if len(_array(xs)) < 30 else None
+            marker = MARKERS[i] if len(array(xs)) < 30 else None
             axes.plot(
-                _array(xs),
-                _array(ys),
+                array(xs),
+                array(ys),
                 LINES[i % 4],
                 color=COLOURS[i % 7],
                 marker=marker,
@@ -138,7 +98,7 @@ def curves(
         if len(lines) > 1:
             axes.legend()
 
-    return _draw(paint, title, alt, (6.5, 3.4))
+    return draw(paint, title, alt, (6.5, 3.4))
 
 
 def bars(
@@ -162,7 +122,7 @@ def bars(
             axes.axvline(baseline[1], color=COLOURS[1], ls="--", label=baseline[0])
             axes.legend()
 
-    return _draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
+    return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
 
 
 def scatter(
@@ -174,28 +134,58 @@ def scatter(
     title: str,
     alt: str,
     diagonal: bool = False,
+    labels: Sequence[str] = (),
 ) -> Figure:
-    """Points; `diagonal` adds the line where both axes agree."""
+    """Points, named if there are `labels`; `diagonal` adds the line where both axes agree.
+
+    Raises:
+        ValueError: if there are labels but not one per point.
+    """
+    if len(labels) not in (0, len(array(x_values))):
+        raise ValueError(f"{len(labels)} labels given for {len(array(x_values))} points")
 
     def paint(axes):
-        xs, ys = _array(x_values), _array(y_values)
-        axes.scatter(xs, ys, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
+        xs, ys = array(x_values), array(y_values)
+        few = len(xs) < 100
+        axes.scatter(
+            xs, ys, s=30 if few else 6, alpha=0.9 if few else 0.35, color=COLOURS[0], linewidths=0
+        )
+        for point in zip(labels, xs, ys, strict=False):
+            axes.annotate(point[0], point[1:], xytext=(4, 4), textcoords="offset points")
+        if few:
+            for line in (axes.axhline, axes.axvline):
+                line(0, color="#999", lw=0.8, ls=":", zorder=0)
         if diagonal:
             ends = [min(xs.min(), ys.min()), max(xs.max(), ys.max())]
             axes.plot(ends, ends, color=COLOURS[1], lw=1, ls="--")
         axes.set(xlabel=x, ylabel=y)
 
-    return _draw(paint, title, alt, (6.5, 3.8))
+    return draw(paint, title, alt, (6.5, 3.8))
 
 
-def histogram(values: Numbers, *, x: str, y: str, title: str, alt: str, bins: int = 40) -> Figure:
-    """How often values fall into each of `bins` equal intervals."""
+def histogram(
+    values: Numbers,
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    bins: int = 40,
+    marks: Mapping[str, Numbers] | None = None,
+) -> Figure:
+    """How often values fall into each of `bins` equal intervals; `marks` are drawn as ticks below."""
 
     def paint(axes):
-        axes.hist(_array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
+        axes.hist(array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
+        for i, (name, places) in enumerate((marks or {}).items()):
+            places = array(places)
+            axes.plot(
+                places, 0 * places, "^", ms=8, color=COLOURS[i + 1], clip_on=False, label=name
+            )
+            axes.legend()
         axes.set(xlabel=x, ylabel=y)
 
-    return _draw(paint, title, alt, (6.5, 3.0))
+    return draw(paint, title, alt, (6.5, 3.0))
 
 
 def singular_values(
@@ -205,7 +195,7 @@ def singular_values(
 
     def paint(axes):
         for i, (name, values) in enumerate(spectra.items()):
-            values = _array(values)
+            values = array(values)
             axes.plot(
                 range(1, len(values) + 1), values, LINES[i % 4], color=COLOURS[i % 7], label=name
             )
@@ -215,7 +205,7 @@ def singular_values(
         axes.set(xlabel="singular value, largest first", ylabel="size", xscale="log")
         axes.legend()
 
-    return _draw(paint, title, alt, (6.5, 3.2))
+    return draw(paint, title, alt, (6.5, 3.2))
 
 
 def eigenvalues(
@@ -243,4 +233,4 @@ def eigenvalues(
             axes.set_yticks(range(1, int(decades) + 1), [])
             axes.spines["polar"].set_linewidth(0.5)
 
-    return _draw_figure(paint, title, alt, (6.5, 1.9 * rows + 0.4))
+    return draw_figure(paint, title, alt, (6.5, 1.9 * rows + 0.4))

@@ -204,3 +204,24 @@ def count(stream: np.ndarray, triple: SkipTrigram, window: int) -> Lift:
         triple, int(dst.sum()), int((dst & out).sum()), int((dst & src).sum()),
         int((dst & src & out).sum()),
     )  # fmt: skip
+
+
+def neighbours(
+    stream: np.ndarray, triple: SkipTrigram, window: int, n: int, generator: torch.Generator
+) -> list[int]:
+    """Other sources for the same destination, drawn from where the source stands before it.
+
+    A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from
+    a random place of the `window` tokens before a random destination that has the source before
+    it. Up to n different ones, without the source, BEGIN and the destination.
+
+    Raises:
+        ValueError: if the source never stands before the destination.
+    """
+    here = np.flatnonzero((stream == triple.dst) & earlier(stream, triple.src, window))
+    if not len(here):
+        raise ValueError(f"{triple.shown()}: the source never stands before the destination")
+    here = torch.from_numpy(here)[torch.randint(len(here), (4 * n,), generator=generator)]
+    back = torch.randint(1, window + 1, (4 * n,), generator=generator)
+    drawn = stream[(here - back).clamp(min=0)].tolist()
+    return list(dict.fromkeys(t for t in drawn if t not in (triple.src, triple.dst, BEGIN)))[:n]
