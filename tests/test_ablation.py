@@ -55,3 +55,42 @@ def test_what_is_not_there_is_refused(model, stream):
         ablation.losses_at(model, stream, torch.tensor([50, 3]))
     with pytest.raises(ValueError, match="0 positions, 2 layers: need both"):
         ablation.losses_at(model, stream, torch.tensor([], dtype=torch.int64))
+
+
+@pytest.mark.parametrize("kind", "QKV")
+def test_an_edge_that_carries_nothing_can_go(model, tokens, kind):
+    model.layers[0].W_O[2].zero_()
+    trace = model.trace(tokens)
+    logits = ablation.without_edge(model, trace, kind, 1, 2)
+    torch.testing.assert_close(logits, trace.logits)
+    assert (ablation.without_edge(model, trace, kind, 1, 3) - trace.logits).abs().max() > 1e-3
+
+
+def test_the_three_edges_cut_the_paths_they_name(model, tokens):
+    """V leaves the pattern alone: the missing part is A² times what the earlier head wrote."""
+    trace = model.trace(tokens)
+    logits = ablation.without_edge(model, trace, "V", 1, 2)
+    layer = model.layers[1]
+    moved = trace.patterns[1][:, 1] @ trace.head_outputs[0][:, 2]
+    gone = moved @ layer.W_V[1].T @ layer.W_O[1].T @ model.W_U.T
+    torch.testing.assert_close(logits, trace.logits - gone)
+
+
+def test_cutting_all_first_layer_heads_from_a_key_leaves_the_token(model, tokens):
+    """With one head in the first layer, K without it is the key of the embedding alone."""
+    for other in (0, 1, 3, 4):
+        model.layers[0].W_O[other].zero_()
+    trace = model.trace(tokens)
+    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
+    q = (trace.residual[1] + W_P) @ layer.W_Q[1].T
+    k = (trace.residual[0] + W_P) @ layer.W_K[1].T
+    mask = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    A = (q @ k.mT / SHAPE.d_head**0.5).masked_fill(mask, -torch.inf).softmax(-1)
+    written = A @ trace.residual[1] @ layer.W_V[1].T @ layer.W_O[1].T
+    expected = trace.logits + (written - trace.head_outputs[1][:, 1]) @ model.W_U.T
+    torch.testing.assert_close(ablation.without_edge(model, trace, "K", 1, 2), expected)
+
+
+def test_edges_need_two_layers_and_a_kind(model, tokens):
+    with pytest.raises(ValueError, match='2 layers and the kind is "X"'):
+        ablation.without_edge(model, model.trace(tokens), "X", 0, 0)

@@ -1,6 +1,7 @@
 """What happens without a head (paper: "Term Importance Analysis", and its zero-ablations)."""
 
 import copy
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import corpus, training
-from transformer_circuits.model import Transformer
+from transformer_circuits.model import Trace, Transformer
 
 
 @torch.no_grad()
@@ -86,3 +87,34 @@ def losses_at(
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])
     return torch.cat(intact), torch.cat(without_each)
+
+
+@torch.no_grad()
+def without_edge(
+    model: Transformer, trace: Trace, kind: str, later: int, earlier: int
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """Logits of a two-layer model when one head of the second layer does not read one of the first.
+
+    Path patching with zero: head 0.`earlier` is missing from the queries ("Q"), keys ("K") or
+    values ("V") of head 1.`later`, and stays for everyone else. Exact, since no head comes later.
+
+    Raises:
+        ValueError: if the model has not two layers, or the kind is none of Q, K, V.
+    """
+    if model.config.n_layers != 2 or kind not in ("Q", "K", "V"):
+        raise ValueError(
+            f"edges are those of two layers and of kind Q, K or V, but there are "
+            f'{model.config.n_layers} layers and the kind is "{kind}"'
+        )
+    layer, full = model.layers[1], trace.residual[1]
+    less = full - trace.head_outputs[0][:, earlier]
+    read = {name: (less if name == kind else full) for name in "QKV"}
+    A = trace.patterns[1][:, later]
+    if kind != "V":
+        W_P = model.W_P[: full.shape[1]]
+        q = (read["Q"] + W_P) @ layer.W_Q[later].T
+        k = (read["K"] + W_P) @ layer.W_K[later].T
+        future = torch.ones(A.shape[1:], dtype=torch.bool, device=A.device).triu(1)
+        A = (q @ k.mT / math.sqrt(model.config.d_head)).masked_fill(future, -math.inf).softmax(-1)
+    written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
+    return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
