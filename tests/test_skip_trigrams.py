@@ -130,9 +130,9 @@ def test_counts_agree_with_a_loop_over_the_text():
 
 
 def test_a_source_before_the_document_does_not_count():
-    stream = np.array([BEGIN, 1, 4, BEGIN, 2, 1, 4, 2], dtype=np.uint16)
-    assert np.flatnonzero(skip_trigrams.earlier(stream, 1, 5)).tolist() == [2, 6, 7]
-    assert np.flatnonzero(skip_trigrams.earlier(stream, 1, 1)).tolist() == [2, 6]
+    stream = np.array([BEGIN, 1, 4, BEGIN, 4, 1, 4, 4, 2, 4, 2], dtype=np.uint16)
+    assert skip_trigrams.destinations(stream, 1, 4, 5).tolist() == [2, 6, 7, 9]
+    assert skip_trigrams.destinations(stream, 1, 4, 1).tolist() == [2, 6]
 
 
 def test_neighbours_stand_where_the_source_stands(generator):
@@ -161,6 +161,6 @@ def test_bad_questions_are_refused(generator):
     with pytest.raises(ValueError, match="n is 14 but must be between 1 and the 13 tokens"):
         skip_trigrams.top(factors, 14)
     with pytest.raises(ValueError, match="window is 0 but must be at least 1"):
-        skip_trigrams.earlier(np.array([1], dtype=np.uint16), 1, 0)
+        skip_trigrams.destinations(np.array([1], dtype=np.uint16), 1, 1, 0)
     with pytest.raises(ValueError, match="attention has 13 sources but logits have 12"):
         Factors(factors.attention, factors.logits[:, :12])

@@ -8,11 +8,12 @@ array of all triples, n_vocab³ numbers, is never built.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, UInt16
 from torch import Tensor
 
 from transformer_circuits import heads, tokenizer
@@ -53,6 +54,11 @@ class Factors:
                 f"attention has {self.attention.shape[1]} sources but "
                 f"logits have {self.logits.shape[1]}"
             )
+
+    @cached_property
+    def rising(self) -> Float[Tensor, "src_too out"]:
+        """The logits of every source, smallest first: `rank` looks its numbers up here."""
+        return self.logits.T.contiguous().sort(dim=1).values
 
     def strength(self, triple: SkipTrigram) -> float:
         """f₁ · f₂ of one triple. [logits]"""
@@ -141,11 +147,10 @@ def rank(factors: Factors, triple: SkipTrigram) -> int:
     strength = factors.attention[triple.dst, triple.src] * factors.logits[triple.out, triple.src]
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
-    rising = factors.logits.T.contiguous().sort(dim=1).values
     # A hair below, so that dividing and multiplying again cannot lose the triple itself.
     needed = (strength * (1 - 1e-6) / factors.attention.T).contiguous()
-    weaker = torch.searchsorted(rising, needed)
-    return int((rising.shape[1] - weaker).sum())
+    weaker = torch.searchsorted(factors.rising, needed)
+    return int((factors.rising.shape[1] - weaker).sum())
 
 
 @dataclass(frozen=True)
@@ -175,39 +180,51 @@ class Lift:
         return self.given / self.without if self.n_dst_out else math.nan
 
 
-def earlier(stream: np.ndarray, src: int, window: int) -> Bool[np.ndarray, " n_tokens"]:
-    """Where `src` occurs among the `window` tokens before a position, in the same document.
+def destinations(
+    stream: UInt16[np.ndarray, " n_tokens"], src: int, dst: int, window: int
+) -> Int[np.ndarray, " n"]:
+    """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
+
+    Only within a document: what stands before the last BEGIN does not count.
 
     Raises:
         ValueError: if the window is below 1.
     """
     if window < 1:
         raise ValueError(f"window is {window} but must be at least 1")
-    here = np.arange(len(stream))
-    last = np.maximum.accumulate(np.where(stream == src, here, -1))
-    last = np.concatenate([[-1], last[:-1]])
-    document = np.maximum.accumulate(np.where(stream == BEGIN, here, 0))
-    return last >= np.maximum(document, here - window)
+    here = np.flatnonzero(stream[:-1] == dst)
+    last = _last(np.flatnonzero(stream == src), here, "left")
+    document = _last(np.flatnonzero(stream == BEGIN), here, "right")
+    return here[last >= np.maximum(document, np.maximum(here - window, 0))]
 
 
-def positions(stream: np.ndarray, triple: SkipTrigram, window: int) -> Int[Tensor, " n"]:
+def _last(places: np.ndarray, here: np.ndarray, side: str) -> np.ndarray:
+    """For every element of `here`, the last of the sorted places before it (or at it); else -1."""
+    return np.concatenate([[-1], places])[np.searchsorted(places, here, side)]
+
+
+def positions(
+    stream: UInt16[np.ndarray, " n_tokens"], triple: SkipTrigram, window: int
+) -> Int[Tensor, " n"]:
     """Where a text has the destination, followed by the output, with the source before it."""
-    hit = (stream[:-1] == triple.dst) & (stream[1:] == triple.out)
-    return torch.from_numpy(np.flatnonzero(hit & earlier(stream, triple.src, window)[:-1]))
+    here = destinations(stream, triple.src, triple.dst, window)
+    return torch.from_numpy(here[stream[here + 1] == triple.out])
 
 
-def count(stream: np.ndarray, triple: SkipTrigram, window: int) -> Lift:
+def count(stream: UInt16[np.ndarray, " n_tokens"], triple: SkipTrigram, window: int) -> Lift:
     """How much the source foretells the output in a text; `window` tokens back at most."""
-    dst, out = stream[:-1] == triple.dst, stream[1:] == triple.out
-    src = earlier(stream, triple.src, window)[:-1]
-    return Lift(
-        triple, int(dst.sum()), int((dst & out).sum()), int((dst & src).sum()),
-        int((dst & src & out).sum()),
-    )  # fmt: skip
+    dst = np.flatnonzero(stream[:-1] == triple.dst)
+    after_src = destinations(stream, triple.src, triple.dst, window)
+    n_out, n_all = ((stream[here + 1] == triple.out).sum() for here in (dst, after_src))
+    return Lift(triple, len(dst), int(n_out), len(after_src), int(n_all))
 
 
 def neighbours(
-    stream: np.ndarray, triple: SkipTrigram, window: int, n: int, generator: torch.Generator
+    stream: UInt16[np.ndarray, " n_tokens"],
+    triple: SkipTrigram,
+    window: int,
+    n: int,
+    generator: torch.Generator,
 ) -> list[int]:
     """Other sources for the same destination, drawn from where the source stands before it.
 
@@ -218,7 +235,7 @@ def neighbours(
     Raises:
         ValueError: if the source never stands before the destination.
     """
-    here = np.flatnonzero((stream == triple.dst) & earlier(stream, triple.src, window))
+    here = destinations(stream, triple.src, triple.dst, window)
     if not len(here):
         raise ValueError(f"{triple.shown()}: the source never stands before the destination")
     here = torch.from_numpy(here)[torch.randint(len(here), (4 * n,), generator=generator)]
