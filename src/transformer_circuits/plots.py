@@ -50,7 +50,7 @@ def matrix(
     def paint(axes):
         image = axes.imshow(
             values, cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else 0, vmax=most,
-            aspect="equal" if values.shape[0] < 3 * values.shape[1] else "auto", interpolation="nearest",
+            aspect="equal" if values.shape[0] < 1.5 * values.shape[1] else "auto", interpolation="nearest",
         )  # fmt: skip
         axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
         axes.set(xlabel=cols, ylabel=rows)
@@ -233,4 +233,4 @@ def eigenvalues(
             axes.set_yticks(range(1, int(decades) + 1), [])
             axes.spines["polar"].set_linewidth(0.5)
 
-    return draw_figure(paint, title, alt, (6.5, 1.9 * rows + 0.4))
+    return draw_figure(paint, title, alt, (6.5, 1.55 * rows + 0.5))
