@@ -78,3 +78,35 @@ def test_without_the_first_head_it_is_only_a_copier(built, copies):
     assert float(share[1]) < 0.6
     built_share = induction.right_share(built.float(), range(10, 16), 2, torch.Generator())
     assert float(built_share[1]) > 0.7
+
+
+def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies):
+    model = hand_built.two_back(N_VOCAB, N_CTX)
+    assert torch.equal(model(copies)[:, 2:].argmax(dim=-1), copies[:, :-2])
+    first, second = (A[:, 0] for A in model.trace(copies).patterns)
+    virtual = second @ first
+    assert float(virtual.diagonal(-2, dim1=1, dim2=2).min()) == pytest.approx(1, abs=1e-6)
+    found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
+    assert found["V"] == pytest.approx(N_VOCAB**-0.5) and found["Q"] == found["K"] == 0
+    wrong_order = composition.score(heads.W_OV(model, 0, 0), heads.W_OV(model, 1, 0))
+    assert wrong_order == 0
+    # All of the prediction is in the term of both heads; and it is no induction head.
+    terms = expansion.paths(model, copies)
+    logits = {path: float((x @ model.W_U.T).abs().max()) for path, x in terms.items()}
+    assert [path for path, size in logits.items() if size > 1e-9] == [((0, 0), (1, 0))]
+    second_pattern = model.trace(copies).patterns[1]
+    assert float(induction.prefix_matching(second_pattern, copies)[0]) < 0.2
+
+
+def test_the_pointer_does_induction_by_q_composition(copies):
+    model = hand_built.pointer(N_VOCAB, N_CTX)
+    tokens = hand_built.placed(copies, N_VOCAB)
+    guessed = model(tokens).argmax(dim=-1) % N_VOCAB
+    assert torch.equal(guessed[:, 21:-1], copies[:, 22:])
+    second = model.trace(tokens).patterns[1]
+    late = induction.followers(copies)[:, 21:-1]
+    assert float((second[:, 0, 21:-1] * late).sum(dim=-1).min()) == pytest.approx(1, abs=1e-6)
+    found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
+    assert found["Q"] > 0.1 and found["K"] == found["V"] == 0
+    cut = ablation.without_edge(model, model.trace(tokens), "Q", 0, 0).argmax(dim=-1) % N_VOCAB
+    assert float((cut[:, 21:-1] == copies[:, 22:]).double().mean()) < 0.2
