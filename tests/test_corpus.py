@@ -86,6 +86,17 @@ def test_windows_open_with_begin_and_targets_are_one_ahead():
         corpus.windows(stream, torch.tensor([25]), 5)
 
 
+def test_a_batch_begins_where_it_falls_and_has_no_begin_in_front():
+    stream = np.arange(1, 30, dtype=np.uint16)
+    generator = torch.Generator().manual_seed(0)
+    inputs, targets = corpus.batch(stream, 200, 5, generator)
+    assert torch.equal(targets, inputs + 1)
+    assert set(inputs[:, 0].tolist()) == set(range(1, 25))
+    assert int(targets.max()) == 29
+    with pytest.raises(ValueError, match="the stream has 5 tokens but a batch takes 6"):
+        corpus.batch(stream[:5], 2, 5, generator)
+
+
 def test_unknown_splits_are_refused():
     with pytest.raises(ValueError, match='split is "test" but must be'):
         corpus.read("small", "test")

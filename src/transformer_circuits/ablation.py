@@ -10,12 +10,12 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits import corpus, training
+from transformer_circuits import corpus, heads, training
 from transformer_circuits.model import Trace, Transformer
 
 
 @torch.no_grad()
-def without(model: Transformer, heads: Iterable[tuple[int, int]]) -> Transformer:
+def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
     """A copy in which the given (layer, head)s write nothing: their W_O is zero.
 
     Heads of later layers see the change, so their patterns may change too.
@@ -23,15 +23,9 @@ def without(model: Transformer, heads: Iterable[tuple[int, int]]) -> Transformer
     Raises:
         ValueError: if there is no such head.
     """
-    config = model.config
     smaller = copy.deepcopy(model)
-    for layer, head in heads:
-        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
-            raise ValueError(
-                f"head {layer}.{head} asked for but the model has {config.n_layers} layers "
-                f"of {config.n_heads} heads, counted from 0"
-            )
-        smaller.layers[layer].W_O[head].zero_()
+    for layer, head in off:
+        heads.attention(smaller, layer, head).W_O[head].zero_()
     return smaller
 
 

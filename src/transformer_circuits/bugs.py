@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -125,17 +124,13 @@ class GatedAttention(Attention):
             self.register_parameter(name, nn.Parameter(weight.detach().clone()))
         self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
 
-    def forward(
+    def _results(
         self,
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
-        A: Pattern | None = None,
-    ) -> Float[Tensor, "batch pos d_model"]:
-        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
-        v = self._split(x, self.W_V_concat)
-        r = F.scaled_dot_product_attention(q, k, v, is_causal=True) if A is None else A @ v
-        r = r * (1 + self._split(x, self.W_G_concat))
-        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return super()._results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
 
 
 def gated(model: Transformer) -> Transformer:

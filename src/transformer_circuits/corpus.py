@@ -155,6 +155,23 @@ def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
     return np.load(cached)
 
 
+def excerpts(
+    stream: UInt16[np.ndarray, " n_tokens"], starts: Int[Tensor, " batch"], length: int
+) -> Int[Tensor, "batch length"]:
+    """The `length` tokens of the stream from each start on.
+
+    Raises:
+        ValueError: if an excerpt runs past the end of the stream.
+    """
+    if int(starts.max()) + length > len(stream):
+        raise ValueError(
+            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
+        )
+    return torch.stack(
+        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
+    )
+
+
 def windows(
     stream: UInt16[np.ndarray, " n_tokens"], starts: Int[Tensor, " batch"], n_ctx: int
 ) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
@@ -163,13 +180,7 @@ def windows(
     Raises:
         ValueError: if a window runs past the end of the stream.
     """
-    if int(starts.max()) + n_ctx > len(stream):
-        raise ValueError(
-            f"a window of {n_ctx} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
-        )
-    text = torch.stack(
-        [torch.from_numpy(stream[s : s + n_ctx].astype(np.int64)) for s in starts.tolist()]
-    )
+    text = excerpts(stream, starts, n_ctx)
     inputs = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text[:, :-1]], dim=1)
     return inputs, text
 
@@ -177,6 +188,16 @@ def windows(
 def batch(
     stream: UInt16[np.ndarray, " n_tokens"], size: int, n_ctx: int, generator: torch.Generator
 ) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
-    """`size` windows at random places: what one training step sees."""
-    starts = torch.randint(len(stream) - n_ctx + 1, (size,), generator=generator)
-    return windows(stream, starts, n_ctx)
+    """`size` windows at random places: what one training step sees.
+
+    They begin wherever they fall. BEGIN stands only where a document begins: in front of every
+    window it is a place that each head finds at once and few leave again (chapter 09).
+
+    Raises:
+        ValueError: if the stream is not longer than one window.
+    """
+    if len(stream) <= n_ctx:
+        raise ValueError(f"the stream has {len(stream)} tokens but a batch takes {n_ctx + 1}")
+    starts = torch.randint(len(stream) - n_ctx, (size,), generator=generator)
+    text = excerpts(stream, starts, n_ctx + 1)
+    return text[:, :-1], text[:, 1:]

@@ -5,7 +5,12 @@ from transformer_circuits.lowrank import LowRank
 from transformer_circuits.model import Attention, Transformer
 
 
-def _layer(model: Transformer, layer: int, head: int) -> Attention:
+def attention(model: Transformer, layer: int, head: int) -> Attention:
+    """The layer that holds a head.
+
+    Raises:
+        ValueError: if there is no such head.
+    """
     config = model.config
     if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
         raise ValueError(
@@ -21,7 +26,7 @@ def W_OV(model: Transformer, layer: int, head: int) -> LowRank:
     Raises:
         ValueError: if there is no such head.
     """
-    weights = _layer(model, layer, head)
+    weights = attention(model, layer, head)
     return LowRank(weights.W_O[head].detach(), weights.W_V[head].detach())
 
 
@@ -33,7 +38,7 @@ def W_QK(model: Transformer, layer: int, head: int) -> LowRank:
     Raises:
         ValueError: if there is no such head.
     """
-    weights = _layer(model, layer, head)
+    weights = attention(model, layer, head)
     return LowRank(weights.W_Q[head].T.detach(), weights.W_K[head].detach())
 
 

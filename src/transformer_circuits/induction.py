@@ -1,6 +1,8 @@
 """Repeated random tokens, and how much a model learns from its context (paper: "Induction
 Heads"; the scores are those of Olsson et al. 2022)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -29,6 +31,27 @@ def repeated(
     return torch.cat([begin, tokens.repeat(1, n_copies)], dim=1)
 
 
+def _every_length(
+    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int
+) -> Iterator[tuple[int, Int[Tensor, "n pos"]]]:
+    """Each length with `repeated` tokens of that length.
+
+    Raises:
+        ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
+            has a single token.
+    """
+    longest = 1 + max(lengths) * n_copies
+    if longest > model.config.n_ctx:
+        raise ValueError(
+            f"{n_copies} copies of {max(lengths)} tokens and BEGIN are {longest} tokens "
+            f"but n_ctx is {model.config.n_ctx}"
+        )
+    if min(lengths) < 2:
+        raise ValueError(f"the shortest length is {min(lengths)} but must be at least 2")
+    for length in lengths:
+        yield length, repeated(model.config.n_vocab, length, n_copies, n, generator)
+
+
 @torch.no_grad()
 def copy_losses(
     model: Transformer,
@@ -45,17 +68,8 @@ def copy_losses(
         ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
             has a single token.
     """
-    longest = 1 + max(lengths) * n_copies
-    if longest > model.config.n_ctx:
-        raise ValueError(
-            f"{n_copies} copies of {max(lengths)} tokens and BEGIN are {longest} tokens "
-            f"but n_ctx is {model.config.n_ctx}"
-        )
-    if min(lengths) < 2:
-        raise ValueError(f"the shortest length is {min(lengths)} but must be at least 2")
     rows = []
-    for length in lengths:
-        tokens = repeated(model.config.n_vocab, length, n_copies, n, generator)
+    for length, tokens in _every_length(model, lengths, n_copies, generator, n):
         tokens = tokens.to(model.W_E.device)
         loss = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
         rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
@@ -71,10 +85,12 @@ def right_share(
     The share of pairs (position, other token of the passage) in which the right token has the
     higher logit: 0.5 by chance, 1 with perfect induction. A model that raises all it has seen
     alike, without knowing which comes next, stays at 0.5; losses cannot show that.
+
+    Raises:
+        ValueError: as `copy_losses`.
     """
     rows = []
-    for length in lengths:
-        tokens = repeated(model.config.n_vocab, length, n_copies, n, generator)
+    for length, tokens in _every_length(model, lengths, n_copies, generator, n):
         logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
         passage, right = tokens[:, 1 : 1 + length], tokens[:, 1:]
         of_right = logits.gather(2, right[:, :, None])
@@ -147,8 +163,9 @@ def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
 def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> dict:
     """Where a model in training stands, as plain numbers: for `training.Trainer`.
 
-    Losses in nats; attention scores per layer and head, on windows of a text and on two copies of
-    random tokens (of every length from 20 to 100 by 10), beside what uniform attention would get.
+    Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
+    layer and head, on windows of a text and on two copies of 60 random tokens, beside what
+    uniform attention would get.
     """
     device, n_ctx = model.W_E.device, model.config.n_ctx
     losses = training.evaluate(model, text, n_windows)

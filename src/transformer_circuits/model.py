@@ -100,12 +100,21 @@ class Attention(nn.Module):
         A: Pattern | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
         """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
-        if A is not None:
-            return self.head_outputs(x, A).sum(dim=1)
-        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
-        v = self._split(x, self.W_V_concat)
-        r = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        r = self._results(x, W_P, A)
         return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        """What each head brings to each position, before its W_O."""
+        v = self._split(x, self.W_V_concat)
+        if A is not None:
+            return A @ v
+        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 @dataclass(frozen=True)

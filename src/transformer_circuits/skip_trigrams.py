@@ -144,7 +144,7 @@ def rank(factors: Factors, triple: SkipTrigram) -> int:
     Raises:
         ValueError: if the head does not raise the output's logit: the rank means nothing then.
     """
-    strength = factors.attention[triple.dst, triple.src] * factors.logits[triple.out, triple.src]
+    strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
     # A hair below, so that dividing and multiplying again cannot lose the triple itself.
