@@ -3,7 +3,7 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits import ablation, training
+from transformer_circuits import ablation, hand_built, training
 
 
 @pytest.fixture
@@ -94,3 +94,28 @@ def test_cutting_all_first_layer_heads_from_a_key_leaves_the_token(model, tokens
 def test_edges_need_two_layers_and_a_kind(model, tokens):
     with pytest.raises(ValueError, match='2 layers and the kind is "X"'):
         ablation.without_edge(model, model.trace(tokens), "X", 0, 0)
+
+
+def test_all_edges_are_each_edge(model, tokens):
+    targets = tokens.roll(-1, dims=1)
+    targets[:, -1] = -100
+    found = ablation.edges(model, tokens, targets)
+    assert found.shape == (3, SHAPE.n_heads, SHAPE.n_heads)
+    logits = ablation.without_edge(model, model.trace(tokens), "K", 3, 1)[:, :-1]
+    losses = [
+        torch.nn.functional.cross_entropy(some.flatten(0, 1), tokens[:, 1:].flatten())
+        for some in (logits, model(tokens)[:, :-1])
+    ]
+    torch.testing.assert_close(found[1, 3, 1], losses[0] - losses[1])
+
+
+def test_edges_of_a_known_circuit():
+    """The hand-built induction circuit needs its K edge, and neither of the others."""
+    model = hand_built.induction(11, 21)
+    tokens = torch.cat([torch.zeros(1, 1, dtype=torch.long), torch.randperm(10)[None] + 1], dim=1)
+    tokens = torch.cat([tokens, tokens[:, 1:]], dim=1)
+    targets = torch.cat([tokens[:, 1:], torch.full((1, 1), -100)], dim=1)
+    targets[:, :11] = -100
+    Q, K, V = ablation.edges(model, tokens, targets).flatten()
+    assert float(K) > 0.1
+    assert float(Q) == float(V) == 0

@@ -1,7 +1,5 @@
-import json
 import math
 
-import numpy as np
 import pytest
 import torch
 from conftest import SHAPE
@@ -89,17 +87,6 @@ def test_late_minus_early():
     losses = torch.full((3, 512), 5.0)
     losses[:, 400:] = 4.0
     assert induction.late_minus_early(losses) == -1.0
-
-
-def test_a_probe_can_be_written_down(generator):
-    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512}))
-    model = Transformer(shape).requires_grad_(False)
-    stream = np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000).astype(np.uint16)
-    found = json.loads(json.dumps(induction.probe(model, stream, 2)))
-    assert found["held_out"] == pytest.approx(math.log(SHAPE.n_vocab), abs=1e-3)
-    assert found["late_minus_early"] == pytest.approx(0, abs=1e-3)
-    for name in ("previous_token", "matching_text", "matching_random"):
-        assert [len(layer) for layer in found[name]] == [SHAPE.n_heads] * SHAPE.n_layers
 
 
 def test_what_does_not_fit_is_refused(generator):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits import plots
+from transformer_circuits import diagrams, plots
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -19,6 +19,7 @@ FIGURES = [
     plots.scatter([1, 2], [2, 1], x="a", y="b", labels="pq", **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
     plots.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": torch.eye(2)[0].cfloat()}, **WORDS),
+    diagrams.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
 ]
 
 
@@ -48,6 +49,18 @@ def test_every_figure_must_be_told_its_title_and_alternative_text():
         parameters = inspect.signature(getattr(plots, name)).parameters
         for needed in ("title", "alt"):
             assert parameters[needed].default is inspect.Parameter.empty
+
+
+def test_only_what_is_positive_is_linked():
+    shown = {"later": "de", "earlier": "ab"} | WORDS
+    counts = [
+        diagrams.links({"Q": panel}, **shown).svg.count("stroke-linecap: square")
+        for panel in (np.eye(2), np.eye(2) * [1, -1], np.ones((2, 2)))
+    ]
+    assert counts[0] - counts[1] == 1
+    assert counts[2] - counts[0] == 2
+    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
+        diagrams.links({"Q": np.eye(3)}, **shown)
 
 
 def test_labels_must_fit():

@@ -7,8 +7,8 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 | 0 values | `config`, `files`, `lowrank` |
 | 1 world | `cleaning`, `packages`, `tokenizer`, `corpus`, `model` |
 | 2 objects | `checkpoint`, `training`, `heads` |
-| 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `composition`, `induction`, `hand_built` |
-| 4 figures | `drawing`, `plots`, `tables` |
+| 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `composition`, `induction`, `development`, `hand_built` |
+| 4 figures | `drawing`, `plots`, `diagrams`, `tables` |
 | 5 edges | `seeds`, `bench`, `book`, `__main__` |
 
 Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.

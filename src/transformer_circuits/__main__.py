@@ -14,8 +14,8 @@ from transformer_circuits import (
     book,
     checkpoint,
     corpus,
+    development,
     files,
-    induction,
     seeds,
     tokenizer,
     training,
@@ -57,7 +57,7 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
         corpus.tokens(plan.corpus, "train"),
         files.cache_dir() / "runs" / name,
         compile=compile,
-        probe=partial(induction.probe, text=held_out) if shape.n_layers else None,
+        probe=partial(development.probe, text=held_out) if shape.n_layers else None,
     )
     for record in trainer.run():
         if trainer.accelerator.is_main_process and not sys.stderr.isatty():

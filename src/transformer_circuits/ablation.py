@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits import corpus, heads, training
+from transformer_circuits import composition, corpus, heads, training
 from transformer_circuits.model import Trace, Transformer
 
 
@@ -95,7 +95,7 @@ def without_edge(
     Raises:
         ValueError: if the model has not two layers, or the kind is none of Q, K, V.
     """
-    if model.config.n_layers != 2 or kind not in ("Q", "K", "V"):
+    if model.config.n_layers != 2 or kind not in composition.KINDS:
         raise ValueError(
             f"edges are those of two layers and of kind Q, K or V, but there are "
             f'{model.config.n_layers} layers and the kind is "{kind}"'
@@ -112,3 +112,29 @@ def without_edge(
         A = (q @ k.mT / math.sqrt(model.config.d_head)).masked_fill(future, -math.inf).softmax(-1)
     written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
     return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
+
+
+def edges(
+    model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, "kind later earlier"]:
+    """How much the loss rises without each edge between two layers. [nats per counted token]
+
+    Kinds in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
+    counted, so that the effect can be measured at chosen positions only.
+
+    Raises:
+        ValueError: if the model has not two layers.
+    """
+    trace, each = model.trace(inputs), range(model.config.n_heads)
+
+    def loss(logits: Tensor) -> Tensor:
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    rises = [
+        loss(without_edge(model, trace, kind, later, earlier))
+        for kind in composition.KINDS
+        for later in each
+        for earlier in each
+    ]
+    shape = len(composition.KINDS), len(each), len(each)
+    return (torch.stack(rises) - loss(trace.logits)).reshape(shape)

@@ -51,6 +51,20 @@ def scores(
     return torch.tensor(rows)
 
 
+def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
+    """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
+
+    The K-composition term of the later head's QK circuit. With a previous-token head as the
+    earlier one and positive eigenvalues (`spectra.positivity`), the later head looks for places
+    that follow its own token: the matching half of induction.
+
+    Raises:
+        ValueError: if there is no such head.
+    """
+    written = heads.W_OV(model, *earlier) @ model.W_E.detach()
+    return model.W_E.T.detach() @ (heads.W_QK(model, *later) @ written)
+
+
 def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float[Tensor, " n"]:
     """Scores of n pairs of random heads: around 1/√d_model, whatever d_head is."""
 

@@ -3,13 +3,11 @@ Heads"; the scores are those of Olsson et al. 2022)."""
 
 from collections.abc import Iterator
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits import corpus, patterns, training
 from transformer_circuits.model import Pattern, Transformer
 from transformer_circuits.tokenizer import BEGIN
 
@@ -157,35 +155,3 @@ def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
     n_pos = tokens.shape[1]
     uniform = torch.ones(n_pos, n_pos).tril() / torch.arange(1, n_pos + 1)[:, None]
     return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
-
-
-@torch.no_grad()
-def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> dict:
-    """Where a model in training stands, as plain numbers: for `training.Trainer`.
-
-    Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
-    layer and head, on windows of a text and on two copies of 60 random tokens, beside what
-    uniform attention would get.
-    """
-    device, n_ctx = model.W_E.device, model.config.n_ctx
-    losses = training.evaluate(model, text, n_windows)
-    starts = torch.linspace(0, len(text) - n_ctx, 8).long()
-    inputs, _ = corpus.windows(text, starts, n_ctx)
-    generator = torch.Generator().manual_seed(0)
-    copies = repeated(model.config.n_vocab, 60, 2, 8, generator)
-    on_text = model.trace(inputs.to(device)).patterns
-    on_copies = model.trace(copies.to(device)).patterns
-
-    def rounded(values: Tensor) -> list:
-        return [round(value, 4) for value in values.tolist()]
-
-    return {
-        "held_out": round(float(losses.mean()), 4),
-        "late_minus_early": round(late_minus_early(losses), 4),
-        "copy_losses": rounded(copy_losses(model, range(20, 101, 10), 2, generator)),
-        "previous_token": [rounded(patterns.by_distance(A.cpu(), 2)[:, 1]) for A in on_text],
-        "matching_text": [rounded(prefix_matching(A.cpu(), inputs)) for A in on_text],
-        "matching_text_uniform": round(uniform_matching(inputs), 4),
-        "matching_random": [rounded(prefix_matching(A.cpu(), copies)) for A in on_copies],
-        "matching_random_uniform": round(uniform_matching(copies), 4),
-    }
