@@ -77,7 +77,15 @@ def test_unknown_and_untrained_models_are_named(store, generator):
         checkpoint.load("m")
 
 
-@pytest.mark.parametrize("name", ["zero-layer", "two-layer"])
+def test_a_training_log_is_read_line_by_line(store, generator):
+    saved(store, generator)
+    with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
+        checkpoint.training_log("m")
+    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
+    assert checkpoint.training_log("m") == [{"step": 1}, {"step": 2}]
+
+
+@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])
 def test_the_models_of_the_book_load(name):
     model = checkpoint.load(name)
     assert all(torch.isfinite(weight).all() for weight in model.parameters())

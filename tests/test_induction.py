@@ -5,6 +5,7 @@ import torch
 from conftest import SHAPE
 
 from transformer_circuits import induction
+from transformer_circuits.lowrank import LowRank
 from transformer_circuits.model import Transformer
 from transformer_circuits.tokenizer import BEGIN
 
@@ -87,6 +88,19 @@ def test_late_minus_early():
     losses = torch.full((3, 512), 5.0)
     losses[:, 400:] = 4.0
     assert induction.late_minus_early(losses) == -1.0
+
+
+def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
+    eye = LowRank(torch.eye(60), torch.eye(60))
+    assert induction.copying(eye, generator) == pytest.approx(1)
+    anti = LowRank(-torch.eye(60), torch.eye(60))
+    assert induction.copying(anti, generator) == pytest.approx(0)
+    draw = LowRank(
+        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
+    )
+    assert induction.copying(draw, generator) == pytest.approx(1 / 25, abs=0.01)
+    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
+        induction.copying(LowRank(torch.eye(3), torch.eye(3)), generator)
 
 
 def test_what_does_not_fit_is_refused(generator):

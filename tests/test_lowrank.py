@@ -57,6 +57,13 @@ def test_products_and_transposes_stay_exact_and_factored(product, generator):
     close((matrix @ product).dense(), matrix @ product.dense())
 
 
+def test_a_sum_is_dense_in_value_and_factored_in_form(product):
+    close((product + product @ torch.eye(product.shape[1]).double()).dense(), 2 * product.dense())
+    assert (product + product).left.shape[1] == 2 * product.left.shape[1]
+    with pytest.raises(ValueError, match=r"a matrix .* and one .* cannot be added"):
+        product + LowRank(torch.eye(2).double(), torch.eye(2).double())
+
+
 def test_the_cyclic_identity_fails_for_the_norm(generator):
     """The erratum of the paper's composition figure: right for eigenvalues, wrong for norms."""
     A = torch.randn(6, 6, generator=generator, dtype=torch.float64)

@@ -1,8 +1,8 @@
 """Speed and memory next to what others would use. One run, one machine.
 
 Needs the `bench` extra for TransformerLens. First the circuits of a one-layer model: spectra and
-skip-trigrams. Then training of the two-layer shape: the same random tokens in the same batches,
-and every row says how it was run.
+skip-trigrams; then those of two layers: composition scores, edges, paths. Last, training: the same
+random tokens in the same batches, and every row says how it was run.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits import heads, skip_trigrams
+from transformer_circuits import ablation, composition, expansion, heads, skip_trigrams
 from transformer_circuits.config import ModelConfig, TrainConfig
 from transformer_circuits.model import Transformer
 from transformer_circuits.training import optimizers
@@ -71,6 +71,18 @@ def transformer_lens(shape: ModelConfig) -> nn.Module:
     return HookedTransformer(config)
 
 
+@torch.no_grad()
+def exported(model: Transformer) -> nn.Module:
+    """A HookedTransformer with our weights, transposed to its convention."""
+    peer = transformer_lens(model.config)
+    peer.W_E.copy_(model.W_E.T)
+    peer.W_U.copy_(model.W_U.T)
+    for block, layer in zip(peer.blocks, model.layers, strict=True):
+        for name in ("W_Q", "W_K", "W_V", "W_O"):
+            getattr(block.attn, name).copy_(getattr(layer, name).mT)
+    return peer
+
+
 def speed(
     model: nn.Module,
     optimizers: list[torch.optim.Optimizer],
@@ -111,19 +123,24 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def _megabytes() -> float:
+    """The most memory this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 @torch.no_grad()
 def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
     model.randomise(torch.Generator().manual_seed(0))
     layer, each = model.layers[0], range(model.config.n_heads)
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = _megabytes()
     started = time.perf_counter()
     factors = skip_trigrams.factors(model, 0, 0)
     strongest = skip_trigrams.top(factors, 100)[50]
     rank = skip_trigrams.rank(factors, strongest)
     taken = time.perf_counter() - started
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - megabytes
+    more = _megabytes() - megabytes
     print(
         f"n_vocab {n_vocab}: skip-trigrams of a head, 100 strongest and the rank of one ({rank}) of"
     )
@@ -151,8 +168,35 @@ def circuits(n_vocab: int, dense: bool) -> None:
         print(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
 
 
+@torch.no_grad()
+def two_layers(n_heads: int, n_pos: int) -> None:
+    """Time scores, all edges and all paths of a random model with d_head 64; memory of the paths."""
+    shape = dataclasses.replace(
+        SHAPE, n_heads=n_heads, d_head=64, d_model=64 * n_heads, n_vocab=2048
+    )
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    tokens = torch.randint(shape.n_vocab, (1, n_pos), generator=torch.Generator().manual_seed(0))
+    what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", _megabytes()
+    paths = _seconds(lambda: expansion.paths(model, tokens))
+    memory = _megabytes() - before
+    print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
+    edges = _seconds(lambda: ablation.edges(model, tokens, tokens))
+    print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
+    ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
+    print(f"{what}: all composition scores {ours:.3f} s", flush=True)
+    try:
+        peer = exported(model)
+        taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
+        print(f"    TransformerLens, the same scores: {taken:.3f} s")
+    except ImportError as error:
+        print(f"    TransformerLens does not run: {error}")
+
+
 def main() -> None:
     """Measure everything and print one row per implementation and way of running it."""
+    for n_heads, n_pos in ((6, 256), (12, 256), (12, 128)):
+        two_layers(n_heads, n_pos)
     for n_vocab, dense in ((2048, False), (4096, True)):
         circuits(n_vocab, dense)
     training()

@@ -1,5 +1,6 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,18 @@ def load(name: str, device: str = "cpu") -> Transformer:
     model = Transformer(tables["model"])
     load_weights(model, path)
     return model.requires_grad_(False).eval().to(device)
+
+
+def training_log(name: str) -> list[dict]:
+    """The records of a model's training, in order: see `development`.
+
+    Raises:
+        ValueError: if there is no such model, or its training was not logged.
+    """
+    path = folder(name) / "training.jsonl"
+    if not path.is_file():
+        raise ValueError(f"{path} is not there: run python -m transformer_circuits train {name}")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def load_weights(model: Transformer, path: Path) -> None:

@@ -8,6 +8,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.lowrank import LowRank
 from transformer_circuits.model import Pattern, Transformer
 from transformer_circuits.tokenizer import BEGIN
 
@@ -155,3 +156,25 @@ def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
     n_pos = tokens.shape[1]
     uniform = torch.ones(n_pos, n_pos).tril() / torch.arange(1, n_pos + 1)[:, None]
     return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
+
+
+def copying(circuit: LowRank, generator: torch.Generator, length: int = 25, n: int = 100) -> float:
+    """Of what attending to a token raises among random tokens, the share that is the token itself.
+
+    From 0 to 1; 1/length by chance. Mean over the tokens of `n` samples; logits count from their
+    mean over the vocabulary, and lowered ones as 0. As the copying score of Olsson et al., but
+    for a head that attends to one token fully, so that it is a property of the OV circuit.
+
+    Raises:
+        ValueError: if the circuit is not square, or has fewer tokens than a sample.
+    """
+    n_vocab = circuit.shape[0]
+    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
+        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
+    left = circuit.left - circuit.left.mean(dim=0)
+    shares = []
+    for _ in range(n):
+        sample = torch.randperm(n_vocab, generator=generator)[:length]
+        raised = (left[sample] @ circuit.right[:, sample]).relu()
+        shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
+    return float(torch.cat(shares).mean())

@@ -51,6 +51,17 @@ class LowRank:
             return LowRank(self.left, middle @ other.right)
         return LowRank(self.left @ middle, other.right)
 
+    def __add__(self, other: "LowRank") -> "LowRank":
+        """The sum, with the factors side by side: heads that share a pattern act as one.
+
+        Raises:
+            ValueError: if the shapes differ.
+        """
+        if self.shape != other.shape:
+            raise ValueError(f"a matrix {self.shape} and one {other.shape} cannot be added")
+        left = torch.cat([self.left, other.left], dim=1)
+        return LowRank(left, torch.cat([self.right, other.right], dim=0))
+
     def __rmatmul__(self, other: Tensor) -> "LowRank":
         return LowRank(other @ self.left, self.right)
 

@@ -18,7 +18,9 @@ from transformer_circuits import (
     bigrams,
     bugs,
     checkpoint,
+    composition,
     corpus,
+    development,
     files,
     heads,
     induction,
@@ -29,7 +31,7 @@ from transformer_circuits import (
 from transformer_circuits.config import TrainConfig
 from transformer_circuits.model import Transformer
 
-ONE_LAYER = "one-layer"
+ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
 SEEDS = (0, 1, 2)
 COPIES = range(20, 100, 10)
 """Lengths of the repeated random passages."""
@@ -112,21 +114,65 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     return losses
 
 
+@torch.no_grad()
+def two_layer(model: Transformer, text: np.ndarray) -> dict:
+    """What chapters 7 to 9 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
+
+    `edges`: the five that cost most on the second copy of random tokens, dearest first.
+    """
+    losses, n_ctx = training.evaluate(model, text, 128), model.config.n_ctx
+    inputs, _ = corpus.windows(text, torch.linspace(0, len(text) - n_ctx, 16).long(), n_ctx)
+    generator = torch.Generator().manual_seed(0)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
+    on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
+    targets = copies.roll(-1, dims=1)
+    targets[:, :61] = targets[:, -1:] = -100
+    effects = ablation.edges(model, copies[:8], targets[:8])
+    dearest = effects.flatten().argsort(descending=True)[:5]
+    places = torch.stack(torch.unravel_index(dearest, effects.shape), dim=1).tolist()
+    return {
+        "loss": float(losses.mean()),
+        "late_minus_early": induction.late_minus_early(losses),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
+        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
+        "matching_text": induction.prefix_matching(on_text[1], inputs).tolist(),
+        "matching_random": induction.prefix_matching(on_copies[1], copies).tolist(),
+        "edges": [
+            {
+                "kind": composition.KINDS[k],
+                "later": j,
+                "earlier": i,
+                "nats": float(effects[k, j, i]),
+            }
+            for k, j, i in places
+        ],
+    } | development.of_weights(model)
+
+
 def write(name: str) -> None:
     """Analyse every seed of a model and write `seeds.json`.
 
     Raises:
         ValueError: if a seed is not trained, or there is no such analysis.
     """
-    if name != ONE_LAYER:
-        raise ValueError(f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}"')
+    if name not in (ONE_LAYER, TWO_LAYER):
+        raise ValueError(
+            f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}" and "{TWO_LAYER}"'
+        )
     text = corpus.tokens("small", "validation")
-    counts = bigrams.counts(corpus.tokens("small", "train"), checkpoint.settings(name)[0].n_vocab)
     rows = []
     for seed in SEEDS:
         its_name = name if seed == SEEDS[0] else f"{name}-seed-{seed}"
-        model = checkpoint.load(its_name)
-        row = {"seed": seed} | one_layer(model, text, bugs.never_seen(counts))
-        rows.append(row | {"factorisation": factorisation(model, its_name)})
+        model, row = checkpoint.load(its_name), {"seed": seed}
+        if name == ONE_LAYER:
+            train = corpus.tokens("small", "train")
+            never = bugs.never_seen(bigrams.counts(train, model.config.n_vocab))
+            row |= one_layer(model, text, never)
+            row["factorisation"] = factorisation(model, its_name)
+        else:
+            row |= two_layer(model, text) | {"training": checkpoint.training_log(its_name)}
+        rows.append(row)
     with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
-        temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

@@ -1,0 +1,42 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits import checkpoint, composition, hand_built, seeds
+
+
+def test_a_known_circuit_is_recognised():
+    """The hand-built induction circuit, analysed as a trained model would be."""
+    model = hand_built.induction(40, 512).float()
+    text = np.random.default_rng(0).integers(1, 40, 2000).astype(np.uint16)
+    found = json.loads(json.dumps(seeds.two_layer(model, text)))
+    assert found["previous_token"][0][0] > 0.99
+    assert found["matching_random"][0] > 0.99
+    dearest = found["edges"][0]
+    assert (dearest["kind"], dearest["later"], dearest["earlier"]) == ("K", 0, 0)
+    assert found["edges"][1]["nats"] == pytest.approx(0, abs=1e-5)
+    assert found["matching_positivity"] == [[1.0]]
+
+
+def test_edges_are_named_by_kind_later_and_earlier(model):
+    """The five dearest are five different edges of heads that exist."""
+    shape = type(model.config)(**(vars(model.config) | {"n_ctx": 512}))
+    wide = type(model)(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
+    wide.randomise(torch.Generator().manual_seed(1))
+    text = np.random.default_rng(0).integers(1, shape.n_vocab, 2000).astype(np.uint16)
+    edges = seeds.two_layer(wide, text)["edges"]
+    assert len({(e["kind"], e["later"], e["earlier"]) for e in edges}) == 5
+    assert {e["kind"] for e in edges} <= set(composition.KINDS)
+    assert all(max(e["later"], e["earlier"]) < shape.n_heads for e in edges)
+    assert edges == sorted(edges, key=lambda e: -e["nats"])
+
+
+def test_results_of_the_book_begin_with_the_committed_weights():
+    for row in seeds.read("one-layer"):
+        assert len(row["ov_positivity"]) == checkpoint.settings("one-layer")[0].n_heads
+    with pytest.raises(ValueError, match="is not there: run python -m"):
+        seeds.read("zero-layer")
+    with pytest.raises(ValueError, match='no analysis over seeds for "zero-layer"'):
+        seeds.write("zero-layer")
