@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from conftest import SHAPE
@@ -84,10 +85,29 @@ def test_uniform_matching_by_hand():
         induction.uniform_matching(torch.tensor([[BEGIN, 1, 2, 3]]))
 
 
-def test_late_minus_early():
-    losses = torch.full((3, 512), 5.0)
-    losses[:, 400:] = 4.0
-    assert induction.late_minus_early(losses) == -1.0
+def test_late_minus_early_predicts_the_same_tokens(generator):
+    """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
+    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(generator)
+    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200).astype(np.uint16)
+    found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
+    for k, start in enumerate((0, 88, 176)):
+        text = torch.from_numpy(stream[start : start + 24].astype(np.int64))
+        losses = []
+        for first, positions in ((0, range(20, 24)), (14, range(6, 10))):
+            inputs = torch.cat([torch.tensor([BEGIN]), text[first:]])[None]
+            log_p = model(inputs[:, :-1])[0].log_softmax(dim=-1)
+            losses.append(-torch.stack([log_p[p, inputs[0, p + 1]] for p in positions]).mean())
+        torch.testing.assert_close(found[k], losses[0] - losses[1])
+
+
+def test_late_minus_early_is_zero_without_context():
+    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000).astype(np.uint16)
+    assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
 
 
 def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
@@ -113,5 +133,8 @@ def test_what_does_not_fit_is_refused(generator):
         induction.copy_losses(model, range(1, 3), 2, generator)
     with pytest.raises(ValueError, match="0 copies of 4 tokens"):
         induction.repeated(9, 4, 0, 1, generator)
-    with pytest.raises(ValueError, match="late positions end at 500 but there are 20"):
-        induction.late_minus_early(torch.zeros(2, 20))
+    stream = np.ones(600, dtype=np.uint16)
+    with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
+        induction.late_minus_early(model, stream)
+    with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):
+        induction.late_minus_early(model, stream, early=(40, 50))

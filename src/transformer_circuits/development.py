@@ -46,7 +46,7 @@ def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> Record:
     two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator)
     return {
         "held_out": round(float(losses.mean()), 4),
-        "late_minus_early": round(induction.late_minus_early(losses), 4),
+        "late_minus_early": round(float(induction.late_minus_early(model, text).mean()), 4),
         "copy_losses": _rounded(two_copies),
         "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
         "matching_text": [_rounded(induction.prefix_matching(A, inputs)) for A in on_text],

@@ -3,11 +3,13 @@ Heads"; the scores are those of Olsson et al. 2022)."""
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt16
 from torch import Tensor
 
+from transformer_circuits import corpus
 from transformer_circuits.lowrank import LowRank
 from transformer_circuits.model import Pattern, Transformer
 from transformer_circuits.tokenizer import BEGIN
@@ -100,22 +102,45 @@ def right_share(
     return torch.stack(rows).mean(dim=0)
 
 
+@torch.no_grad()
 def late_minus_early(
-    losses: Float[Tensor, "window pos"],
-    late: tuple[int, int] = (450, 500),
+    model: Transformer,
+    stream: UInt16[np.ndarray, " n_tokens"],
+    n_windows: int = 128,
+    late: tuple[int, int] = (480, 500),
     early: tuple[int, int] = (40, 60),
-) -> float:
-    """In-context-learning score: mean loss at late positions minus at early ones. [nats]
+) -> Float[Tensor, " n_windows"]:
+    """In-context-learning score: loss at late positions minus loss at early ones. [nats]
 
-    Negative: the model predicts better with more context. Olsson et al. take positions 500 and
-    50; means over a range around or before them are less noisy.
+    Negative: the model predicts better with more context. Olsson et al. compare positions 500
+    and 50 of the same text. Here the *same tokens* are predicted twice, with much context and
+    with little, so that harder and easier places cancel. Take the mean over windows.
 
     Raises:
-        ValueError: if there are not that many positions.
+        ValueError: if the ranges differ in length, late is not after early, or does not fit.
     """
-    if losses.shape[1] < late[1]:
-        raise ValueError(f"late positions end at {late[1]} but there are {losses.shape[1]}")
-    return float(losses[:, slice(*late)].mean() - losses[:, slice(*early)].mean())
+    length, shift = late[1] - late[0], late[0] - early[0]
+    if length != early[1] - early[0] or length < 1 or shift < 0:
+        raise ValueError(
+            f"late is {late} and early {early} but both must be equally long, in order"
+        )
+    longest = min(model.config.n_ctx, len(stream))
+    if late[1] > longest:
+        raise ValueError(f"late positions end at {late[1]} but there are {longest}")
+    rows = []
+    for starts in torch.linspace(0, len(stream) - late[1], n_windows).long().split(8):
+        far = corpus.windows(stream, starts, late[1])
+        near = corpus.windows(stream, starts + shift, early[1])
+        losses = [
+            F.cross_entropy(
+                model(inputs.to(model.W_E.device))[:, -length:].mT.cpu(),
+                targets[:, -length:],
+                reduction="none",
+            )
+            for inputs, targets in (far, near)
+        ]
+        rows.append((losses[0] - losses[1]).mean(dim=1))
+    return torch.cat(rows)
 
 
 def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:

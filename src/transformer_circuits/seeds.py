@@ -66,7 +66,7 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(training.evaluate(everything_off, text).mean()),
-        "late_minus_early": induction.late_minus_early(losses),
+        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
         "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
@@ -132,7 +132,7 @@ def two_layer(model: Transformer, text: np.ndarray) -> dict:
     places = torch.stack(torch.unravel_index(dearest, effects.shape), dim=1).tolist()
     return {
         "loss": float(losses.mean()),
-        "late_minus_early": induction.late_minus_early(losses),
+        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
         "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
         "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
