@@ -77,12 +77,12 @@ def test_unknown_and_untrained_models_are_named(store, generator):
         checkpoint.load("m")
 
 
-def test_a_training_log_is_read_line_by_line(store, generator):
+def test_a_log_is_read_line_by_line(store, generator):
     saved(store, generator)
     with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
-        checkpoint.training_log("m")
+        checkpoint.records("m")
     (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
-    assert checkpoint.training_log("m") == [{"step": 1}, {"step": 2}]
+    assert checkpoint.records("m") == [{"step": 1}, {"step": 2}]
 
 
 @pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])

@@ -86,15 +86,27 @@ def test_windows_open_with_begin_and_targets_are_one_ahead():
         corpus.windows(stream, torch.tensor([25]), 5)
 
 
-def test_a_batch_begins_where_it_falls_and_has_no_begin_in_front():
+def test_without_begin_windows_are_the_text_alone():
     stream = np.arange(1, 30, dtype=np.uint16)
-    generator = torch.Generator().manual_seed(0)
-    inputs, targets = corpus.batch(stream, 200, 5, generator)
+    inputs, targets = corpus.windows(stream, torch.tensor([0, 4]), 5, begin=False)
+    assert inputs.tolist() == [[1, 2, 3, 4, 5], [5, 6, 7, 8, 9]]
     assert torch.equal(targets, inputs + 1)
-    assert set(inputs[:, 0].tolist()) == set(range(1, 25))
+    with pytest.raises(ValueError, match="6 tokens starts at 24 but the stream has 29"):
+        corpus.windows(stream, torch.tensor([24]), 5, begin=False)
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_windows_reach_from_the_first_to_the_last_token(begin):
+    stream = np.arange(1, 30, dtype=np.uint16)
+    inputs, targets = corpus.evenly(stream, 3, 5, begin)
     assert int(targets.max()) == 29
-    with pytest.raises(ValueError, match="the stream has 5 tokens but a batch takes 6"):
-        corpus.batch(stream[:5], 2, 5, generator)
+    assert int(inputs[inputs != tokenizer.BEGIN].min()) == 1
+    random = corpus.batch(stream, 300, 5, torch.Generator().manual_seed(0), begin)
+    first = targets[:, 0] if begin else inputs[:, 0]
+    at = random[1][:, 0] if begin else random[0][:, 0]
+    assert set(at.tolist()) == set(range(int(first.min()), int(first.max()) + 1))
+    with pytest.raises(ValueError, match="the stream has 4 tokens but a window takes"):
+        corpus.batch(stream[:4], 2, 5, torch.Generator(), begin)
 
 
 def test_unknown_splits_are_refused():

@@ -62,17 +62,17 @@ def losses_at(
     Raises:
         ValueError: if there are no positions or layers, or a position has no full context.
     """
-    n_ctx = model.config.n_ctx
+    n_ctx, begin = model.config.n_ctx, model.config.begin
     if not len(positions) or not model.config.n_layers:
         raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
-    starts = positions + 2 - n_ctx
+    starts = positions + 1 + begin - n_ctx
     if int(starts.min()) < 0:
         raise ValueError(
             f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
         )
     intact, without_each = [], []
     for some in starts.split(8):
-        inputs, targets = corpus.windows(stream, some, n_ctx)
+        inputs, targets = corpus.windows(stream, some, n_ctx, begin)
         trace = model.trace(inputs)
         last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)
         logits = torch.cat([trace.logits[:, None, -1], trace.logits[:, None, -1] - last], dim=1)

@@ -99,10 +99,9 @@ def veto(
     Raises:
         ValueError: if the model has not one layer.
     """
-    n_ctx = model.config.n_ctx
+    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
     losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
-    for start in torch.linspace(0, len(stream) - n_ctx, n_windows).long():
-        inputs, targets = corpus.windows(stream, start[None], n_ctx)
+    for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
         raised = torch.where(bugs, earlier, torch.zeros(()))

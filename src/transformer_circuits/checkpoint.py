@@ -96,13 +96,13 @@ def load(name: str, device: str = "cpu") -> Transformer:
     return model.requires_grad_(False).eval().to(device)
 
 
-def training_log(name: str) -> list[dict]:
-    """The records of a model's training, in order: see `development`.
+def records(name: str, log: str = "training") -> list[dict]:
+    """The lines of a model's log: "training", see `development`; "runs", all that were tried.
 
     Raises:
-        ValueError: if there is no such model, or its training was not logged.
+        ValueError: if there is no such model, or it has no such log.
     """
-    path = folder(name) / "training.jsonl"
+    path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
         raise ValueError(f"{path} is not there: run python -m transformer_circuits train {name}")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

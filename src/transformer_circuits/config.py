@@ -41,9 +41,11 @@ class ModelConfig(_Table):
     n_ctx: int
     position_base: float
     """Ratio of the highest to (about) the lowest frequency of the sinusoidal positions."""
+    begin: bool = True
+    """Whether every context opens with BEGIN; else it stands only where a document begins."""
 
     def __post_init__(self):
-        for field in fields(self):
+        for field in (field for field in fields(self) if field.name != "begin"):
             value, least = getattr(self, field.name), 0 if field.name == "n_layers" else 1
             if value < least:
                 raise ValueError(f"{field.name} is {value} but must be at least {least}")

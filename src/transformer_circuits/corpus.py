@@ -155,49 +155,66 @@ def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
     return np.load(cached)
 
 
-def excerpts(
-    stream: UInt16[np.ndarray, " n_tokens"], starts: Int[Tensor, " batch"], length: int
-) -> Int[Tensor, "batch length"]:
-    """The `length` tokens of the stream from each start on.
-
-    Raises:
-        ValueError: if an excerpt runs past the end of the stream.
-    """
-    if int(starts.max()) + length > len(stream):
-        raise ValueError(
-            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
-        )
-    return torch.stack(
-        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
-    )
-
-
 def windows(
-    stream: UInt16[np.ndarray, " n_tokens"], starts: Int[Tensor, " batch"], n_ctx: int
+    stream: UInt16[np.ndarray, " n_tokens"],
+    starts: Int[Tensor, " batch"],
+    n_ctx: int,
+    begin: bool = True,
 ) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
-    """Inputs and targets: BEGIN followed by text from each start; targets are one token ahead.
+    """Inputs and targets of windows of a stream; targets are one token ahead.
+
+    `begin`: inputs are BEGIN and the text from each start on; else they are the text alone. Give
+    a model what it learned with: its `config.begin`.
 
     Raises:
         ValueError: if a window runs past the end of the stream.
     """
-    text = excerpts(stream, starts, n_ctx)
-    inputs = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text[:, :-1]], dim=1)
-    return inputs, text
+    length = n_ctx if begin else n_ctx + 1
+    if int(starts.max()) + length > len(stream):
+        raise ValueError(
+            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
+        )
+    text = torch.stack(
+        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
+    )
+    if begin:
+        text = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text], dim=1)
+    return text[:, :-1], text[:, 1:]
+
+
+def _last_start(stream: np.ndarray, n_ctx: int, begin: bool) -> int:
+    last = len(stream) - n_ctx - (not begin)
+    if last < 0:
+        raise ValueError(
+            f"the stream has {len(stream)} tokens but a window takes {n_ctx + (not begin)}"
+        )
+    return last
+
+
+def evenly(
+    stream: UInt16[np.ndarray, " n_tokens"], n_windows: int, n_ctx: int, begin: bool = True
+) -> tuple[Int[Tensor, "n_windows n_ctx"], Int[Tensor, "n_windows n_ctx"]]:
+    """`windows` at evenly spaced places, from the first to the last possible one.
+
+    Raises:
+        ValueError: if the stream is shorter than one window.
+    """
+    last = _last_start(stream, n_ctx, begin)
+    return windows(stream, torch.linspace(0, last, n_windows).long(), n_ctx, begin)
 
 
 def batch(
-    stream: UInt16[np.ndarray, " n_tokens"], size: int, n_ctx: int, generator: torch.Generator
+    stream: UInt16[np.ndarray, " n_tokens"],
+    size: int,
+    n_ctx: int,
+    generator: torch.Generator,
+    begin: bool = True,
 ) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
-    """`size` windows at random places: what one training step sees.
-
-    They begin wherever they fall. BEGIN stands only where a document begins: in front of every
-    window it is a place that each head finds at once and few leave again (chapter 09).
+    """`windows` at random places: what one training step sees.
 
     Raises:
-        ValueError: if the stream is not longer than one window.
+        ValueError: if the stream is shorter than one window.
     """
-    if len(stream) <= n_ctx:
-        raise ValueError(f"the stream has {len(stream)} tokens but a batch takes {n_ctx + 1}")
-    starts = torch.randint(len(stream) - n_ctx, (size,), generator=generator)
-    text = excerpts(stream, starts, n_ctx + 1)
-    return text[:, :-1], text[:, 1:]
+    last = _last_start(stream, n_ctx, begin)
+    starts = torch.randint(last + 1, (size,), generator=generator)
+    return windows(stream, starts, n_ctx, begin)

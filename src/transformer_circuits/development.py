@@ -35,10 +35,9 @@ def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> Record:
     layer and head, on windows of a text and on two copies of 60 random tokens, beside what
     uniform attention would get; and what `of_weights` says.
     """
-    device, n_ctx = model.W_E.device, model.config.n_ctx
+    device = model.W_E.device
     losses = training.evaluate(model, text, n_windows)
-    starts = torch.linspace(0, len(text) - n_ctx, 8).long()
-    inputs, _ = corpus.windows(text, starts, n_ctx)
+    inputs, _ = corpus.evenly(text, 8, model.config.n_ctx, model.config.begin)
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator)
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]

@@ -128,9 +128,11 @@ def late_minus_early(
     if late[1] > longest:
         raise ValueError(f"late positions end at {late[1]} but there are {longest}")
     rows = []
-    for starts in torch.linspace(0, len(stream) - late[1], n_windows).long().split(8):
-        far = corpus.windows(stream, starts, late[1])
-        near = corpus.windows(stream, starts + shift, early[1])
+    begin = model.config.begin
+    last = len(stream) - late[1] - (not begin)
+    for starts in torch.linspace(0, last, n_windows).long().split(8):
+        far = corpus.windows(stream, starts, late[1], begin)
+        near = corpus.windows(stream, starts + shift, early[1], begin)
         losses = [
             F.cross_entropy(
                 model(inputs.to(model.W_E.device))[:, -length:].mT.cpu(),

@@ -55,13 +55,12 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     `text`: held-out tokens; `never`: the bigrams its training text never has.
     """
     losses = training.evaluate(model, text)
-    n_ctx, d_head = model.config.n_ctx, model.config.d_head
-    inputs, _ = corpus.windows(text, torch.linspace(0, len(text) - n_ctx, 16).long(), n_ctx)
+    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
     A = model.trace(inputs).patterns[0]
     each = range(model.config.n_heads)
     ranks = [spectra.own_ranks(heads.full_ov(model, 0, h)) for h in each]
     generator = torch.Generator().manual_seed(0)
-    null = spectra.null(model.W_U, model.W_E, d_head, 200, generator)
+    null = spectra.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
     everything_off = ablation.without(model, ablation.every_head(model))
     return {
         "loss": float(losses.mean()),
@@ -120,8 +119,8 @@ def two_layer(model: Transformer, text: np.ndarray) -> dict:
 
     `edges`: the five that cost most on the second copy of random tokens, dearest first.
     """
-    losses, n_ctx = training.evaluate(model, text, 128), model.config.n_ctx
-    inputs, _ = corpus.windows(text, torch.linspace(0, len(text) - n_ctx, 16).long(), n_ctx)
+    losses = training.evaluate(model, text, 128)
+    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
@@ -171,7 +170,7 @@ def write(name: str) -> None:
             row |= one_layer(model, text, never)
             row["factorisation"] = factorisation(model, its_name)
         else:
-            row |= two_layer(model, text) | {"training": checkpoint.training_log(its_name)}
+            row |= two_layer(model, text) | {"training": checkpoint.records(its_name)}
         rows.append(row)
     with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
         lines = ",\n".join(json.dumps(row) for row in rows)

@@ -39,13 +39,9 @@ def evaluate(
     Raises:
         ValueError: if the stream is shorter than one window.
     """
-    n_ctx = model.config.n_ctx
-    if len(stream) < n_ctx:
-        raise ValueError(f"the stream has {len(stream)} tokens but a window takes {n_ctx}")
-    starts = torch.linspace(0, len(stream) - n_ctx, n_windows).long()
+    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
     rows = []
-    for some in starts.split(8):
-        inputs, targets = (t.to(model.W_E.device) for t in corpus.windows(stream, some, n_ctx))
+    for inputs, targets in zip(*(part.to(model.W_E.device).split(8) for part in pair), strict=True):
         rows.append(F.cross_entropy(model(inputs).transpose(1, 2), targets, reduction="none"))
     return torch.cat(rows).cpu()
 
@@ -190,7 +186,8 @@ class Trainer:
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        pair = corpus.batch(self.stream, self.config.batch, self.model.config.n_ctx, generator)
+        shape = self.model.config
+        pair = corpus.batch(self.stream, self.config.batch, shape.n_ctx, generator, shape.begin)
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
