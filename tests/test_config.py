@@ -39,6 +39,8 @@ def test_impossible_plans_are_refused():
         dataclasses.replace(PLAN, steps=0)
     with pytest.raises(ValueError, match="decay_from is 1"):
         dataclasses.replace(PLAN, decay_from=1.0)
+    with pytest.raises(ValueError, match=r"copies is 1.5 but must lie in \[0, 1\]"):
+        dataclasses.replace(PLAN, copies=1.5)
 
 
 def test_field_names_are_told_apart_by_table():

@@ -109,6 +109,21 @@ def test_windows_reach_from_the_first_to_the_last_token(begin):
         corpus.batch(stream[:4], 2, 5, torch.Generator(), begin)
 
 
+def test_a_share_of_a_batch_has_a_passage_twice():
+    stream = np.arange(1, 3000, dtype=np.uint16)
+    plain = corpus.batch(stream, 8, 99, torch.Generator().manual_seed(0), False)[0]
+    inputs, targets = corpus.batch(stream, 8, 99, torch.Generator().manual_seed(0), False, 0.25)
+    assert torch.equal(inputs[:, 1:], targets[:, :-1])
+    assert torch.equal(inputs[2:], plain[2:])
+    for row, before in zip(inputs[:2], plain[:2], strict=True):
+        changed = (row != before).nonzero().flatten()
+        first, last = int(changed[0]), int(changed[-1])
+        assert 15 <= len(changed) == last - first + 1 <= 50
+        origin = int((before == row[first]).nonzero())
+        assert origin + len(changed) <= first
+        assert torch.equal(row[changed], before[origin : origin + len(changed)])
+
+
 def test_unknown_splits_are_refused():
     with pytest.raises(ValueError, match='split is "test" but must be'):
         corpus.read("small", "test")

@@ -128,3 +128,13 @@ def test_a_probe_becomes_part_of_every_record():
     run = trainer(probe=lambda model: {"probed": seen.append(model) or len(seen)})
     assert [record["probed"] for record in run.run()] == [1, 2, 3]
     assert seen[0] is run.model
+
+
+def test_copies_come_after_the_natural_text():
+    natural, mixed = (
+        list(trainer(plan=dataclasses.replace(PLAN, copies=share, copies_from=0.5)).run())
+        for share in (0.0, 0.5)
+    )
+    losses = [[record["loss_nats"] for record in log] for log in (natural, mixed)]
+    assert losses[0][0] == losses[1][0]
+    assert losses[0][1] != losses[1][1]

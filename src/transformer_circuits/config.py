@@ -72,6 +72,10 @@ class TrainConfig(_Table):
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Profile of the corpus: "small" or "full"."""
+    copies: float = 0.0
+    """Share of each batch's windows in which a passage comes twice; 0 is natural text alone."""
+    copies_from: float = 0.0
+    """Fraction of the run after which there are such windows."""
 
     def __post_init__(self):
         if min(self.steps, self.batch, self.warmup_steps) < 1:
@@ -81,6 +85,9 @@ class TrainConfig(_Table):
             )
         if not 0 <= self.decay_from < 1:
             raise ValueError(f"decay_from is {self.decay_from} but must lie in [0, 1)")
+        for name in ("copies", "copies_from"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)} but must lie in [0, 1]")
 
 
 def read(path: Path) -> dict[str, Any]:

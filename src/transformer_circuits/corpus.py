@@ -155,6 +155,22 @@ def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
     return np.load(cached)
 
 
+def _text(
+    stream: np.ndarray, starts: Int[Tensor, " batch"], n_ctx: int, begin: bool
+) -> Int[Tensor, "batch n_ctx_and_one"]:
+    length = n_ctx if begin else n_ctx + 1
+    if int(starts.max()) + length > len(stream):
+        raise ValueError(
+            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
+        )
+    text = torch.stack(
+        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
+    )
+    if begin:
+        text = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text], dim=1)
+    return text
+
+
 def windows(
     stream: UInt16[np.ndarray, " n_tokens"],
     starts: Int[Tensor, " batch"],
@@ -169,16 +185,7 @@ def windows(
     Raises:
         ValueError: if a window runs past the end of the stream.
     """
-    length = n_ctx if begin else n_ctx + 1
-    if int(starts.max()) + length > len(stream):
-        raise ValueError(
-            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
-        )
-    text = torch.stack(
-        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
-    )
-    if begin:
-        text = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text], dim=1)
+    text = _text(stream, starts, n_ctx, begin)
     return text[:, :-1], text[:, 1:]
 
 
@@ -209,12 +216,30 @@ def batch(
     n_ctx: int,
     generator: torch.Generator,
     begin: bool = True,
+    copies: float = 0.0,
 ) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
     """`windows` at random places: what one training step sees.
+
+    `copies`: the share of windows in which a passage comes twice, at a random distance.
 
     Raises:
         ValueError: if the stream is shorter than one window.
     """
     last = _last_start(stream, n_ctx, begin)
     starts = torch.randint(last + 1, (size,), generator=generator)
-    return windows(stream, starts, n_ctx, begin)
+    text = _text(stream, starts, n_ctx, begin)
+    for row in text[: round(copies * size)]:
+        _repeat_a_passage(row, generator)
+    return text[:, :-1], text[:, 1:]
+
+
+def _repeat_a_passage(text: Int[Tensor, " pos"], generator: torch.Generator) -> None:
+    """Put a passage of 16 tokens to half of the text over a later place of it."""
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (1,), generator=generator))
+
+    length = draw(min(16, len(text) // 2), len(text) // 2)
+    first = draw(0, len(text) - 2 * length)
+    second = draw(first + length, len(text) - length)
+    text[second : second + length] = text[first : first + length].clone()

@@ -187,7 +187,9 @@ class Trainer:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
         shape = self.model.config
-        pair = corpus.batch(self.stream, self.config.batch, shape.n_ctx, generator, shape.begin)
+        config, done = self.config, self.step / self.config.steps
+        copies = config.copies if done >= config.copies_from else 0.0
+        pair = corpus.batch(self.stream, config.batch, shape.n_ctx, generator, shape.begin, copies)
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
