@@ -12,6 +12,7 @@ FIGURES = [
     plots.matrix(torch.eye(3), rows="output", cols="source", unit="logits", **WORDS),
     plots.matrix(-np.eye(3), rows="o", cols="s", unit="u", row_labels="abc", **WORDS),
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", baselines={"floor": 0.5}, **WORDS),
+    plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", places={"here": 1.5}, **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
     plots.scatter([1, 2], [2, 1], x="a", y="b", diagonal=True, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
@@ -33,7 +34,7 @@ def test_a_figure_is_an_svg_with_alternative_text(figure):
 
 def test_figures_are_the_same_bytes_each_time():
     again = plots.scatter([1, 2], [2, 1], x="a", y="b", diagonal=True, **WORDS)
-    assert again.svg == FIGURES[4].svg
+    assert again.svg == FIGURES[5].svg
 
 
 def test_every_figure_must_be_told_its_title_and_alternative_text():

@@ -71,9 +71,10 @@ def curves(
     title: str,
     alt: str,
     baselines: Mapping[str, float] | None = None,
+    places: Mapping[str, float] | None = None,
     log_x: bool = False,
 ) -> Figure:
-    """Named curves (x values, y values) over a common axis, with named horizontal baselines."""
+    """Named curves (x values, y values); named horizontal `baselines` and vertical `places`."""
 
     def paint(axes):
         for i, (name, (xs, ys)) in enumerate(lines.items()):
@@ -92,6 +93,12 @@ def curves(
             axes.annotate(
                 name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom"
             )
+        for name, place in (places or {}).items():
+            axes.axvline(place, color="#555", lw=1, ls=":")
+            axes.annotate(
+                name, (place, 1), xycoords=("data", "axes fraction"), ha="right", va="top",
+                rotation=90,
+            )  # fmt: skip
         if log_x:
             axes.set_xscale("log", base=2)
         axes.set(xlabel=x, ylabel=y)

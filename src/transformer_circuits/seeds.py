@@ -1,6 +1,6 @@
 """The same analysis of the same model trained from several seeds.
 
-The weights of the first seed come with the book; of the others the results do, in
+The weights of one seed come with the book; of all the results do, in
 `data/models/<name>/seeds.json`. `python -m transformer_circuits seeds NAME` computes the file
 again, from models trained with `train NAME --seed N`.
 """
@@ -38,7 +38,7 @@ COPIES = range(20, 100, 10)
 
 
 def read(name: str) -> list[dict]:
-    """The results of every seed, by seed.
+    """The results of every seed, that of the committed weights first.
 
     Raises:
         ValueError: if there are none for this model.
@@ -161,8 +161,9 @@ def write(name: str) -> None:
         )
     text = corpus.tokens("small", "validation")
     rows = []
-    for seed in SEEDS:
-        its_name = name if seed == SEEDS[0] else f"{name}-seed-{seed}"
+    ours = checkpoint.settings(name)[1].seed
+    for seed in sorted(SEEDS, key=lambda seed: seed != ours):
+        its_name = name if seed == ours else f"{name}-seed-{seed}"
         model, row = checkpoint.load(its_name), {"seed": seed}
         if name == ONE_LAYER:
             train = corpus.tokens("small", "train")
