@@ -46,6 +46,7 @@ def matrix(
         if len(labels) not in (0, n):
             raise ValueError(f"{len(labels)} {name}_labels given but there are {n} {name}s")
     signed, most = values.min() < 0, np.abs(values).max()
+    size = np.clip(270 / max(values.shape), 5, 10)  # of labels, so that they do not overlap
 
     def paint(axes):
         image = axes.imshow(
@@ -55,11 +56,11 @@ def matrix(
         axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
         axes.set(xlabel=cols, ylabel=rows)
         if len(row_labels):
-            axes.set_yticks(range(len(row_labels)), row_labels)
+            axes.set_yticks(range(len(row_labels)), row_labels, fontsize=size)
         if len(col_labels):
-            axes.set_xticks(range(len(col_labels)), col_labels, rotation=90)
+            axes.set_xticks(range(len(col_labels)), col_labels, fontsize=size, rotation=90)
 
-    height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 5.5)
+    height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 6.0)
     return draw(paint, title, alt, (6.5, height))
 
 
