@@ -160,14 +160,15 @@ def write(name: str) -> None:
             f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}" and "{TWO_LAYER}"'
         )
     text = corpus.tokens("small", "validation")
-    rows = []
-    ours = checkpoint.settings(name)[1].seed
+    shape, plan = checkpoint.settings(name)
+    ours, rows = plan.seed, []
+    if name == ONE_LAYER:
+        train = corpus.tokens("small", "train")
+        never = bugs.never_seen(bigrams.counts(train, shape.n_vocab))
     for seed in sorted(SEEDS, key=lambda seed: seed != ours):
         its_name = name if seed == ours else f"{name}-seed-{seed}"
         model, row = checkpoint.load(its_name), {"seed": seed}
         if name == ONE_LAYER:
-            train = corpus.tokens("small", "train")
-            never = bugs.never_seen(bigrams.counts(train, model.config.n_vocab))
             row |= one_layer(model, text, never)
             row["factorisation"] = factorisation(model, its_name)
         else:
