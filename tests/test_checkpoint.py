@@ -85,7 +85,7 @@ def test_a_log_is_read_line_by_line(store, generator):
     assert checkpoint.records("m") == [{"step": 1}, {"step": 2}]
 
 
-@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])
+@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "one-layer-twin", "two-layer"])
 def test_the_models_of_the_book_load(name):
     model = checkpoint.load(name)
     assert all(torch.isfinite(weight).all() for weight in model.parameters())
