@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits import ablation, hand_built, training
+from transformer_circuits import ablation, corpus, hand_built, training
 
 
 @pytest.fixture
@@ -28,12 +29,89 @@ def test_the_model_itself_is_left_alone(model, tokens):
     assert torch.equal(model(tokens), before)
 
 
-def test_costs_are_loss_differences_by_layer_and_head(model, stream):
-    costs = ablation.costs(model, stream, 4)
+def loss(logits, targets):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+@pytest.fixture
+def windows(stream):
+    """Ten, so that they are worked through in two parts."""
+    return corpus.evenly(stream, 10, SHAPE.n_ctx)
+
+
+@pytest.mark.parametrize("head", [(0, 4), (1, 2)])
+def test_costs_are_loss_differences_by_layer_and_head(model, windows, head):
+    costs = ablation.costs(model, *windows)
     assert costs.shape == (SHAPE.n_layers, SHAPE.n_heads)
-    smaller = ablation.without(model, [(1, 2)])
-    by_hand = (training.evaluate(smaller, stream, 4) - training.evaluate(model, stream, 4)).mean()
-    torch.testing.assert_close(costs[1, 2], by_hand)
+    inputs, targets = windows
+    smaller = ablation.without(model, [head])
+    by_hand = loss(smaller(inputs), targets) - loss(model(inputs), targets)
+    torch.testing.assert_close(costs[head], by_hand.float())
+
+
+def test_only_counted_targets_count(model, windows):
+    inputs, targets = windows
+    costs = ablation.costs(model, inputs[:, :6], targets[:, :6])
+    targets = targets.clone()
+    targets[:, 6:] = -100
+    torch.testing.assert_close(ablation.costs(model, inputs, targets), costs)
+
+
+def test_the_mean_is_over_all_windows_and_places(model, windows):
+    inputs, targets = windows
+    outputs = model.trace(inputs).head_outputs[1][:, 3]
+    mean = outputs.mean(dim=(0, 1))
+    changed = model(inputs) + (mean - outputs) @ model.W_U.T
+    expected = loss(changed, targets) - loss(model(inputs), targets)
+    found = ablation.costs(model, inputs, targets, "mean")[1, 3]
+    torch.testing.assert_close(found, expected.float())
+
+
+def test_resampling_takes_the_same_place_of_another_window(model, windows):
+    inputs, targets = (some[:4] for some in windows)
+    outputs = model.trace(inputs).head_outputs[1][:, 3]
+    other = outputs[[3, 0, 1, 2]]
+    changed = model(inputs) + (other - outputs) @ model.W_U.T
+    expected = loss(changed, targets) - loss(model(inputs), targets)
+    found = ablation.costs(model, inputs, targets, "resample")[1, 3]
+    torch.testing.assert_close(found, expected.float())
+    same = inputs[:1].expand(4, -1), targets[:1].expand(4, -1)
+    nothing = ablation.costs(model, *same, "resample")
+    torch.testing.assert_close(nothing, torch.zeros_like(nothing))
+
+
+def test_frozen_patterns_leave_values_only(model, tokens):
+    """What the later layer loses then is its own map of what was taken away."""
+    trace = model.trace(tokens)
+    gone = trace.head_outputs[0][:, 2]
+    moved = model.layers[1].head_outputs(gone, trace.patterns[1]).sum(dim=1)
+    expected = trace.logits - (gone + moved) @ model.W_U.T
+    found = ablation.with_output(model, trace, 0, 2, torch.zeros_like(gone), frozen=True)
+    torch.testing.assert_close(found, expected)
+    free = ablation.with_output(model, trace, 0, 2, torch.zeros_like(gone))
+    torch.testing.assert_close(free, ablation.without(model, [(0, 2)])(tokens))
+    assert (free - found).abs().max() > 1e-3
+
+
+def test_a_hand_built_circuit_shows_what_freezing_hides():
+    """Induction needs its previous-token head; with patterns kept, nothing of it is missed."""
+    built = hand_built.induction(11, 21)
+    tokens = torch.cat([torch.zeros(1, 1, dtype=torch.long), torch.randperm(10)[None] + 1], dim=1)
+    tokens = torch.cat([tokens, tokens[:, 1:]], dim=1)
+    targets = tokens.roll(-1, dims=1)
+    targets[:, :11] = targets[:, -1:] = -100
+    assert float(ablation.costs(built, tokens, targets)[0, 0]) > 0.1
+    assert abs(float(ablation.costs(built, tokens, targets, frozen=True)[0, 0])) < 1e-6
+
+
+def test_a_replacement_must_be_one_of_three(model, windows):
+    with pytest.raises(ValueError, match='instead is "noise" with 10 windows'):
+        ablation.costs(model, *windows, "noise")
+    with pytest.raises(ValueError, match='"resample" with 1 windows'):
+        ablation.costs(model, *(some[:1] for some in windows), "resample")
+    with pytest.raises(ValueError, match=r"head 0\.9 asked for"):
+        trace = model.trace(windows[0])
+        ablation.with_output(model, trace, 0, 9, trace.residual[0])
 
 
 def test_losses_at_a_position_are_the_last_of_its_window(model, stream):

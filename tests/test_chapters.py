@@ -114,13 +114,14 @@ def test_figures_have_a_title_and_alternative_text(cells):
 
 
 def test_prose_states_no_number_that_a_cell_must_print(cells):
-    """Decimals in prose are results; results belong to cells."""
+    """Decimals in prose are results; results belong to cells, those of others to quotations."""
     for cell in cells:
         if cell.cell_type == "markdown":
             words = re.sub(
-                r"\$[^$]*\$|`[^`]*`|\(http[^)]*\)|head \d\.\d|\d\.\d+ (nats of|in the)",
+                r"\$[^$]*\$|`[^`]*`|\(http[^)]*\)|head \d\.\d|\d\.\d+ (nats of|in the)|^> .*$",
                 "",
                 cell.source,
+                flags=re.MULTILINE,
             )
             words = re.sub(r"[Hh]eads? \d\.\d|and \d\.\d", "", words)
             assert not re.search(r"\b\d+\.\d+\b", words), re.findall(r".*\b\d+\.\d+\b.*", words)

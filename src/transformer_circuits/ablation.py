@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits import composition, corpus, heads, training
+from transformer_circuits import composition, corpus, heads
 from transformer_circuits.model import Trace, Transformer
 
 
@@ -34,20 +34,83 @@ def every_head(model: Transformer) -> list[tuple[int, int]]:
     return [(la, h) for la in range(model.config.n_layers) for h in range(model.config.n_heads)]
 
 
+REPLACEMENTS = ("zero", "mean", "resample")
+"""What a head may write instead: nothing; its mean over these windows and positions; what it
+writes at the same position of another window."""
+
+
+@torch.no_grad()
+def with_output(
+    model: Transformer,
+    trace: Trace,
+    layer: int,
+    head: int,
+    output: Float[Tensor, "batch pos d_model"],
+    frozen: bool = False,
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """Logits when a head writes `output` instead of its own.
+
+    Later heads see the change. `frozen=True` leaves their patterns as they were (the
+    pattern-preserving ablation of Olsson et al.): then only values can change.
+
+    Raises:
+        ValueError: if there is no such head, or the model has MLPs.
+    """
+    model.require_attention_only()
+    heads.attention(model, layer, head)
+    x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, head]
+    for later in range(layer + 1, model.config.n_layers):
+        pattern = trace.patterns[later] if frozen else None
+        x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
+    return F.linear(x, model.W_U)
+
+
+@torch.no_grad()
 def costs(
-    model: Transformer, stream: np.ndarray, n_windows: int = 64
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    targets: Int[Tensor, "batch pos"],
+    instead: str = "zero",
+    frozen: bool = False,
 ) -> Float[Tensor, "layer head"]:
-    """How much the loss rises when one head writes nothing. [nats per token]
+    """How much the loss rises when one head writes something else. [nats per counted token]
 
     Negative where the model does better without the head. Costs do not add up: heads that do
-    the same job cover for each other.
+    the same job cover for each other. Targets of -100 are not counted. `instead` is one of
+    `REPLACEMENTS`; `frozen` as in `with_output`.
+
+    Raises:
+        ValueError: if `instead` is none of them, or "resample" has a single window.
     """
-    intact = training.evaluate(model, stream, n_windows).mean()
-    each = [
-        training.evaluate(without(model, [head]), stream, n_windows).mean() - intact
-        for head in every_head(model)
-    ]
-    return torch.stack(each).reshape(model.config.n_layers, model.config.n_heads)
+    if instead not in REPLACEMENTS or (instead == "resample" and len(inputs) < 2):
+        raise ValueError(
+            f'instead is "{instead}" with {len(inputs)} windows but must be one of {REPLACEMENTS}, '
+            '"resample" with two windows at least'
+        )
+    parts = math.ceil(len(inputs) / 8)
+    pairs = list(zip(inputs.tensor_split(parts), targets.tensor_split(parts), strict=True))
+    means = torch.zeros(())
+    if instead == "mean":
+        sums = [torch.stack(model.trace(some).head_outputs).sum(dim=(1, 3)) for some, _ in pairs]
+        means = sum(sums) / inputs.numel()
+    rises = torch.zeros(model.config.n_layers, model.config.n_heads, dtype=torch.float64)
+    for some, right in pairs:
+        trace = model.trace(some)
+        intact = _summed_loss(trace.logits, right)
+        for layer, head in every_head(model):
+            own = trace.head_outputs[layer][:, head]
+            other = {
+                "zero": lambda own=own: torch.zeros_like(own),
+                "mean": lambda own=own, at=(layer, head): means[at].expand_as(own),
+                "resample": lambda own=own: own.roll(1, dims=0),
+            }[instead]()
+            logits = with_output(model, trace, layer, head, other, frozen)
+            rises[layer, head] += _summed_loss(logits, right) - intact
+    return (rises / (targets != -100).sum()).float()
+
+
+def _summed_loss(logits: Tensor, targets: Tensor) -> float:
+    return float(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum"))
 
 
 @torch.no_grad()
@@ -60,8 +123,10 @@ def losses_at(
     the logits only through its own term, so one pass gives all of them.
 
     Raises:
-        ValueError: if there are no positions or layers, or a position has no full context.
+        ValueError: if there are no positions or layers, a position has no full context, or the
+            model has MLPs.
     """
+    model.require_attention_only()
     n_ctx, begin = model.config.n_ctx, model.config.begin
     if not len(positions) or not model.config.n_layers:
         raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
@@ -93,8 +158,9 @@ def without_edge(
     values ("V") of head 1.`later`, and stays for everyone else. Exact, since no head comes later.
 
     Raises:
-        ValueError: if the model has not two layers, or the kind is none of Q, K, V.
+        ValueError: if the model has not two layers or has MLPs, or the kind is none of Q, K, V.
     """
+    model.require_attention_only()
     if model.config.n_layers != 2 or kind not in composition.KINDS:
         raise ValueError(
             f"edges are those of two layers and of kind Q, K or V, but there are "

@@ -2,9 +2,12 @@
 
 import html
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+
+from transformer_circuits import claims
 
 FIRST_CELL = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
@@ -38,21 +41,37 @@ def setup(seed: int = 0) -> None:
 class _Passed:
     """A claim that held. Jupyter shows it with a tick."""
 
-    def __init__(self, statement: str):
-        self.statement = statement
+    def __init__(self, statement: str, anchor: str | None = None):
+        self.statement, self.anchor = statement, anchor
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         text = f"✓ {self.statement}"
-        return {"text/html": f'<p class="claim">{html.escape(text)}</p>', "text/plain": text}
+        place = f' id="{self.anchor}"' if self.anchor else ""
+        return {
+            "text/html": f'<p class="claim"{place}>{html.escape(text)}</p>',
+            "text/plain": text,
+        }
 
 
-def check(statement: str, condition) -> None:
-    """State a claim and show that it holds.
+def check(
+    statement: str,
+    condition,
+    *,
+    claim: str | None = None,
+    ours: str | float | Sequence[float] | None = None,
+    against: bool = False,
+) -> None:
+    """State a finding and show that it holds.
+
+    With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard: as
+    evidence for that claim or, where our models differ from the paper, `against` it. `ours` is
+    our figure, in words or numbers; several numbers are those of several seeds, the book's first.
 
     Raises:
-        AssertionError: with the statement, if it does not: the chapter, the test suite and the
-            build of the book stop there.
-        ValueError: if the condition is not one truth value (an array, say).
+        AssertionError: with the statement, if it does not hold: the chapter, the test suite and
+            the build of the book stop there.
+        ValueError: if the condition is not one truth value (an array, say), or there is no such
+            claim.
     """
     if isinstance(condition, torch.Tensor) and condition.numel() != 1:
         raise ValueError(
@@ -60,10 +79,11 @@ def check(statement: str, condition) -> None:
         )
     if not bool(condition):
         raise AssertionError(f"does not hold: {statement}")
+    first = claim is not None and claims.register(claim, statement, ours, against)
     if "IPython" in sys.modules:
         from IPython.display import display
 
-        display(_Passed(statement))
+        display(_Passed(statement, f"claim-{claim}" if first else None))
     else:
         print(f"✓ {statement}")
 

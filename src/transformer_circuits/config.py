@@ -29,7 +29,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class ModelConfig(_Table):
-    """The shape of an attention-only transformer. Names are the paper's (appendix "Notation")."""
+    """The shape of a transformer, attention-only unless it has `d_mlp`. Names are the paper's (appendix "Notation")."""
 
     table = "model"
 
@@ -43,10 +43,13 @@ class ModelConfig(_Table):
     """Ratio of the highest to (about) the lowest frequency of the sinusoidal positions."""
     begin: bool = True
     """Whether every context opens with BEGIN; else it stands only where a document begins."""
+    d_mlp: int = 0
+    """Neurons of the MLP after each attention layer; 0 where there are none, as in the paper."""
 
     def __post_init__(self):
         for field in (field for field in fields(self) if field.name != "begin"):
-            value, least = getattr(self, field.name), 0 if field.name == "n_layers" else 1
+            value = getattr(self, field.name)
+            least = 0 if field.name in ("n_layers", "d_mlp") else 1
             if value < least:
                 raise ValueError(f"{field.name} is {value} but must be at least {least}")
         if self.d_model % 2:

@@ -24,8 +24,9 @@ def paths(
     be read as importance: terms can cancel.
 
     Raises:
-        ValueError: if the tokens are longer than n_ctx.
+        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
+    model.require_attention_only()
     trace = model.trace(tokens)
     terms: dict[Path, Tensor] = {(): trace.residual[0]}
     for index, layer in enumerate(model.layers):
@@ -53,8 +54,10 @@ def score_terms(
     as a whole, whatever it was made from.
 
     Raises:
-        ValueError: if there is no such head, or the tokens are longer than n_ctx.
+        ValueError: if there is no such head, the tokens are longer than n_ctx, or the model has
+            MLPs.
     """
+    model.require_attention_only()
     trace, W_QK = model.trace(tokens), heads.W_QK(model, layer, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
     for before in range(layer):

@@ -117,6 +117,21 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+class MLP(nn.Module):
+    """W_O^m gelu(W_I^m x): what an MLP layer adds to each position's residual stream.
+
+    Only the twin of chapter 12 has such layers (paper: appendix "MLP Layers").
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.W_I = nn.Parameter(torch.empty(config.d_mlp, config.d_model))
+        self.W_O = nn.Parameter(torch.empty(config.d_model, config.d_mlp))
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        return F.linear(F.gelu(F.linear(x, self.W_I)), self.W_O)
+
+
 @dataclass(frozen=True)
 class Trace:
     """Everything one forward pass computed, one entry per layer where there are layers."""
@@ -126,10 +141,14 @@ class Trace:
     residual: tuple[Float[Tensor, "batch pos d_model"], ...]
     """The residual stream before the first layer, after it, …: one more entry than layers."""
     logits: Float[Tensor, "batch pos n_vocab"]
+    mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...] = ()
+    """Empty for the attention-only models."""
 
 
 class Transformer(nn.Module):
-    """Token embedding, attention layers, unembedding; no layer norm, biases or MLPs.
+    """Token embedding, attention layers, unembedding; no layer norm or biases.
+
+    No MLPs either, unless the config has `d_mlp`: then one follows each attention layer.
 
     Positions are added only to what W_Q and W_K read (paper: "Model Details"), so the residual
     stream carries none and every decomposition in this book is exact.
@@ -143,6 +162,8 @@ class Transformer(nn.Module):
         self.W_E = nn.Parameter(torch.empty(config.d_model, config.n_vocab))
         self.W_U = nn.Parameter(torch.empty(config.n_vocab, config.d_model))
         self.layers = nn.ModuleList(Attention(config) for _ in range(config.n_layers))
+        n_mlps = config.n_layers if config.d_mlp else 0
+        self.mlps = nn.ModuleList(MLP(config) for _ in range(n_mlps))
         W_P = sinusoids(config.n_ctx, config.d_model, config.position_base)
         self.register_buffer("W_P", W_P.to(self.W_E.dtype), persistent=False)
         self.initialise(generator)
@@ -156,6 +177,9 @@ class Transformer(nn.Module):
             for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
                 weight.normal_(std=self.config.d_model**-0.5, generator=generator)
             layer.W_O_concat.zero_()
+        for mlp in self.mlps:
+            mlp.W_I.normal_(std=self.config.d_model**-0.5, generator=generator)
+            mlp.W_O.zero_()
 
     @torch.no_grad()
     def randomise(self, generator: torch.Generator | None = None) -> None:
@@ -187,6 +211,8 @@ class Transformer(nn.Module):
             )
         for index, layer in enumerate(self.layers):
             x = x + layer(x, W_P, None if patterns is None else patterns[index])
+            if self.mlps:
+                x = x + self.mlps[index](x)
         return F.linear(x, self.W_U)
 
     @torch.no_grad()
@@ -197,10 +223,23 @@ class Transformer(nn.Module):
             ValueError: if the tokens are longer than n_ctx.
         """
         x, W_P = self._embed(tokens)
-        patterns, outputs, residual = [], [], [x]
-        for layer in self.layers:
+        patterns, outputs, of_mlps, residual = [], [], [], [x]
+        for index, layer in enumerate(self.layers):
             patterns.append(layer.scores(x, W_P).softmax(dim=-1))
             outputs.append(layer.head_outputs(x, patterns[-1]))
             x = x + outputs[-1].sum(dim=1)
+            if self.mlps:
+                of_mlps.append(self.mlps[index](x))
+                x = x + of_mlps[-1]
             residual.append(x)
-        return Trace(tuple(patterns), tuple(outputs), tuple(residual), F.linear(x, self.W_U))
+        logits = F.linear(x, self.W_U)
+        return Trace(tuple(patterns), tuple(outputs), tuple(residual), logits, tuple(of_mlps))
+
+    def require_attention_only(self) -> None:
+        """For analyses that are exact only without MLPs.
+
+        Raises:
+            ValueError: if the model has MLPs.
+        """
+        if self.mlps:
+            raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")

@@ -23,6 +23,7 @@ from transformer_circuits import (
     development,
     files,
     heads,
+    importance,
     induction,
     patterns,
     spectra,
@@ -55,6 +56,7 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     `text`: held-out tokens; `never`: the bigrams its training text never has.
     """
     losses = training.evaluate(model, text)
+    windows = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
     inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
     A = model.trace(inputs).patterns[0]
     each = range(model.config.n_heads)
@@ -74,7 +76,7 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
         "own_top_5": [float((rank < 5).float().mean()) for rank in ranks],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
-        "ablation_cost": ablation.costs(model, text)[0].tolist(),
+        "ablation_cost": ablation.costs(model, *windows)[0].tolist(),
         "veto": asdict(bugs.veto(model, text, never)),
     }  # fmt: skip
 
@@ -115,7 +117,7 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
 
 @torch.no_grad()
 def two_layer(model: Transformer, text: np.ndarray) -> dict:
-    """What chapters 7 to 9 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
+    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
 
     `edges`: the five that cost most on the second copy of random tokens, dearest first.
     """
@@ -146,7 +148,18 @@ def two_layer(model: Transformer, text: np.ndarray) -> dict:
             }
             for k, j, i in places
         ],
-    } | development.of_weights(model)
+        "cost_on_copies": ablation.costs(model, copies, targets).tolist(),
+        "cost_on_copies_frozen": ablation.costs(model, copies, targets, frozen=True).tolist(),
+    } | _terms(model, text) | development.of_weights(model)  # fmt: skip
+
+
+def _terms(model: Transformer, text: np.ndarray) -> dict:
+    """Chapter 11's losses by what is kept, with frozen and with free patterns. [nats per token]"""
+    windows = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
+    return {
+        name: {k: float(v.mean()) for k, v in importance.losses(model, *windows, frozen).items()}
+        for name, frozen in (("terms_frozen", True), ("terms_free", False))
+    }
 
 
 def write(name: str) -> None:

@@ -54,7 +54,7 @@ def schedule(step: int, config: TrainConfig) -> float:
 
 
 def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """AdamW for the two embeddings, Muon for the matrices of attention."""
+    """AdamW for the two embeddings, Muon for the matrices of attention (and of MLPs)."""
     embeddings = [model.W_E, model.W_U]
     device = model.W_E.device.type
     adamw = torch.optim.AdamW(
@@ -64,7 +64,7 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         weight_decay=0.0,
         fused=device in ("cpu", "cuda"),
     )
-    matrices = list(model.layers.parameters())
+    matrices = [*model.layers.parameters(), *model.mlps.parameters()]
     if not matrices:
         return [adamw]
     return [

@@ -1,0 +1,154 @@
+"""The claims of `data/claims.toml`, and what the chapters found about each.
+
+A chapter registers evidence with `book.check(..., claim="id")`. Each claim's evidence lies in
+`data/cache/results/<id>.json`, with a stamp of the code and the chapter it came from, so that
+what was found by other code never counts.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from transformer_circuits import files
+
+VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here")
+SOURCES = ("paper", "follow-up", "retelling")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of `data/claims.toml`."""
+
+    id: str
+    source: str
+    """"paper"; "follow-up", of the same authors or about the same models; "retelling"."""
+    section: str
+    """Where it is made: a section of the paper, or who says so."""
+    statement: str
+    reported: str
+    """The figure reported there, or "qualitative"."""
+    rule: str
+    """What counts for it here; why nothing can, if it has no chapter."""
+    chapter: str = ""
+    """The notebook whose checks decide it; empty if it is not testable here."""
+
+    def __post_init__(self):
+        if self.source not in SOURCES:
+            raise ValueError(f'{self.id} has source "{self.source}" but it is one of {SOURCES}')
+
+
+@dataclass
+class Evidence:
+    """What a chapter found about a claim: the statements it checked, for and against."""
+
+    stamp: str
+    speaks_for: list[str] = field(default_factory=list)
+    speaks_against: list[str] = field(default_factory=list)
+    ours: list[str] = field(default_factory=list)
+    """Our figures, in words."""
+
+
+@cache
+def read() -> dict[str, Claim]:
+    """Every claim, by id, in the order of the file.
+
+    Raises:
+        ValueError: if a claim lacks a field or has an unknown one, or an id comes twice.
+    """
+    path = files.data_dir() / "claims.toml"
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
+    try:
+        found = {row["id"]: Claim(**row) for row in rows}
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    if len(found) < len(rows):
+        raise ValueError(f"{path} has {len(rows)} claims but {len(found)} ids")
+    return found
+
+
+def stamp(chapter: str) -> str:
+    """A hash of a chapter's code and of all that it may load, but for the text."""
+    root = files.data_dir().parent
+    notebook = json.loads((root / "chapters" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    digest = hashlib.sha256(json.dumps(code).encode())
+    for path in (*(root / "src").rglob("*.py"), *(root / "data" / "models").rglob("*.toml"),
+                 *(root / "data" / "models").rglob("*.json*")):  # fmt: skip
+        digest.update(files.sha256(path).encode())
+    return digest.hexdigest()[:16]
+
+
+def _path(claim: str) -> Path:
+    return files.cache_dir() / "results" / f"{claim}.json"
+
+
+def in_words(ours: str | float | Sequence[float]) -> str:
+    """A figure as it stands on the scorecard; of several seeds: the book's, then their range."""
+    if isinstance(ours, str):
+        return ours
+    if isinstance(ours, Sequence):
+        return f"{ours[0]:.2f} (seeds: {min(ours):.2f} to {max(ours):.2f})"
+    return f"{ours:.2f}"
+
+
+_found: dict[str, Evidence] = {}
+"""What this process has registered."""
+
+
+def register(
+    claim: str, statement: str, ours: str | float | Sequence[float] | None, against: bool
+) -> bool:
+    """Add evidence to a claim; whether it is the first that this process adds to it.
+
+    Raises:
+        ValueError: if there is no such claim, or it counts as not testable.
+    """
+    known = read().get(claim)
+    if known is None or not known.chapter:
+        raise ValueError(f'data/claims.toml has no testable claim "{claim}"')
+    first = claim not in _found
+    if first:
+        _found[claim] = Evidence(stamp(known.chapter))
+    evidence = _found[claim]
+    statements = evidence.speaks_against if against else evidence.speaks_for
+    if statement not in statements:
+        statements.append(statement)
+        if ours is not None:
+            evidence.ours.append(in_words(ours))
+    with files.atomic(_path(claim)) as temporary:
+        temporary.write_text(json.dumps(vars(evidence), ensure_ascii=False), encoding="utf-8")
+    return first
+
+
+def evidence(claim: Claim) -> Evidence | None:
+    """What the chapter found, if it was run with the present code."""
+    path = _path(claim.id)
+    if not claim.chapter or not path.is_file():
+        return None
+    found = Evidence(**json.loads(path.read_text(encoding="utf-8")))
+    return found if found.stamp == stamp(claim.chapter) else None
+
+
+def missing() -> list[str]:
+    """The chapters that still have to be run for every claim to be decided."""
+    return sorted({c.chapter for c in read().values() if c.chapter and not evidence(c)})
+
+
+def verdict(claim: Claim) -> str:
+    """One of `VERDICTS`: all evidence for it, some against, all against; or untestable.
+
+    Raises:
+        ValueError: if its chapter was not run with the present code.
+    """
+    if not claim.chapter:
+        return VERDICTS[3]
+    found = evidence(claim)
+    if found is None:
+        raise ValueError(f"nothing is known of {claim.id}: run chapters/{claim.chapter}.ipynb")
+    if not found.speaks_against:
+        return VERDICTS[0]
+    return VERDICTS[1] if found.speaks_for else VERDICTS[2]

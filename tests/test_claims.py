@@ -1,0 +1,163 @@
+"""Claims, their evidence, and that no claim goes without a check, nor a check without its claim."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from transformer_circuits import book, claims, files
+
+CHAPTERS = sorted((Path(__file__).parents[1] / "chapters").glob("*.ipynb"))
+
+
+def checked(path):
+    """The claims that a chapter's checks name. Only literal names can be found, so all must be."""
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type != "code":
+            continue
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+                for given in node.keywords:
+                    if given.arg == "claim":
+                        assert isinstance(given.value, ast.Constant), ast.unparse(node)
+                        yield given.value.value
+
+
+def test_every_testable_claim_is_checked_in_its_chapter_and_no_other():
+    named = {path.stem: set(checked(path)) for path in CHAPTERS}
+    wanted = {path.stem: set() for path in CHAPTERS}
+    for claim in claims.read().values():
+        if claim.chapter:
+            wanted[claim.chapter].add(claim.id)
+    assert named == wanted
+
+
+def test_the_claims_are_many_and_complete():
+    found = claims.read()
+    assert len(found) >= 45
+    assert sum(claim.source == "paper" for claim in found.values()) >= 45
+    for claim in found.values():
+        for name in ("id", "source", "section", "statement", "reported", "rule"):
+            assert getattr(claim, name), (claim.id, name)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """An empty place for results, and two claims of our own."""
+    chapter = CHAPTERS[0].stem
+    two = {
+        name: claims.Claim(name, "paper", "somewhere", "it holds", "1", "must hold", where)
+        for name, where in (("one", chapter), ("other", chapter), ("far", ""))
+    }
+    monkeypatch.setattr(claims.files, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(claims, "read", lambda: two)
+    monkeypatch.setattr(claims, "_found", {})
+    return two
+
+
+def test_verdicts_follow_from_evidence(results):
+    with pytest.raises(
+        ValueError, match=f"nothing is known of one: run chapters/{CHAPTERS[0].stem}"
+    ):
+        claims.verdict(results["one"])
+    assert claims.missing() == [CHAPTERS[0].stem]
+    book.check("a", True, claim="one", ours=0.123)
+    assert claims.verdict(results["one"]) == "reproduced"
+    book.check("b", True, claim="one", against=True)
+    assert claims.verdict(results["one"]) == "partly"
+    book.check("c", True, claim="other", against=True, ours=[2.0, 1.0, 4.0])
+    assert claims.verdict(results["other"]) == "not reproduced"
+    assert claims.verdict(results["far"]) == "not testable here"
+    assert claims.missing() == []
+    assert claims.evidence(results["one"]).ours == ["0.12"]
+    assert claims.evidence(results["other"]).ours == ["2.00 (seeds: 1.00 to 4.00)"]
+
+
+def test_what_does_not_hold_is_no_evidence(results):
+    with pytest.raises(AssertionError):
+        book.check("a", False, claim="one")
+    assert claims.evidence(results["one"]) is None
+
+
+def test_a_cell_run_twice_counts_once_and_a_new_process_starts_afresh(results, monkeypatch):
+    book.check("a", True, claim="one", ours="x")
+    book.check("a", True, claim="one", ours="x")
+    assert claims.evidence(results["one"]).speaks_for == ["a"]
+    assert claims.evidence(results["one"]).ours == ["x"]
+    monkeypatch.setattr(claims, "_found", {})
+    book.check("b", True, claim="one")
+    assert claims.evidence(results["one"]).speaks_for == ["b"]
+
+
+def test_evidence_of_other_code_does_not_count(results, monkeypatch):
+    book.check("a", True, claim="one")
+    monkeypatch.setattr(claims, "stamp", lambda chapter: "another")
+    assert claims.evidence(results["one"]) is None
+    assert claims.missing() == [CHAPTERS[0].stem]
+
+
+def test_the_stamp_is_of_code_and_not_of_prose(tmp_path, monkeypatch):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "src").mkdir()
+    monkeypatch.setattr(claims.files, "data_dir", lambda: tmp_path / "data")
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_markdown_cell("text"), nbformat.v4.new_code_cell("1")]
+
+    def stamp():
+        nbformat.write(notebook, tmp_path / "chapters" / "x.ipynb")
+        return claims.stamp("x")
+
+    before = stamp()
+    notebook.cells[0].source = "other text"
+    assert stamp() == before
+    notebook.cells[1].source = "2"
+    after = stamp()
+    assert after != before
+    (tmp_path / "src" / "a.py").write_text("new")
+    assert stamp() != after
+
+
+def test_an_unknown_or_untestable_claim_is_refused(results):
+    for name in ("none", "far"):
+        with pytest.raises(ValueError, match=f'no testable claim "{name}"'):
+            book.check("a", True, claim=name)
+
+
+def test_the_first_check_of_a_claim_carries_its_anchor(results, monkeypatch):
+    shown = []
+    import IPython.display
+
+    monkeypatch.setattr(IPython.display, "display", shown.append)
+    book.check("a", True, claim="one")
+    book.check("b", True, claim="one")
+    book.check("c", True)
+    html = [passed._repr_mimebundle_()["text/html"] for passed in shown]
+    assert html[0] == '<p class="claim" id="claim-one">✓ a</p>'
+    assert 'id="' not in html[1] + html[2]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('[[claim]]\nid = "a"\n', "source"),
+        ('ROW colour = "red"\n', "colour"),
+        ("ROW ROW", "2 claims but 1 ids"),
+        ("BAD", 'source "rumour"'),
+    ],
+)
+def test_a_file_that_is_not_right_is_refused(tmp_path, monkeypatch, text, message):
+    row = """[[claim]]
+id = "a"
+source = "paper"
+section = "s"
+statement = "s"
+reported = "r"
+rule = "r"
+"""
+    text = text.replace("ROW", row).replace("BAD", row.replace('"paper"', '"rumour"'))
+    (tmp_path / "claims.toml").write_text(text)
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
+    with pytest.raises(ValueError, match=message):
+        claims.read.__wrapped__()
