@@ -1,6 +1,8 @@
 # On a fresh machine `make book` and `make test` each do everything, in either order.
 PYTHON ?= python3
 BIN := .venv/bin
+NBMAKE := --nbmake --nbmake-timeout=300
+SCORECARD := chapters/13-scorecard.ipynb
 
 .PHONY: help book test lint models bench chapters clean
 .DEFAULT_GOAL := help
@@ -22,9 +24,10 @@ book: data/cache/.done  ## build the book, every chapter executed, warnings are 
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-test: data/cache/.done lint  ## lint, unit tests, then every notebook through nbmake
+test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, the scorecard last
 	$(BIN)/python -m pytest -q
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --nbmake --nbmake-timeout=300 -n 2 chapters
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
+	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
 
 lint: .venv/.done  ## ruff
 	$(BIN)/ruff check src tests

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -5,6 +7,7 @@ import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
 from transformer_circuits import ablation, corpus, hand_built, training
+from transformer_circuits.model import Transformer
 
 
 @pytest.fixture
@@ -197,3 +200,18 @@ def test_edges_of_a_known_circuit():
     Q, K, V = ablation.edges(model, tokens, targets).flatten()
     assert float(K) > 0.1
     assert float(Q) == float(V) == 0
+
+
+def test_without_mlps_and_with_the_whole_models_patterns_the_paths_through_none_are_left(tokens):
+    """Written out: embeddings, and heads that read embeddings and heads."""
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double().requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    A = model.trace(tokens).patterns
+    x = model.W_E.T[tokens]
+    for layer, pattern in zip(model.layers, A, strict=True):
+        x = x + layer.head_outputs(x, pattern).sum(dim=1)
+    bare = ablation.without_mlps(model)
+    torch.testing.assert_close(bare(tokens, A), x @ model.W_U.T)
+    assert bare.config == SHAPE and model.mlps
+    with pytest.raises(ValueError, match="without MLPs only"):
+        ablation.costs(model, tokens, tokens)

@@ -1,3 +1,4 @@
+import nbformat
 import pytest
 import torch
 
@@ -31,3 +32,26 @@ def test_the_repository_address_comes_from_the_configuration(tmp_path):
     config.write_text("title: none\n")
     with pytest.raises(ValueError, match="no repository url"):
         book.first_cell(config)
+
+
+def test_only_chapters_without_evidence_are_run(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(book.claims, "missing", lambda: [])
+    book.run_missing()
+    assert capsys.readouterr().out == "every chapter was run with this code\n"
+
+
+def test_a_missing_chapter_is_run_and_a_failing_one_is_named(monkeypatch, capsys, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "chapters").mkdir()
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell("open('written', 'w').write('x')")]
+    nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
+    monkeypatch.setattr(book.files, "data_dir", lambda: tmp_path / "data")
+    monkeypatch.setattr(book.claims, "missing", lambda: ["some"])
+    book.run_missing()
+    assert (tmp_path / "chapters" / "written").read_text() == "x"
+    assert capsys.readouterr().out == "1 chapters were run now: some\n"
+    notebook.cells[0].source = "1 / 0"
+    nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
+    with pytest.raises(RuntimeError, match="some fails: "):
+        book.run_missing()

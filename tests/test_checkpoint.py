@@ -34,6 +34,17 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
     assert checkpoint.settings("m") == (model.config, PLAN)
 
 
+def test_what_is_too_large_is_kept_in_half_precision(store, generator, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGEST", 1000)
+    model = saved(store, generator)
+    again = checkpoint.load("m")
+    for new, old in zip(again.parameters(), model.parameters(), strict=True):
+        assert new.dtype == torch.float32
+        assert torch.equal(new, old.half().float())
+    size = (store / "m" / "weights.safetensors").stat().st_size
+    assert size < 2.1 * sum(weight.numel() for weight in model.parameters())
+
+
 def test_changed_weights_are_noticed(store, generator):
     saved(store, generator)
     path = store / "m" / "weights.safetensors"

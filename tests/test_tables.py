@@ -15,6 +15,13 @@ def test_a_table_has_a_caption_and_escapes_its_text():
     assert "1.23" in shown["text/plain"] and "1.2345" not in shown["text/plain"]
 
 
+def test_a_link_leads_somewhere_and_reads_as_its_text():
+    link = tables.Link("a < b", "there.html#x&y")
+    shown = tables.table([{"see": link}], caption="c")._repr_mimebundle_()
+    assert '<a href="there.html#x&amp;y">a &lt; b</a>' in shown["text/html"]
+    assert "a < b" in shown["text/plain"] and "there" not in shown["text/plain"]
+
+
 def test_every_tag_that_is_opened_is_closed():
     class Tags(HTMLParser):
         def __init__(self):

@@ -1,6 +1,7 @@
 """What happens without a head (paper: "Term Importance Analysis", and its zero-ablations)."""
 
 import copy
+import dataclasses
 import math
 from collections.abc import Iterable
 
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_circuits import composition, corpus, heads
 from transformer_circuits.model import Trace, Transformer
@@ -26,6 +27,15 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
     smaller = copy.deepcopy(model)
     for layer, head in off:
         heads.attention(smaller, layer, head).W_O[head].zero_()
+    return smaller
+
+
+def without_mlps(model: Transformer) -> Transformer:
+    """A copy with no MLPs. Given the whole model's patterns, its logits are those of the paths
+    that go through none."""
+    smaller = copy.deepcopy(model)
+    smaller.mlps = nn.ModuleList()
+    smaller.config = dataclasses.replace(model.config, d_mlp=0)
     return smaller
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from tqdm.auto import tqdm
 
-from transformer_circuits import claims
+from transformer_circuits import claims, files
 
 FIRST_CELL = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
@@ -97,6 +98,35 @@ def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = 1e-9) -> b
     if left.shape != right.shape:
         raise ValueError(f"shapes differ: {tuple(left.shape)} and {tuple(right.shape)}")
     return bool((left - right).abs().max() <= tolerance)
+
+
+def run_missing() -> None:
+    """Execute the chapters without which some claim is undecided, each in a kernel of its own.
+
+    In a build or a test run they were executed before and there is nothing to do. Only their
+    results are kept.
+
+    Raises:
+        RuntimeError: naming the chapter, if one fails.
+    """
+    missing = claims.missing()
+    if not missing:
+        print("every chapter was run with this code")
+        return
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    folder = files.data_dir().parent / "chapters"
+    for chapter in tqdm(
+        missing, unit="chapter", disable=not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    ):
+        notebook = nbformat.read(folder / f"{chapter}.ipynb", 4)
+        try:
+            NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
+        except CellExecutionError as error:
+            raise RuntimeError(f"{chapter} fails: {error}") from error
+    print(f"{len(missing)} chapters were run now: {', '.join(missing)}")
 
 
 def first_cell(config: Path) -> str:

@@ -35,11 +35,17 @@ def others_dir() -> Path:
     return files.cache_dir() / "models"
 
 
+LARGEST = 10_000_000
+"""Bytes above which weights are kept in half precision, so that they can lie in the repository."""
+
+
 def save(
     folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
 ) -> None:
     """Write weights and their provenance; the config goes last, so a half-written model never loads."""
     weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    if sum(tensor.nbytes for tensor in weights.values()) > LARGEST:
+        weights = {name: tensor.half() for name, tensor in weights.items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         safetensors.torch.save_file(weights, temporary)
     provenance = {

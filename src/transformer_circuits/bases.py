@@ -1,0 +1,87 @@
+"""What directions of a stream stand for: favoured coordinates, and more features than dimensions."""
+
+import math
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float
+from torch import Tensor
+
+
+def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:
+    """Fourth moment of a vector's coordinates over the square of the second; above 0.
+
+    About 3 for normally distributed coordinates, and so in any basis without meaning; far above
+    where few coordinates are much larger than the others (Elhage et al. 2023).
+    """
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return (centred**4).mean(dim=-1) / (centred**2).mean(dim=-1) ** 2
+
+
+def rotated_kurtosis(
+    x: Float[Tensor, "*place d"], n: int, generator: torch.Generator
+) -> Float[Tensor, " n"]:
+    """Mean kurtosis of the same vectors in `n` random bases: the null for `kurtosis`."""
+    d = x.shape[-1]
+    turns = (torch.linalg.qr(torch.randn(d, d, generator=generator).to(x)).Q for _ in range(n))
+    return torch.stack([kurtosis(x @ turn).mean() for turn in turns])
+
+
+def store(
+    n_features: int,
+    d: int,
+    density: float,
+    generator: torch.Generator,
+    steps: int = 4000,
+) -> Float[Tensor, "d n_features"]:
+    """Train the toy of Elhage et al. 2022 to carry features through too few dimensions; its W.
+
+    Features are 0, or with probability `density` uniform in [0, 1]; the toy gives back
+    relu(Wᵀ W x + b) and pays for each feature's squared error, from 1 for the first by a factor
+    of 0.9 less for each. Column i says in which direction, and how strongly, feature i is stored.
+
+    Raises:
+        ValueError: if density is not in (0, 1].
+    """
+    if not 0 < density <= 1:
+        raise ValueError(f"density is {density} but must lie in (0, 1]")
+    W = (torch.randn(d, n_features, generator=generator) / d**0.5).requires_grad_()
+    b = torch.zeros(n_features, requires_grad=True)
+    worth = 0.9 ** torch.arange(n_features)
+    optimizer = torch.optim.Adam([W, b], lr=3e-3)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 3e-3 * (1 - step / steps)
+        x = torch.rand(512, n_features, generator=generator)
+        x = x * (torch.rand(x.shape, generator=generator) < density)
+        loss = (worth * (F.relu(x @ W.T @ W + b) - x) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return W.detach()
+
+
+def triples_held(
+    n_triples: int, n_heads: int, generator: torch.Generator, n_starts: int = 64, steps: int = 1500
+) -> tuple[int, float, Float[Tensor, "head dst out"]]:
+    """How many skip-trigrams of one source some heads can hold together.
+
+    The source is fixed; destination d calls for output d. A head attends to the source by
+    A_h(d) in [0, 1] and then raises output c by f_h(c), so the logits are Σ_h A_h(d) f_h(c).
+    Trained from many starts at once; the best: number of right answers, loss [nats], and each
+    head's share of the logits. Guessing costs ln n_triples.
+    """
+    shape = n_starts, n_heads, n_triples
+    scores = torch.randn(shape, generator=generator).requires_grad_()
+    f = torch.randn(shape, generator=generator).requires_grad_()
+    optimizer = torch.optim.Adam([scores, f], lr=0.05)
+    targets = torch.arange(n_triples).expand(n_starts, n_triples)
+    for _ in range(steps):
+        each = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]
+        losses = F.cross_entropy(each.sum(dim=1).mT, targets, reduction="none").mean(dim=1)
+        optimizer.zero_grad()
+        losses.sum().backward()
+        optimizer.step()
+    best = int(losses.argmin())
+    each = each[best].detach()
+    right = int((each.sum(dim=0).argmax(dim=1) == targets[0]).sum())
+    return right, min(float(losses[best].detach()), math.log(n_triples)), each
