@@ -1,6 +1,7 @@
 """Tables that can be read on a page, by a screen reader, and as plain text."""
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ class Table:
         escaped = [{_html(k): _html(v) for k, v in row.items()} for row in self.rows]
         body = tabulate(escaped, tablefmt="unsafehtml", **options)
         body = body.replace("<th>", '<th scope="col">')
+        body = re.sub(r"<tr><td([^>]*)>(.*?)</td>", r'<tr><th scope="row"\1>\2</th>', body)
         caption = f"<caption>{html.escape(self.caption)}</caption>"
         body = body.replace("<table>", f'<table class="findings">{caption}', 1)
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
