@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits import ablation, corpus, hand_built, training
+from transformer_circuits import ablation, corpus, hand_built, induction, training
 from transformer_circuits.model import Transformer
 
 
@@ -105,6 +105,25 @@ def test_a_hand_built_circuit_shows_what_freezing_hides():
     targets[:, :11] = targets[:, -1:] = -100
     assert float(ablation.costs(built, tokens, targets)[0, 0]) > 0.1
     assert abs(float(ablation.costs(built, tokens, targets, frozen=True)[0, 0])) < 1e-6
+
+
+def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
+    found = ablation.copy_costs(model, range(3, 6, 2), generator, n=3)
+    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
+    again = torch.Generator().manual_seed(7)
+    model_again = Transformer(SHAPE).double()
+    model_again.randomise(again)  # brings the generator to where it was
+    expected = torch.zeros(2)
+    for length in (3, 5):
+        tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, again)
+        off = ablation.without(model, [(0, 1)])
+        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        expected[0] += rise[:, 1:length].mean() / 2
+        expected[1] += rise[:, length + 1 :].mean() / 2
+    torch.testing.assert_close(found[:, 0, 1], expected)
+    with pytest.raises(ValueError, match="no lengths given"):
+        ablation.copy_costs(model, range(0), generator)
 
 
 def test_a_replacement_must_be_one_of_three(model, windows):

@@ -27,13 +27,25 @@ def test_a_rotation_hides_an_outsized_coordinate(generator):
 
 
 def test_rare_features_share_dimensions_and_dense_ones_do_not():
-    dense, rare = (
-        bases.store(12, 3, density, torch.Generator().manual_seed(0), steps=2500)
-        for density in (1.0, 0.02)
+    dense, rare, untrained = (
+        int(
+            bases.recovered(*bases.store(12, 3, density, torch.Generator().manual_seed(0), n)).sum()
+        )
+        for density, n in ((1.0, 2500), (0.02, 2500), (0.02, 0))
     )
-    assert dense.shape == (3, 12)
-    assert abs(float((dense**2).sum()) / 3 - 1) < 0.15
-    assert float((rare**2).sum()) > 6
+    assert dense <= 3 and rare > 6 and untrained == 0
+
+
+def test_recovered_features_come_out_alone():
+    """Two features at right angles, and a third on top of the first."""
+    W = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    b = torch.zeros(3)
+    assert bases.recovered(W, b).tolist() == [False, True, False]
+    assert bases.recovered(W[:, :2], b[:2]).all()
+    assert not bases.recovered(0.8 * W[:, :2], b[:2]).any()
+    opposite = torch.tensor([[1.0, -1.0]])
+    assert bases.recovered(opposite, torch.zeros(2)).all()
+    assert not bases.recovered(opposite, torch.ones(2)).any()
 
 
 def test_features_must_be_there_sometimes(generator):

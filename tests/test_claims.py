@@ -1,6 +1,7 @@
 """Claims, their evidence, and that no claim goes without a check, nor a check without its claim."""
 
-import ast
+import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -11,21 +12,8 @@ from transformer_circuits import book, claims, files
 CHAPTERS = sorted((Path(__file__).parents[1] / "chapters").glob("*.ipynb"))
 
 
-def checked(path):
-    """The claims that a chapter's checks name. Only literal names can be found, so all must be."""
-    for cell in nbformat.read(path, 4).cells:
-        if cell.cell_type != "code":
-            continue
-        for node in ast.walk(ast.parse(cell.source)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
-                for given in node.keywords:
-                    if given.arg == "claim":
-                        assert isinstance(given.value, ast.Constant), ast.unparse(node)
-                        yield given.value.value
-
-
 def test_every_testable_claim_is_checked_in_its_chapter_and_no_other():
-    named = {path.stem: set(checked(path)) for path in CHAPTERS}
+    named = {path.stem: set(claims.named(path.stem)) for path in CHAPTERS}
     wanted = {path.stem: set() for path in CHAPTERS}
     for claim in claims.read().values():
         if claim.chapter:
@@ -38,7 +26,7 @@ def test_the_claims_are_many_and_complete():
     assert len(found) >= 45
     assert sum(claim.source == "paper" for claim in found.values()) >= 45
     for claim in found.values():
-        for name in ("id", "source", "section", "statement", "reported", "rule"):
+        for name in ("id", "source", "kind", "section", "statement", "reported", "rule"):
             assert getattr(claim, name), (claim.id, name)
 
 
@@ -47,12 +35,15 @@ def results(tmp_path, monkeypatch):
     """An empty place for results, and two claims of our own."""
     chapter = CHAPTERS[0].stem
     two = {
-        name: claims.Claim(name, "paper", "somewhere", "it holds", "1", "must hold", where)
+        name: claims.Claim(
+            name, "paper", "trained", "somewhere", "it holds", "1", "must hold", where
+        )
         for name, where in (("one", chapter), ("other", chapter), ("far", ""))
     }
     monkeypatch.setattr(claims.files, "cache_dir", lambda: tmp_path)
     monkeypatch.setattr(claims, "read", lambda: two)
     monkeypatch.setattr(claims, "_found", {})
+    monkeypatch.setattr(claims, "named", lambda chapter: Counter())
     return two
 
 
@@ -92,31 +83,61 @@ def test_a_cell_run_twice_counts_once_and_a_new_process_starts_afresh(results, m
 
 def test_evidence_of_other_code_does_not_count(results, monkeypatch):
     book.check("a", True, claim="one")
-    monkeypatch.setattr(claims, "stamp", lambda chapter: "another")
+    monkeypatch.setattr(claims, "stamp", lambda claim: "another")
     assert claims.evidence(results["one"]) is None
     assert claims.missing() == [CHAPTERS[0].stem]
 
 
-def test_the_stamp_is_of_code_and_not_of_prose(tmp_path, monkeypatch):
-    (tmp_path / "chapters").mkdir()
-    (tmp_path / "data").mkdir()
-    (tmp_path / "src").mkdir()
+def test_part_of_the_evidence_is_none(results, monkeypatch):
+    """A chapter that stopped between two checks of a claim has not decided it."""
+    monkeypatch.setattr(claims, "named", lambda chapter: Counter(one=2))
+    book.check("a", True, claim="one")
+    assert claims.evidence(results["one"]) is None
+    book.check("b", True, claim="one", against=True)
+    assert claims.verdict(results["one"]) == "partly"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder like ours with one chapter; writes it, and gives the stamp of a claim."""
+    for name in ("chapters", "data", "src"):
+        (tmp_path / name).mkdir()
     monkeypatch.setattr(claims.files, "data_dir", lambda: tmp_path / "data")
-    notebook = nbformat.v4.new_notebook()
-    notebook.cells = [nbformat.v4.new_markdown_cell("text"), nbformat.v4.new_code_cell("1")]
 
-    def stamp():
+    def written(*cells):
+        notebook = nbformat.v4.new_notebook(cells=list(cells))
         nbformat.write(notebook, tmp_path / "chapters" / "x.ipynb")
-        return claims.stamp("x")
+        return tmp_path
 
-    before = stamp()
-    notebook.cells[0].source = "other text"
-    assert stamp() == before
-    notebook.cells[1].source = "2"
-    after = stamp()
-    assert after != before
-    (tmp_path / "src" / "a.py").write_text("new")
-    assert stamp() != after
+    return written
+
+
+def test_the_stamp_is_of_code_data_and_claim_and_not_of_prose(checkout):
+    text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    claim = claims.Claim("i", "paper", "trained", "s", "s", "r", "rule", "x")
+    root = checkout(text("text"), code("1"))
+    before = claims.stamp(claim)
+    checkout(text("other text"), code("1"))
+    assert claims.stamp(claim) == before
+    stamps = [before, claims.stamp(dataclasses.replace(claim, rule="another"))]
+    checkout(text("text"), code("2"))
+    stamps.append(claims.stamp(claim))
+    for name in ("src/a.py", "data/corpus.toml", "data/tokenizer.json"):
+        (root / name).write_text("new")
+        stamps.append(claims.stamp(claim))
+    assert len(set(stamps)) == len(stamps)
+
+
+def test_checks_name_their_claims_literally(checkout):
+    code = nbformat.v4.new_code_cell
+    checkout(
+        code('book.check("a", True, claim="one")\nprint()'),
+        code('book.check(\n"b", 1, claim="one")'),
+    )
+    assert claims.named("x") == Counter(one=2)
+    checkout(code('book.check("a", True, claim=name)'))
+    with pytest.raises(ValueError, match="x: claim=name is not a literal"):
+        claims.named("x")
 
 
 def test_an_unknown_or_untestable_claim_is_refused(results):
@@ -151,6 +172,7 @@ def test_a_file_that_is_not_right_is_refused(tmp_path, monkeypatch, text, messag
     row = """[[claim]]
 id = "a"
 source = "paper"
+kind = "trained"
 section = "s"
 statement = "s"
 reported = "r"

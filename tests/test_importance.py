@@ -34,6 +34,15 @@ def test_free_patterns_come_from_what_is_in_the_stream(model, tokens):
     assert (free.orders[1] - frozen.orders[1]).abs().max() > 1e-3
 
 
+def test_patterns_of_embeddings_leave_values_and_paths(model, tokens):
+    own = model.trace(tokens).patterns
+    alone = importance.patterns_of_embeddings(model, tokens)
+    torch.testing.assert_close(alone[0], own[0])
+    x, W_P = model.W_E.T[tokens], model.W_P[: tokens.shape[1]]
+    torch.testing.assert_close(alone[1], model.layers[1].scores(x, W_P).softmax(dim=-1))
+    assert (alone[1] - own[1]).abs().max() > 1e-3
+
+
 def test_losses_are_of_the_streams(model, generator):
     tokens = torch.randint(SHAPE.n_vocab, (11, 8), generator=generator)
     inputs, targets = tokens[:, :-1], tokens[:, 1:]

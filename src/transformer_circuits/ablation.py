@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits import composition, corpus, heads
+from transformer_circuits import composition, corpus, heads, induction
 from transformer_circuits.model import Trace, Transformer
 
 
@@ -117,6 +117,39 @@ def costs(
             logits = with_output(model, trace, layer, head, other, frozen)
             rises[layer, head] += _summed_loss(logits, right) - intact
     return (rises / (targets != -100).sum()).float()
+
+
+def copy_costs(
+    model: Transformer,
+    lengths: range,
+    generator: torch.Generator,
+    n: int = 8,
+    frozen: bool = False,
+) -> Float[Tensor, "copy layer head"]:
+    """`costs` of writing nothing within the first and the second of two copies of random tokens.
+
+    Mean over `n` sequences of every length. [nats per token] Losing a head can help on random
+    tokens whether they repeat or not; what it does for repeats is the second cost less the first.
+
+    Raises:
+        ValueError: if there are no lengths, or two copies do not fit into n_ctx.
+    """
+    if not len(lengths):
+        raise ValueError("no lengths given, but at least one is needed")
+    rows = []
+    for length in lengths:
+        tokens = induction.repeated(model.config.n_vocab, length, 2, n, generator)
+        after, place = tokens.roll(-1, dims=1), torch.arange(tokens.shape[1])
+        copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
+        rows.append(
+            torch.stack(
+                [
+                    costs(model, tokens, after.masked_fill(~copy, -100), frozen=frozen)
+                    for copy in copies
+                ]
+            )
+        )
+    return torch.stack(rows).mean(dim=0)
 
 
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:

@@ -5,9 +5,11 @@ A chapter registers evidence with `book.check(..., claim="id")`. Each claim's ev
 what was found by other code never counts.
 """
 
+import ast
 import hashlib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +19,7 @@ from transformer_circuits import files
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here")
 SOURCES = ("paper", "follow-up", "retelling")
+KINDS = ("identity", "built", "trained")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Claim:
     id: str
     source: str
     """"paper"; "follow-up", of the same authors or about the same models; "retelling"."""
+    kind: str
+    """"identity", for any weights; "built", of what was made to show it; "trained", of our models."""
     section: str
     """Where it is made: a section of the paper, or who says so."""
     statement: str
@@ -37,8 +42,9 @@ class Claim:
     """The notebook whose checks decide it; empty if it is not testable here."""
 
     def __post_init__(self):
-        if self.source not in SOURCES:
-            raise ValueError(f'{self.id} has source "{self.source}" but it is one of {SOURCES}')
+        for name, among in (("source", SOURCES), ("kind", KINDS)):
+            if (given := getattr(self, name)) not in among:
+                raise ValueError(f'{self.id} has {name} "{given}" but it is one of {among}')
 
 
 @dataclass
@@ -70,14 +76,34 @@ def read() -> dict[str, Claim]:
     return found
 
 
-def stamp(chapter: str) -> str:
-    """A hash of a chapter's code and of all that it may load, but for the text."""
-    root = files.data_dir().parent
-    notebook = json.loads((root / "chapters" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
-    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    digest = hashlib.sha256(json.dumps(code).encode())
-    for path in (*(root / "src").rglob("*.py"), *(root / "data" / "models").rglob("*.toml"),
-                 *(root / "data" / "models").rglob("*.json*")):  # fmt: skip
+def _code(chapter: str) -> list[str]:
+    path = files.data_dir().parent / "chapters" / f"{chapter}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def named(chapter: str) -> Counter[str]:
+    """The claims that a chapter's checks name, and in how many places.
+
+    Raises:
+        ValueError: if a check computes the name: only literal ones can be found.
+    """
+    found: Counter[str] = Counter()
+    for node in ast.walk(ast.parse("\n".join(_code(chapter)))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+            for given in (word.value for word in node.keywords if word.arg == "claim"):
+                if not isinstance(given, ast.Constant):
+                    raise ValueError(f"{chapter}: claim={ast.unparse(given)} is not a literal")
+                found[given.value] += 1
+    return found
+
+
+def stamp(claim: Claim) -> str:
+    """A hash of a claim, of its chapter's code and of all that this may load."""
+    data = files.data_dir()
+    digest = hashlib.sha256(json.dumps([repr(claim), _code(claim.chapter)]).encode())
+    for path in sorted((*(data.parent / "src").rglob("*.py"), *(data / "models").rglob("*.*l"),
+                        *(data / "models").rglob("*.json"), *data.glob("[ct]o*"))):  # fmt: skip
         digest.update(files.sha256(path).encode())
     return digest.hexdigest()[:16]
 
@@ -112,7 +138,7 @@ def register(
         raise ValueError(f'data/claims.toml has no testable claim "{claim}"')
     first = claim not in _found
     if first:
-        _found[claim] = Evidence(stamp(known.chapter))
+        _found[claim] = Evidence(stamp(known))
     evidence = _found[claim]
     statements = evidence.speaks_against if against else evidence.speaks_for
     if statement not in statements:
@@ -125,12 +151,13 @@ def register(
 
 
 def evidence(claim: Claim) -> Evidence | None:
-    """What the chapter found, if it was run with the present code."""
+    """What the chapter found, if all its checks of the claim were run, and with the present code."""
     path = _path(claim.id)
     if not claim.chapter or not path.is_file():
         return None
     found = Evidence(**json.loads(path.read_text(encoding="utf-8")))
-    return found if found.stamp == stamp(claim.chapter) else None
+    complete = len(found.speaks_for + found.speaks_against) >= named(claim.chapter)[claim.id]
+    return found if complete and found.stamp == stamp(claim) else None
 
 
 def missing() -> list[str]:

@@ -92,7 +92,7 @@ class FoldedLayer:
     W_V: Float[Tensor, "head d_head d_and_one"]
     W_O: Float[Tensor, "head d_and_one d_head"]
     constant: Float[Tensor, " d_and_one"]
-    """b_O: a head that looks at its own position and moves the one-dimension here."""
+    """b_O, where an identity head puts the one that it reads: A = Id, W_OV = constant ⊗ last."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ class Folded:
             scales.append(scale(x))
             read = scaled(x, scales[-1])
             patterns.append(_pattern(_heads(read, layer.W_Q), _heads(read, layer.W_K)))
-            x = x + self._write(layer, read, patterns[-1]).sum(dim=1) + layer.constant
+            x = x + self._write(layer, read, patterns[-1]).sum(dim=1)
+            x = x + read[..., -1:] * layer.constant
         scales.append(scale(x))
         logits = F.linear(scaled(x, scales[-1]), self.W_U)
         return Run(logits, tuple(patterns), tuple(scales))
@@ -148,7 +149,7 @@ class Folded:
                     self._write(layer, read, run.patterns[index]).unbind(1)
                 ):
                     terms[(*path, (index, head))] = written
-            terms[((index, len(layer.W_O)),)] = layer.constant.expand_as(terms[()])
+            terms[((index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
         last = run.scales[-1]
         return {path: F.linear(scaled(x, last), self.W_U) for path, x in terms.items()}
 

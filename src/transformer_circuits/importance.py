@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import corpus, tokenizer
-from transformer_circuits.model import Transformer
+from transformer_circuits.model import Pattern, Transformer
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class Streams:
 def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool = True) -> Streams:
     """The paper's algorithm: each run adds what the heads wrote in the run before.
 
-    In the first run heads read the embeddings and their outputs are saved, not added; that is
-    order 0. In the n-th the outputs saved by the run before are added instead, which is order
-    n - 1. It takes n_layers + 1 runs where the explicit sum has (1 + n_heads)^n_layers paths.
+    One run records the patterns. In the next, heads read the embeddings and their outputs are
+    saved, not added; that is order 0. In each further one the outputs saved by the run before are
+    added instead, which is one order more. So n_layers + 2 runs, the last of which repeats the
+    whole model, do what an explicit sum does with (1 + n_heads)^n_layers paths.
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
 
@@ -54,6 +55,22 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
         layers = layers or tuple(direct + output for output in outputs)
         saved = outputs
     return Streams(tuple(orders), layers)
+
+
+@torch.no_grad()
+def patterns_of_embeddings(
+    model: Transformer, tokens: Int[Tensor, "batch pos"]
+) -> tuple[Pattern, ...]:
+    """Every layer's patterns as they would be if queries and keys read the embeddings alone.
+
+    Forced on the whole model, they take away what heads do to later patterns, and nothing else:
+    values and all paths stay.
+
+    Raises:
+        ValueError: if the tokens are longer than n_ctx.
+    """
+    embedded, W_P = model.trace(tokens).residual[0], model.W_P[: tokens.shape[1]]
+    return tuple(layer.scores(embedded, W_P).softmax(dim=-1) for layer in model.layers)
 
 
 @torch.no_grad()

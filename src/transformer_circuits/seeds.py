@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -148,18 +149,29 @@ def two_layer(model: Transformer, text: np.ndarray) -> dict:
             }
             for k, j, i in places
         ],
-        "cost_on_copies": ablation.costs(model, copies, targets).tolist(),
-        "cost_on_copies_frozen": ablation.costs(model, copies, targets, frozen=True).tolist(),
     } | _terms(model, text) | development.of_weights(model)  # fmt: skip
 
 
 def _terms(model: Transformer, text: np.ndarray) -> dict:
-    """Chapter 11's losses by what is kept, with frozen and with free patterns. [nats per token]"""
-    windows = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
-    return {
-        name: {k: float(v.mean()) for k, v in importance.losses(model, *windows, frozen).items()}
-        for name, frozen in (("terms_frozen", True), ("terms_free", False))
-    }
+    """What chapter 11 measures. [nats per token]
+
+    Losses by what is kept, with frozen and with free patterns; with all paths but patterns of
+    embeddings alone; and what losing a head costs in the first and second copy of random tokens.
+    """
+    inputs, targets = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
+    alone = [
+        F.cross_entropy(model(some, importance.patterns_of_embeddings(model, some)).mT, right)
+        for some, right in zip(inputs.split(8), targets.split(8), strict=True)
+    ]
+    found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
+    for name, frozen in (("frozen", True), ("free", False)):
+        kept = importance.losses(model, inputs, targets, frozen)
+        found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
+        generator = torch.Generator().manual_seed(3)
+        found[f"copy_costs_{name}"] = ablation.copy_costs(
+            model, range(20, 101, 40), generator, frozen=frozen
+        ).tolist()
+    return found
 
 
 def write(name: str) -> None:
