@@ -24,10 +24,12 @@ book: data/cache/.done  ## build the book, every chapter executed, warnings are 
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, the scorecard last
+test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, then the built book in a browser
 	$(BIN)/python -m pytest -q
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
 	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
+	$(MAKE) book
+	$(BIN)/python -m pytest -q -m browser
 
 lint: .venv/.done  ## ruff
 	$(BIN)/ruff check src tests
