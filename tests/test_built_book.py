@@ -14,6 +14,8 @@ import yaml
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+from transformer_circuits import claims
+
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "html"
@@ -92,3 +94,15 @@ def test_no_barrier_that_axe_finds(opened, scheme):
         for node in violation["nodes"]
     ]
     assert serious == []
+
+
+def test_every_verdict_leads_to_its_check(browser):
+    page = browser.new_page()
+    page.goto((HTML / "chapters/13-scorecard.html").as_uri())
+    links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
+    page.close()
+    testable = sum(bool(claim.chapter) for claim in claims.read().values())
+    assert len(links) == testable
+    for link in links:
+        target, anchor = link.split("/")[-1].split("#")
+        assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link
