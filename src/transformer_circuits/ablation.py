@@ -99,21 +99,19 @@ def costs(
         )
     parts = math.ceil(len(inputs) / 8)
     pairs = list(zip(inputs.tensor_split(parts), targets.tensor_split(parts), strict=True))
-    means = torch.zeros(())
+    config = model.config
+    means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
     if instead == "mean":
         sums = [torch.stack(model.trace(some).head_outputs).sum(dim=(1, 3)) for some, _ in pairs]
         means = sum(sums) / inputs.numel()
-    rises = torch.zeros(model.config.n_layers, model.config.n_heads, dtype=torch.float64)
+    rises = torch.zeros(config.n_layers, config.n_heads, dtype=torch.float64)
     for some, right in pairs:
         trace = model.trace(some)
         intact = _summed_loss(trace.logits, right)
         for layer, head in every_head(model):
             own = trace.head_outputs[layer][:, head]
-            other = {
-                "zero": lambda own=own: torch.zeros_like(own),
-                "mean": lambda own=own, at=(layer, head): means[at].expand_as(own),
-                "resample": lambda own=own: own.roll(1, dims=0),
-            }[instead]()
+            mean = means[layer, head].expand_as(own)
+            other = own.roll(1, dims=0) if instead == "resample" else mean
             logits = with_output(model, trace, layer, head, other, frozen)
             rises[layer, head] += _summed_loss(logits, right) - intact
     return (rises / (targets != -100).sum()).float()
@@ -132,23 +130,16 @@ def copy_costs(
     tokens whether they repeat or not; what it does for repeats is the second cost less the first.
 
     Raises:
-        ValueError: if there are no lengths, or two copies do not fit into n_ctx.
+        ValueError: if there are no lengths, or as `induction.copy_losses`.
     """
     if not len(lengths):
         raise ValueError("no lengths given, but at least one is needed")
     rows = []
-    for length in lengths:
-        tokens = induction.repeated(model.config.n_vocab, length, 2, n, generator)
+    for length, tokens in induction.every_length(model, lengths, 2, generator, n):
         after, place = tokens.roll(-1, dims=1), torch.arange(tokens.shape[1])
         copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
-        rows.append(
-            torch.stack(
-                [
-                    costs(model, tokens, after.masked_fill(~copy, -100), frozen=frozen)
-                    for copy in copies
-                ]
-            )
-        )
+        counted = (after.masked_fill(~copy, -100) for copy in copies)
+        rows.append(torch.stack([costs(model, tokens, some, frozen=frozen) for some in counted]))
     return torch.stack(rows).mean(dim=0)
 
 

@@ -76,6 +76,11 @@ def read() -> dict[str, Claim]:
     return found
 
 
+LOADED = ("src/**/*.py", "data/models/**/*.toml", "data/models/**/*.json*", "data/corpus.toml",
+          "data/tokenizer.json")  # fmt: skip
+"""What a chapter may load; weights and text are pinned by the hashes in these files."""
+
+
 def _code(chapter: str) -> list[str]:
     path = files.data_dir().parent / "chapters" / f"{chapter}.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -100,10 +105,9 @@ def named(chapter: str) -> Counter[str]:
 
 def stamp(claim: Claim) -> str:
     """A hash of a claim, of its chapter's code and of all that this may load."""
-    data = files.data_dir()
+    root = files.data_dir().parent
     digest = hashlib.sha256(json.dumps([repr(claim), _code(claim.chapter)]).encode())
-    for path in sorted((*(data.parent / "src").rglob("*.py"), *(data / "models").rglob("*.*l"),
-                        *(data / "models").rglob("*.json"), *data.glob("[ct]o*"))):  # fmt: skip
+    for path in sorted(path for pattern in LOADED for path in root.glob(pattern)):
         digest.update(files.sha256(path).encode())
     return digest.hexdigest()[:16]
 

@@ -42,7 +42,7 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
         ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
     model.require_attention_only()
-    direct, W_P = F.embedding(tokens, model.W_E.T), model.W_P[: tokens.shape[1]]
+    direct, W_P = model.embed(tokens)
     patterns = model.trace(tokens).patterns if frozen else [None] * model.config.n_layers
     saved = [torch.zeros_like(direct)] * model.config.n_layers
     orders, layers = [], ()
@@ -69,7 +69,7 @@ def patterns_of_embeddings(
     Raises:
         ValueError: if the tokens are longer than n_ctx.
     """
-    embedded, W_P = model.trace(tokens).residual[0], model.W_P[: tokens.shape[1]]
+    embedded, W_P = model.embed(tokens)
     return tuple(layer.scores(embedded, W_P).softmax(dim=-1) for layer in model.layers)
 
 

@@ -32,7 +32,7 @@ def repeated(
     return torch.cat([begin, tokens.repeat(1, n_copies)], dim=1)
 
 
-def _every_length(
+def every_length(
     model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int
 ) -> Iterator[tuple[int, Int[Tensor, "n pos"]]]:
     """Each length with `repeated` tokens of that length.
@@ -70,7 +70,7 @@ def copy_losses(
             has a single token.
     """
     rows = []
-    for length, tokens in _every_length(model, lengths, n_copies, generator, n):
+    for length, tokens in every_length(model, lengths, n_copies, generator, n):
         tokens = tokens.to(model.W_E.device)
         loss = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
         rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
@@ -91,7 +91,7 @@ def right_share(
         ValueError: as `copy_losses`.
     """
     rows = []
-    for length, tokens in _every_length(model, lengths, n_copies, generator, n):
+    for length, tokens in every_length(model, lengths, n_copies, generator, n):
         logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
         passage, right = tokens[:, 1 : 1 + length], tokens[:, 1:]
         of_right = logits.gather(2, right[:, :, None])

@@ -188,7 +188,12 @@ class Transformer(nn.Module):
             weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
         self.W_E.normal_(generator=generator)
 
-    def _embed(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
+        """The first residual stream, and the positions that queries and keys add to it.
+
+        Raises:
+            ValueError: if the tokens are longer than n_ctx.
+        """
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
@@ -204,7 +209,7 @@ class Transformer(nn.Module):
         Raises:
             ValueError: if the tokens are longer than n_ctx, or patterns are not one per layer.
         """
-        x, W_P = self._embed(tokens)
+        x, W_P = self.embed(tokens)
         if patterns is not None and len(patterns) != len(self.layers):
             raise ValueError(
                 f"{len(patterns)} patterns given but the model has {len(self.layers)} layers"
@@ -222,7 +227,7 @@ class Transformer(nn.Module):
         Raises:
             ValueError: if the tokens are longer than n_ctx.
         """
-        x, W_P = self._embed(tokens)
+        x, W_P = self.embed(tokens)
         patterns, outputs, of_mlps, residual = [], [], [], [x]
         for index, layer in enumerate(self.layers):
             patterns.append(layer.scores(x, W_P).softmax(dim=-1))
@@ -236,10 +241,6 @@ class Transformer(nn.Module):
         return Trace(tuple(patterns), tuple(outputs), tuple(residual), logits, tuple(of_mlps))
 
     def require_attention_only(self) -> None:
-        """For analyses that are exact only without MLPs.
-
-        Raises:
-            ValueError: if the model has MLPs.
-        """
+        """Raise a ValueError if there are MLPs: for analyses that are exact only without."""
         if self.mlps:
             raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
