@@ -1,6 +1,7 @@
 # On a fresh machine `make book` and `make test` each do everything, in either order.
 PYTHON ?= python3
 BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 NBMAKE := --nbmake --nbmake-timeout=300
 SCORECARD := chapters/13-scorecard.ipynb
 
@@ -16,11 +17,15 @@ help:  ## list the targets
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+node_modules/.done: .venv/.done package-lock.json
+	$(BIN)/npm ci --silent --ignore-scripts --no-audit --no-fund
+	touch $@
+
 data/cache/.done: .venv/.done data/corpus.toml
 	$(BIN)/python -m transformer_circuits data small
 	touch $@
 
-book: data/cache/.done  ## build the book, every chapter executed, warnings are errors
+book: data/cache/.done node_modules/.done  ## build the book, every chapter executed, warnings are errors
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 

@@ -109,8 +109,10 @@ def test_chapters_only_call_the_library(cells):
 
 def test_figures_have_a_title_and_alternative_text(cells):
     for cell in cells:
-        if cell.cell_type == "code" and re.search(r"plots\.\w+\(", cell.source):
-            assert "title=" in cell.source and "alt=" in cell.source
+        if cell.cell_type == "code":
+            if re.search(r"(plots|charts)\.\w+\(", cell.source):
+                assert "title=" in cell.source and "alt=" in cell.source
+            assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
 
 
 def test_prose_states_no_number_that_a_cell_must_print(cells):

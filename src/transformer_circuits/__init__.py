@@ -6,10 +6,10 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 |---|---|
 | 0 values | `config`, `files`, `lowrank`, `claims` |
 | 1 world | `cleaning`, `packages`, `tokenizer`, `corpus`, `model` |
-| 2 objects | `checkpoint`, `training`, `heads` |
+| 2 objects | `checkpoint`, `training`, `heads`, `packed` |
 | 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `importance`, `composition`, `induction`, `development`, `hand_built`, `folding`, `bases` |
-| 4 figures | `drawing`, `plots`, `diagrams`, `tables` |
-| 5 edges | `seeds`, `bench`, `book`, `__main__` |
+| 4 figures | `drawing`, `plots`, `tables`, `views`, `hover`, `charts` |
+| 5 edges | `seeds`, `bench`, `book`, `web`, `__main__` |
 
 Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.
 """

@@ -20,10 +20,10 @@ import sys
 if "google.colab" in sys.modules and not os.path.isdir("book"):
     url = "{url}"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", url, "book"], check=True)
-    needs = "einops jaxtyping safetensors tokenizers accelerate tqdm tabulate".split()
-    missing = [name for name in needs if importlib.util.find_spec(name) is None]
+    needs = "altair einops jaxtyping safetensors tokenizers accelerate tqdm tabulate"
+    missing = [name for name in needs.split() if importlib.util.find_spec(name) is None]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "pip", *missing], check=True)
+    subprocess.run([*pip, "vl-convert-python", *missing], check=True)
     sys.path.insert(0, os.path.abspath("book/src"))
 
 from transformer_circuits import book

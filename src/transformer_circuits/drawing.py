@@ -3,13 +3,24 @@
 import base64
 import html
 import io
-from collections.abc import Callable
+import os
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure as MplFigure
+from matplotlib.image import imsave
+
+from transformer_circuits import files
+
+IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
+"""Set in the environment while the book is built; see `scripts`."""
+ASSETS = Path(__file__).with_name("assets")
+"""The scripts of what moves: views, charts, the live model."""
 
 Numbers = Any
 """A list, a NumPy array or a torch tensor of numbers."""
@@ -54,6 +65,53 @@ def draw_figure(paint: Callable, title: str, alt: str, size: tuple[float, float]
     return Figure(buffer.getvalue(), alt)
 
 
+def pixels(values: np.ndarray) -> bytes:
+    """A PNG with one pixel per value: 0 is white, 1 black."""
+    buffer = io.BytesIO()
+    imsave(buffer, values, cmap="Greys", vmin=0, vmax=1, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80) -> bytes:
+    """A PNG of pieces of text, `across` lines of at most `width` characters or one on each line."""
+    text = textwrap.fill("  ".join(pieces), width) if across else "\n".join(pieces)
+    with rc_context(_STYLE):
+        figure = MplFigure(figsize=(0.1, 0.1))
+        figure.text(0, 0, text.replace("$", r"\$"), family="monospace", fontsize=8)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def picture(png: bytes, alt: str) -> str:
+    """HTML of a PNG."""
+    data = base64.b64encode(png).decode()
+    style = "max-width:100%;min-width:320px;image-rendering:pixelated"
+    return f'<img alt="{html.escape(alt)}" style="{style}" src="data:image/png;base64,{data}">'
+
+
 def array(values: Numbers) -> np.ndarray:
     """Real numbers from a list, an array or a tensor on any device."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+
+
+def scripts(*names: str) -> str:
+    """Scripts of `assets/` to put into an output, so that it works wherever it is shown.
+
+    Nothing while the book is built: there the page itself loads each script once.
+    """
+    return "" if os.environ.get(IN_BOOK) else _inline(*names)
+
+
+def _inline(*names: str) -> str:
+    texts = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return "".join(f"<script>{text}</script>" for text in texts)
+
+
+def save_page(path: Path, title: str, body: str, *names: str) -> None:
+    """Write a page that needs nothing else: a body and the scripts it uses."""
+    head = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+    )
+    with files.atomic(path) as temporary:
+        temporary.write_text(f"{head}<body>{body}{_inline(*names)}</body></html>", encoding="utf-8")

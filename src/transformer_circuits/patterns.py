@@ -27,15 +27,20 @@ def to_begin(A: Pattern) -> Float[Tensor, " head"]:
     return A[..., 1:, 0].mean(dim=(0, -1))
 
 
+def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
+    """‖v_j‖, the length of the value that each head moves from each source."""
+    v = einsum(
+        model.layers[layer].W_V,
+        trace.residual[layer],
+        "head d_head d_model, batch src d_model -> batch head src d_head",
+    )
+    return v.norm(dim=-1)
+
+
 def value_weighted(model: Transformer, trace: Trace, layer: int) -> Pattern:
     """A_ij ‖v_j‖: attention times the length of the value moved (paper: "Induction Heads").
 
     Not a probability, and not quite a property of the model: any invertible matrix put between
     W_O and W_V changes the lengths and leaves the head the same. Read it as a sketch.
     """
-    v = einsum(
-        model.layers[layer].W_V,
-        trace.residual[layer],
-        "head d_head d_model, batch src d_model -> batch head src d_head",
-    )
-    return trace.patterns[layer] * v.norm(dim=-1)[:, :, None, :]
+    return trace.patterns[layer] * value_norms(model, trace, layer)[:, :, None, :]

@@ -16,7 +16,6 @@ from transformer_circuits.drawing import (
     Numbers,
     array,
     draw,
-    draw_figure,
 )
 
 
@@ -133,44 +132,6 @@ def bars(
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
 
 
-def scatter(
-    x_values: Numbers,
-    y_values: Numbers,
-    *,
-    x: str,
-    y: str,
-    title: str,
-    alt: str,
-    diagonal: bool = False,
-    labels: Sequence[str] = (),
-) -> Figure:
-    """Points, named if there are `labels`; `diagonal` adds the line where both axes agree.
-
-    Raises:
-        ValueError: if there are labels but not one per point.
-    """
-    if len(labels) not in (0, len(array(x_values))):
-        raise ValueError(f"{len(labels)} labels given for {len(array(x_values))} points")
-
-    def paint(axes):
-        xs, ys = array(x_values), array(y_values)
-        few = len(xs) < 100
-        axes.scatter(
-            xs, ys, s=30 if few else 6, alpha=0.9 if few else 0.35, color=COLOURS[0], linewidths=0
-        )
-        for point in zip(labels, xs, ys, strict=False):
-            axes.annotate(point[0], point[1:], xytext=(4, 4), textcoords="offset points")
-        if few:
-            for line in (axes.axhline, axes.axvline):
-                line(0, color="#999", lw=0.8, ls=":", zorder=0)
-        if diagonal:
-            ends = [min(xs.min(), ys.min()), max(xs.max(), ys.max())]
-            axes.plot(ends, ends, color=COLOURS[1], lw=1, ls="--")
-        axes.set(xlabel=x, ylabel=y)
-
-    return draw(paint, title, alt, (6.5, 3.8))
-
-
 def histogram(
     values: Numbers,
     *,
@@ -214,31 +175,3 @@ def singular_values(
         axes.legend()
 
     return draw(paint, title, alt, (6.5, 3.2))
-
-
-def eigenvalues(
-    spectra: Mapping[str, Numbers], *, title: str, alt: str, decades: float = 3.0
-) -> Figure:
-    """Complex eigenvalues of named matrices, one small polar plot each, on one logarithmic radius.
-
-    To the right is positive, to the left negative. The rim is the largest of all; what lies more
-    than `decades` powers of ten below it is drawn in the centre.
-    """
-    values = {name: np.asarray(v).astype(complex) for name, v in spectra.items()}
-    most = max(np.abs(v).max() for v in values.values())
-    columns = min(4, len(values))
-    rows = -(-len(values) // columns)
-
-    def paint(figure):
-        for i, (name, v) in enumerate(values.items()):
-            axes = figure.add_subplot(rows, columns, i + 1, projection="polar")
-            radius = np.log10(np.maximum(np.abs(v) / most, 10**-decades)) + decades
-            colour = np.where(v.real >= 0, COLOURS[0], COLOURS[1])
-            axes.scatter(np.angle(v), radius, s=8, c=colour, alpha=0.7, linewidths=0)
-            axes.set_title(name, fontsize=9)
-            axes.set(ylim=(0, decades), xticks=np.pi / 2 * np.arange(4))
-            axes.set_xticklabels(["+", "", "−", ""])
-            axes.set_yticks(range(1, int(decades) + 1), [])
-            axes.spines["polar"].set_linewidth(0.5)
-
-    return draw_figure(paint, title, alt, (6.5, 1.55 * rows + 0.5))

@@ -1,0 +1,64 @@
+// Brings hover charts to life: replaces each still picture by Vega's drawing of the same chart.
+(function (root) {
+  "use strict";
+  // Outside the book there is no copy beside the page; without a network the picture stays.
+  const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
+  const STYLE = `
+.hover-chart .hc-live{background:#fff;color:#222;max-width:100%;overflow-x:auto;border-radius:4px;padding:4px}
+.hover-chart .hc-live svg{max-width:100%;height:auto}
+.hover-chart .vega-bindings{font:13px/1.6 system-ui,sans-serif;padding:4px}
+.hover-chart .vega-bindings label{margin-right:10px}
+.hover-chart .vega-bind-name{margin-right:6px}
+.hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 system-ui,sans-serif;
+  padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
+
+  function vega() {
+    root.vegaIsComing ??= new Promise((resolve, reject) => {
+      if (root.vega) return resolve(root.vega);
+      const script = document.createElement("script");
+      script.src = ELSEWHERE;
+      script.onload = () => resolve(root.vega);
+      script.onerror = reject;
+      document.head.append(script);
+    });
+    return root.vegaIsComing;
+  }
+
+  let tip = null;
+  function tooltip(handler, event, item, value) {
+    tip?.remove();
+    tip = null;
+    if (value === null || value === undefined || value === "") return;
+    tip = document.createElement("div");
+    tip.className = "hc-tip";
+    tip.textContent = Object.entries(value).map(([name, v]) => `${name}: ${v}`).join("\n");
+    document.body.append(tip);
+    const right = event.clientX + 12 + tip.offsetWidth > innerWidth;
+    tip.style.left = `${right ? event.clientX - 12 - tip.offsetWidth : event.clientX + 12}px`;
+    tip.style.top = `${event.clientY + 12}px`;
+  }
+
+  async function draw(host) {
+    const { View, parse } = await vega();
+    const still = host.querySelector("img");
+    const live = document.createElement("div");
+    live.className = "hc-live";
+    host.append(live);
+    const spec = JSON.parse(host.querySelector("script").textContent);
+    const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
+    await view.runAsync();
+    still.hidden = true;
+    host.dataset.drawn = "";
+  }
+
+  if (!document.getElementById("hover-chart-style")) {
+    const style = document.createElement("style");
+    style.id = "hover-chart-style";
+    style.textContent = STYLE;
+    document.head.append(style);
+  }
+  document.querySelectorAll(".hover-chart:not([data-mounted])").forEach((host) => {
+    host.dataset.mounted = "";
+    draw(host).catch(() => host.querySelector(".hc-live")?.remove());
+  });
+})(window);
