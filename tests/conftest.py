@@ -1,5 +1,8 @@
 """Models of pairwise different prime sizes, so that no swapped axis can pass unnoticed."""
 
+import os
+import shutil
+
 import pytest
 import torch
 
@@ -37,3 +40,46 @@ def model(generator):
 @pytest.fixture
 def tokens(generator):
     return torch.randint(SHAPE.n_vocab, (2, 7), generator=generator)
+
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium without a window, for tests marked `browser`.
+
+    Where there is none they are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous
+    integration.
+    """
+    from playwright.sync_api import sync_playwright
+
+    if BROWSER is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
+        pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watched(browser):
+    """An empty page that fails the test if anything goes wrong on it or leaves the machine."""
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(error.message))
+    page.on("requestfailed", lambda request: page.wrong.append(f"failed: {request.url}"))
+    page.on(
+        "request",
+        lambda request: (
+            request.url.startswith(("file:", "data:", "blob:", "about:"))
+            or page.wrong.append(f"asked for {request.url}")
+        ),
+    )
+    yield page
+    page.close()
+    assert [message for message in page.wrong if "THEBE_JS_URL" not in message] == []

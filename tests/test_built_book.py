@@ -1,18 +1,14 @@
 """Every page of the built book in a real browser, from file://, with no network.
 
-Run by `make test` after the book is built: `pytest -m browser`. Where no Chromium is installed
-the tests are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous integration.
+Run by `make test` after the book is built: `pytest -m browser`.
 """
 
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from transformer_circuits import claims
 
@@ -26,37 +22,27 @@ PAGES = [
     "search",
     "genindex",
 ]
+LIVE = "chapters/live-model"
 KNOWN = "Identifier 'THEBE_JS_URL' has already been declared"
 """The theme puts one inline script into every page twice."""
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if BROWSER is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
-        pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
-    if not (HTML / "index.html").is_file():
-        pytest.fail(f"{HTML} is not built: run make book")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(params=PAGES, scope="module")
 def opened(browser, request):
-    """A page, opened once for all tests of it, loaded and with its formulas set; and what went wrong on the way."""
+    """A page, opened once for all tests of it, with what moves drawn; and what went wrong."""
+    if not (HTML / "index.html").is_file():
+        pytest.fail(f"{HTML} is not built: run make book")
     page = browser.new_page()
-    page.wrong = []
+    page.wrong, page.name = [], request.param
     page.on("pageerror", lambda error: page.wrong.append(error.message))
     page.on("requestfailed", lambda request: page.wrong.append(f"failed: {request.url}"))
     page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
     page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
-    page.evaluate("() => window.MathJax?.startup?.promise")
+    for waiting in (".hover-chart:not([data-drawn])", "[data-live-model]:not([data-ready])"):
+        page.wait_for_selector(waiting, state="detached")
+    page.wait_for_function(
+        "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"
+    )
     yield page
     page.close()
 
@@ -67,14 +53,30 @@ def test_nothing_is_missing_and_nothing_leaves_the_book(opened):
 
 
 def test_every_formula_is_set(opened):
-    written = opened.locator(".math").count()
-    assert opened.locator(".math mjx-container").count() >= written
-    assert opened.locator("mjx-merror").count() == 0
+    assert opened.locator(".math").count() == opened.locator(".math .katex").count()
+    assert opened.locator(".katex-error").count() == 0
+
+
+def weight(page, kind):
+    """Bytes of the files of a kind that a page asked for; the scripts in the page itself count."""
+    asked = {message[10:].split("?")[0] for message in page.wrong if message.startswith("asked")}
+    files = [Path(url[7:]) for url in asked if url.startswith("file://") and kind in url]
+    inline = page.evaluate(
+        "() => [...document.scripts].filter((s) => !s.src && s.type !== 'application/json')"
+        ".reduce((sum, s) => sum + s.textContent.length, 0)"
+    )
+    return sum(path.stat().st_size for path in files) + inline
+
+
+def test_a_page_is_light(opened):
+    """At most 1 MB of scripts, and 4.5 MB with all the rest; the live page brings its weights."""
+    assert weight(opened, "") <= 4_500_000
+    assert opened.name == LIVE or weight(opened, ".js") <= 1_000_000
 
 
 def test_every_figure_shows_and_can_be_read_aloud(opened):
     figures = opened.evaluate(
-        """() => [...document.querySelectorAll("article img")].map(
+        """() => [...document.querySelectorAll("article img:not([hidden])")].map(
             (img) => [img.alt, img.complete && img.naturalWidth > 0])"""
     )
     for alt, shows in figures:

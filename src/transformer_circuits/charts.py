@@ -29,19 +29,16 @@ def scatter(
     xs, ys = array(x_values), array(y_values)
     if not len(xs) == len(ys) == len(labels):
         raise ValueError(f"{len(xs)} x, {len(ys)} y and {len(labels)} labels given")
-    rows = [
-        {"name": name, "x": float(a), "y": float(b)}
-        for name, a, b in zip(labels, xs, ys, strict=True)
-    ]
+    points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
+    rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
     tips = [tip("name:N"), tip("x:Q", x), tip("y:Q", y)]
     few = len(rows) <= MOST_ROWS
-    points = (
+    dots = (
         chart(rows, 480, 280)
         .mark_point(filled=True, size=70 if few else 25, opacity=0.9 if few else 0.5)
         .encode(x_axis("x:Q", x), y_axis("y:Q", y), color=altair.value(COLOURS[0]), tooltip=tips)
     )
-    shown = [{"name": r["name"], x: r["x"], y: r["y"]} for r in rows]
-    return finish(points, title, alt, shown)
+    return finish(dots, title, alt, [{"name": name, x: a, y: b} for name, a, b in points])
 
 
 def eigenvalues(

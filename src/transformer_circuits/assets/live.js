@@ -82,6 +82,7 @@
   function buildText() {
     const box = section("Text", "Type anything. The begin token is put in front, as at the head of a document.");
     parts.model = make("select");
+    parts.model.setAttribute("aria-label", "Model");
     for (const [name, text] of Object.entries(MODELS)) parts.model.append(new Option(text, name));
     parts.model.addEventListener("change", () => choose(parts.model.value));
     const label = make("label", "lm-label", "Model ");
@@ -91,8 +92,9 @@
     parts.text.setAttribute("aria-label", "Text for the model");
     let waiting;
     parts.text.addEventListener("input", () => {
+      Object.assign(state, { text: parts.text.value, ids: null });
       clearTimeout(waiting);
-      waiting = setTimeout(() => change({ text: parts.text.value, ids: null }), 80);
+      waiting = setTimeout(() => change({}), 80);
     });
     parts.status = make("p", "lm-status");
     parts.status.setAttribute("role", "status");
@@ -224,7 +226,7 @@
     const cut = all.length > ids.length ? `, the first ${ids.length} of ${all.length} tokens` : "";
     parts.status.textContent =
       `${ids.length} tokens${cut}; ${mean.toFixed(2)} nats per token; computed in ${spent.toFixed(0)} ms` +
-      (state.off.size ? `; ${state.off.size} heads are off` : "");
+      (state.off.size ? `; off: ${[...state.off].map((index) => names()[index]).join(", ")}` : "");
     parts.model.value = state.model;
     parts.frozen.checked = state.frozen;
     parts.boxes.forEach(([, input], index) => (input.checked = !state.off.has(index)));

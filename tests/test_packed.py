@@ -1,0 +1,57 @@
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits import checkpoint, corpus, packed, tokenizer, training, web
+
+
+def test_a_weight_moves_by_at_most_half_a_step(generator):
+    weight = torch.randn(5, 7, generator=generator)
+    weight[2] = 0
+    whole, scale = packed.quantise(weight)
+    back = whole * scale[:, None]
+    assert whole.abs().max() == 127
+    assert ((back - weight).abs() <= scale[:, None] * 0.5001).all()
+    assert torch.equal(back[2], weight[2])
+
+
+def test_what_is_packed_is_the_rounded_model(model):
+    model = model.float()
+    given = json.loads(packed.dumps(model))
+    data = base64.b64decode(given["data"])
+    weights = dict(packed.rounded(model).named_parameters())
+    assert {tensor["name"] for tensor in given["tensors"]} == set(weights)
+    for tensor in given["tensors"]:
+        rows, columns = tensor["shape"]
+        scale = np.frombuffer(data, np.float32, rows, tensor["offset"])
+        whole = np.frombuffer(data, np.int8, rows * columns, tensor["offset"] + 4 * rows)
+        back = torch.from_numpy(whole.reshape(rows, columns) * scale[:, None])
+        name = tensor["name"]
+        assert torch.equal(back, weights[name].T if name == "W_E" else weights[name])
+
+
+def test_rounding_leaves_the_model_alone(model):
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    packed.rounded(model)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+
+
+@pytest.mark.parametrize("name", web.LIVE_MODELS)
+def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
+    model, text = checkpoint.load(name), corpus.tokens("small", "validation")
+    exact, rounded = (training.evaluate(m, text, 16) for m in (model, packed.rounded(model)))
+    assert abs(float((rounded - exact).mean())) < 0.01
+
+
+def test_models_with_mlps_are_refused():
+    with pytest.raises(ValueError, match="d_mlp is 1280"):
+        packed.dumps(checkpoint.load("two-layer-mlp"))
+
+
+def test_the_vocabulary_can_stand_in_a_script():
+    text = packed.vocabulary()
+    assert "<" not in text
+    assert len(json.loads(text)["labels"]) == tokenizer.load().get_vocab_size()

@@ -1,0 +1,236 @@
+"""Views and charts under the pointer, the keyboard and a finger, in a real browser.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import html
+import re
+
+import numpy as np
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from transformer_circuits import charts, drawing, files, views
+
+pytestmark = pytest.mark.browser
+TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
+SEEN = {"title": "It rises", "alt": "A line that rises"}
+
+
+def one_back(n):
+    """Heads 0.0 that looks here, 0.1 one back, 1.0 and 1.1 at the first token."""
+    here, back, first = torch.eye(n), torch.eye(n).roll(1, 0), torch.zeros(n, n)
+    back[0] = here[0]
+    first[:, 0] = 1
+    return torch.stack([here, back.tril(), first, first]).reshape(2, 2, n, n)
+
+
+@pytest.fixture
+def saved(watched, tmp_path):
+    """Opens a view as a saved page."""
+
+    def open_it(view):
+        view.save(tmp_path / "view.html")
+        watched.goto((tmp_path / "view.html").as_uri())
+        watched.wait_for_selector(".circuit-view[role=group]")
+        return watched
+
+    return open_it
+
+
+@pytest.fixture
+def attention(saved):
+    norms = torch.tensor([[0.0, 1, 1, 1, 1]] * 4)
+    return saved(views.attention(TOKENS, one_back(5), norms, label="Four heads"))
+
+
+def test_pointing_at_a_token_says_what_it_looks_at(attention):
+    attention.locator(".cv-token").nth(2).hover()
+    say = attention.locator(".cv-say")
+    expect(say).to_have_text(
+        re.compile("“␣two” \\(2\\) looks most at .*“␣one” \\(1\\) 1.00 in head 0.1")
+    )
+    attention.mouse.move(0, 0)
+    expect(say).to_have_text("")
+
+
+def test_a_head_is_kept_by_a_click_and_freed_by_a_button(attention):
+    head = attention.locator(".cv-head").nth(1)
+    unlock = attention.locator(".cv-unlock")
+    expect(unlock).to_be_hidden()
+    head.click()
+    attention.mouse.move(0, 0)
+    expect(head).to_have_attribute("aria-pressed", "true")
+    expect(attention.locator(".cv-head").nth(0)).to_have_class(re.compile("cv-dim"))
+    expect(attention.locator("canvas.cv-all")).to_have_attribute(
+        "aria-label", re.compile("head 0.1")
+    )
+    unlock.click()
+    expect(head).to_have_attribute("aria-pressed", "false")
+    expect(unlock).to_be_hidden()
+
+
+def test_everything_can_be_done_with_the_keyboard(attention):
+    attention.keyboard.press("Tab")  # heads: one stop, arrows within it, in two rows
+    expect(attention.locator(".cv-head").nth(0)).to_be_focused()
+    attention.keyboard.press("ArrowDown")
+    expect(attention.locator(".cv-head").nth(2)).to_be_focused()
+    attention.keyboard.press("Enter")
+    expect(attention.locator(".cv-head").nth(2)).to_have_attribute("aria-pressed", "true")
+    attention.keyboard.press("Tab")
+    attention.keyboard.press("End")
+    expect(attention.locator(".cv-token").nth(4)).to_be_focused()
+    expect(attention.locator(".cv-say")).to_have_text(
+        "“␣two” (4) looks most at “<begin>” (0) 1.00, “␣one” (1) 0.00, “␣two” (2) 0.00"
+    )
+    attention.keyboard.press("Escape")
+    expect(attention.locator(".cv-head").nth(2)).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_question_can_be_turned_round(attention):
+    attention.get_by_label("is looked at by").check()
+    attention.locator(".cv-head").nth(1).click()
+    attention.locator(".cv-token").nth(0).hover()
+    say = "“<begin>” (0) is looked at most by “<begin>” (0) 1.00, “␣one” (1) 1.00, “␣two” (2) 0.00"
+    expect(attention.locator(".cv-say")).to_have_text(say)
+
+
+def test_attention_can_be_weighted(attention):
+    attention.locator(".cv-head").nth(2).click()
+    for weighing, value in (("attention", "1.00"), ("value-weighted", "0.00")):
+        attention.get_by_label(weighing, exact=True).check()
+        attention.locator(".cv-token").nth(3).hover()
+        expect(attention.locator(".cv-say")).to_contain_text(f"“<begin>” (0) {value}")
+        attention.mouse.move(0, 0)
+
+
+def test_dark_pages_get_dark_views(attention):
+    view = attention.locator(".circuit-view")
+    attention.evaluate("document.documentElement.dataset.theme = 'dark'")
+    expect(view).to_have_attribute("data-dark", "")
+    attention.evaluate("document.documentElement.dataset.theme = 'light'")
+    expect(view).not_to_have_attribute("data-dark", "")
+
+
+def test_a_finger_can_keep_a_token(browser, tmp_path):
+    views.attention(TOKENS, one_back(5), label="Four heads").save(tmp_path / "view.html")
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "view.html").as_uri())
+    page.locator(".cv-token").nth(3).tap()
+    expect(page.locator(".cv-token").nth(3)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Unlock").tap()
+    expect(page.locator(".cv-token").nth(3)).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate("document.documentElement.scrollWidth <= 390")
+    context.close()
+
+
+def test_it_runs_in_the_sandboxed_frame_of_a_notebook(watched, tmp_path):
+    view = views.attention(TOKENS, one_back(5), label="Four heads")
+    inner = html.escape(view._repr_mimebundle_()["text/html"])
+    (tmp_path / "colab.html").write_text(
+        f'<iframe sandbox="allow-scripts" srcdoc="{inner}"></iframe>'
+    )
+    watched.goto((tmp_path / "colab.html").as_uri())
+    frame = watched.frame_locator("iframe")
+    expect(frame.locator(".cv-token")).to_have_count(5)
+
+
+def test_two_views_on_a_page_do_not_meddle(tmp_path, watched):
+    body = "".join(
+        views.attention(TOKENS, one_back(5), label=f"view {k}")._repr_mimebundle_()["text/html"]
+        for k in (1, 2)
+    )
+    (tmp_path / "two.html").write_text(f"<!doctype html><meta charset=utf-8>{body}")
+    watched.goto((tmp_path / "two.html").as_uri())
+    expect(watched.locator(".cv-head")).to_have_count(8)
+    watched.locator(".cv-head").nth(1).click()
+    expect(watched.locator(".cv-head[aria-pressed=true]")).to_have_count(1)
+
+
+def test_values_are_said_and_switched(saved):
+    rows = {"loss": [np.nan, 2, 1, 0, 3], "saved": [np.nan, -1, 0, 1, 0.5]}
+    page = saved(views.tokens(TOKENS, rows, unit="nats", label="Loss"))
+    page.locator(".cv-token").nth(1).hover()
+    expect(page.locator(".cv-say")).to_have_text("“␣one” (1): loss 2.00 nats, saved -1.00 nats")
+    expect(page.locator(".cv-token").nth(0)).to_have_attribute(
+        "aria-label", re.compile("not defined")
+    )
+    page.get_by_role("radio", name="saved").check()
+    expect(page.locator(".cv-scale").locator("xpath=..")).to_have_text("-1.001.00 nats")
+
+
+def test_a_table_can_be_narrowed(saved):
+    rows = [
+        {"head": f"0.{k % 2}", "source": f"␣s{k}", "destination": "␣in the", "strength": 1.0 * k}
+        for k in range(6)
+    ]
+    page = saved(views.skip_trigrams(rows, label="Trigrams"))
+    page.get_by_label("Head").select_option("0.1")
+    expect(page.locator("tbody tr:visible")).to_have_count(3)
+    page.get_by_label("Token contains").fill(" s3")
+    expect(page.locator("tbody tr:visible")).to_have_count(1)
+    expect(page.locator(".cv-say")).to_have_text("1 of 6 rows")
+
+
+@pytest.fixture
+def drawn(watched, tmp_path, monkeypatch):
+    """Opens a chart beside the book's own copy of Vega."""
+
+    def open_it(chart):
+        vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
+        monkeypatch.setenv(drawing.IN_BOOK, "1")
+        body = chart._repr_mimebundle_()["text/html"]
+        script = (drawing.ASSETS / "charts.js").read_text(encoding="utf-8")
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>c</title><script src="{vega.as_uri()}"></script>'
+        (tmp_path / "chart.html").write_text(
+            f"{head}<main><h1>c</h1>{body}</main><script>{script}</script>", encoding="utf-8"
+        )
+        watched.goto((tmp_path / "chart.html").as_uri())
+        watched.wait_for_selector(".hover-chart[data-drawn]")
+        return watched
+
+    return open_it
+
+
+def test_a_point_says_its_name(drawn):
+    page = drawn(charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN))
+    page.locator(".hc-live svg .mark-symbol path").nth(1).hover(force=True)
+    expect(page.locator(".hc-tip")).to_have_text("name: 1.11\na: 2\nb: 1")
+    assert page.locator(".hover-chart > img").is_hidden()
+    assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
+
+
+def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
+    panels = {"Q": np.ones((2, 3)), "K": np.array([[2.0, 0, 0], [0, 0, 1.0]])}
+    page = drawn(charts.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))
+    lines = page.locator(".hc-live .mark-rule line")
+    expect(lines).to_have_count(2)  # the panel with the largest value comes first
+    page.get_by_label("Q", exact=True).check()
+    expect(lines).to_have_count(6)
+    page.locator(".hc-live .mark-symbol path").nth(1).hover(force=True)  # b
+    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(4)
+
+
+def test_the_slider_moves_the_moment(drawn):
+    values = np.array([[0.1, 0.2], [0.9, 0.4]])
+    page = drawn(
+        charts.over_time({"s": values}, [1, 5], items={"s": ["x", "y"]}, x="t", y="v", **SEEN)
+    )
+    bars = page.locator(".hc-live .mark-rect path")
+    before = bars.nth(0).get_attribute("d")
+    page.locator("input[type=range]").fill("0")
+    expect(bars.nth(0)).not_to_have_attribute("d", before)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_that_axe_finds(attention, scheme):
+    attention.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    attention.locator(".cv-head").nth(1).click()
+    attention.locator(".cv-token").nth(2).click()
+    expect(attention.locator(".cv-unlock")).to_be_visible()
+    found = Axe().run(attention).response["violations"]
+    serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == []
