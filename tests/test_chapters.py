@@ -110,7 +110,7 @@ def test_chapters_only_call_the_library(cells):
 def test_figures_have_a_title_and_alternative_text(cells):
     for cell in cells:
         if cell.cell_type == "code":
-            if re.search(r"(plots|charts)\.\w+\(", cell.source):
+            if re.search(r"(plots|charts|diagrams)\.\w+\(", cell.source):
                 assert "title=" in cell.source and "alt=" in cell.source
             assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_circuits import charts, drawing, hover
+from transformer_circuits import charts, diagrams, drawing, hover
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[1]
@@ -16,7 +16,7 @@ def every_chart():
     return [
         charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
         charts.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
-        charts.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
+        diagrams.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
         charts.over_time({"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS),
     ]
 
@@ -44,6 +44,12 @@ def test_charts_are_the_same_bytes_each_time():
         assert one._repr_mimebundle_() == other._repr_mimebundle_()
 
 
+def test_chosen_names_stand_beside_their_points():
+    words = {"labels": "pq", "x": "a", "y": "b"} | WORDS
+    assert ">q</text>" in charts.scatter([1, 2], [2, 1], written="q", **words).svg
+    assert ">q</text>" not in CHARTS[0].svg
+
+
 def test_few_points_are_also_a_table():
     assert "The numbers" in CHARTS[0]._repr_mimebundle_()["text/html"]
     n = hover.MOST_ROWS + 1
@@ -53,7 +59,7 @@ def test_few_points_are_also_a_table():
 
 def test_only_what_is_positive_is_linked_and_the_largest_panel_comes_first():
     panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0], [0, 0]])}
-    chart = charts.links(panels, earlier="ab", later="de", **WORDS)
+    chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)
     edges = [row for row in values(chart) if "panel" in row]
     assert {(e["panel"], e["from"], e["to"], e["value"], e["share"]) for e in edges} == {
         ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5), ("K", "a", "d", 4.0, 1.0),
@@ -75,7 +81,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
         charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
     with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
-        charts.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
+        diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
     with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
         charts.over_time({"s": np.eye(2, 3)}, [1], items={"s": "abc"}, x="t", y="v", **WORDS)
 

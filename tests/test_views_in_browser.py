@@ -12,7 +12,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from transformer_circuits import charts, drawing, files, views
+from transformer_circuits import charts, diagrams, drawing, files, views
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -205,7 +205,7 @@ def test_a_point_says_its_name(drawn):
 
 def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
     panels = {"Q": np.ones((2, 3)), "K": np.array([[2.0, 0, 0], [0, 0, 1.0]])}
-    page = drawn(charts.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))
+    page = drawn(diagrams.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))
     lines = page.locator(".hc-live .mark-rule line")
     expect(lines).to_have_count(2)  # the panel with the largest value comes first
     page.get_by_label("Q", exact=True).check()
