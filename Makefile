@@ -1,7 +1,6 @@
 # On a fresh machine `make book` and `make test` each do everything, in either order.
 PYTHON ?= python3
 BIN := .venv/bin
-export PATH := $(CURDIR)/$(BIN):$(PATH)
 NBMAKE := --nbmake --nbmake-timeout=300
 SCORECARD := chapters/13-scorecard.ipynb
 
@@ -17,7 +16,7 @@ help:  ## list the targets
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-node_modules/.done: .venv/.done package-lock.json
+node_modules/.done: .venv/.done package.json package-lock.json
 	$(BIN)/npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
@@ -26,6 +25,7 @@ data/cache/.done: .venv/.done data/corpus.toml
 	touch $@
 
 book: data/cache/.done node_modules/.done  ## build the book, every chapter executed, warnings are errors
+	rm -rf _build/html   # else what is served no more would stay
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 

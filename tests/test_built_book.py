@@ -5,6 +5,7 @@ Run by `make test` after the book is built: `pytest -m browser`.
 
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -60,7 +61,7 @@ def test_every_formula_is_set(opened):
 def weight(page, kind):
     """Bytes of the files of a kind that a page asked for; the scripts in the page itself count."""
     asked = {message[10:].split("?")[0] for message in page.wrong if message.startswith("asked")}
-    files = [Path(url[7:]) for url in asked if url.startswith("file://") and kind in url]
+    files = [Path(unquote(url[7:])) for url in asked if url.startswith("file://") and kind in url]
     inline = page.evaluate(
         "() => [...document.scripts].filter((s) => !s.src && s.type !== 'application/json')"
         ".reduce((sum, s) => sum + s.textContent.length, 0)"
@@ -96,6 +97,11 @@ def test_no_barrier_that_axe_finds(opened, scheme):
         for node in violation["nodes"]
     ]
     assert serious == []
+
+
+def test_what_is_served_comes_with_its_licence():
+    licences = {path.stem for path in (HTML / "_static/vendor/licences").iterdir()}
+    assert {"vega", "katex", "@huggingface--tokenizers", "d3-array"} <= licences
 
 
 def test_every_verdict_leads_to_its_check(browser):

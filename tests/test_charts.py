@@ -37,6 +37,7 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
     assert 'alt="A line that &lt;falls&gt;"' in shown["text/html"]
     assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
     assert shown["text/plain"] == "[chart: A line that <falls>]"
+    assert shown["image/svg+xml"] == chart.svg
 
 
 def test_charts_are_the_same_bytes_each_time():
@@ -68,6 +69,12 @@ def test_only_what_is_positive_is_linked_and_the_largest_panel_comes_first():
     assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"]
 
 
+def test_without_scripts_all_panels_stand_side_by_side():
+    panels = {"Q": np.eye(2), "K": 2 * np.eye(2)}
+    still = diagrams.links(panels, earlier="ab", later="de", **WORDS).svg
+    assert ">Q</text>" in still and ">K</text>" in still
+
+
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
     points = [row for row in values(CHARTS[1]) if "λ" in row]
     place = {p["λ"]: complex(p["x"], p["y"]) for p in points}
@@ -80,6 +87,15 @@ def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
         charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match=r"\['z'\] are to be written but labels are"):
+        charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match='both axes are called "a"'):
+        charts.scatter([1], [2], labels="p", x="a", y="a", **WORDS)
+    for spectra in ({}, {"W": [0, 0]}):
+        with pytest.raises(ValueError, match=r"all eigenvalues of .* are 0"):
+            charts.eigenvalues(spectra, **WORDS)
+    with pytest.raises(ValueError, match=r"series are \['s'\] but items are of \['t'\]"):
+        charts.over_time({"s": np.eye(2)}, [1, 2], items={"t": "ab"}, x="t", y="v", **WORDS)
     with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
         diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
     with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
@@ -89,3 +105,5 @@ def test_bad_input_is_named():
 def test_notebooks_ask_for_the_vega_that_the_book_holds():
     pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]["vega"]
     assert f"vega@{pinned}/" in (drawing.ASSETS / "charts.js").read_text()
+    hashed = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/vega"]
+    assert hashed["version"] == pinned

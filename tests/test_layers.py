@@ -54,6 +54,11 @@ def test_modules_and_functions_stay_short():
                 assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"
 
 
+def test_scripts_stay_short():
+    for path in SOURCE.glob("assets/*.js"):
+        assert path.read_text().count("\n") <= 320, path
+
+
 def test_public_names_are_documented():
     for path in SOURCE.glob("*.py"):
         tree = ast.parse(path.read_text())

@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from transformer_circuits import checkpoint, corpus, packed, tokenizer, web
+from transformer_circuits import checkpoint, corpus, packed, skip_trigrams, tokenizer, web
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[1] / "_build" / "html" / "chapters" / "live-model.html"
@@ -132,54 +132,152 @@ def probability(live, token):
     return 0.0 if text.startswith("below") else float(text.split()[0])
 
 
-def test_the_circuit_can_be_taken_apart(live):
-    """The example of the page: the previous-token head off, then its patterns frozen."""
+def keep(live, word, which):
+    """Click the `which`-th token that is this word."""
     words = live.locator(".cv-tokens").first.locator(".cv-token")
-    second = [i for i, text in enumerate(words.all_inner_texts()) if text == "␣M"][1]
-    words.nth(second).click()
+    places = [i for i, text in enumerate(words.all_inner_texts()) if text == word]
+    words.nth(places[which]).click()
     live.mouse.move(0, 0)
-    name = r"r \(came next\)"
+
+
+def test_the_circuit_can_be_taken_apart(live):
+    """The example of the page: the previous-token head off, then the patterns frozen."""
+    keep(live, "uch", 0)
+    name = r"ad \(came next\)"
+    before = probability(live, name)
+    keep(live, "uch", 1)
     whole = probability(live, name)
     live.get_by_label("0.0", exact=True).uncheck()
     broken = probability(live, name)
     live.get_by_label("Freeze patterns").check()
     frozen = probability(live, name)
-    assert broken < whole / 10 and frozen > whole / 2
-    expect(live.get_by_role("status")).to_contain_text("off: 0.0")
+    assert whole > 3 * before and broken < whole / 3 and frozen > whole / 2
+    expect(live.get_by_role("status").first).to_contain_text("off: 0.0")
+    expect(live.locator(".cv-off")).to_have_count(1)
+
+
+def test_a_bug_can_be_asked_about(live):
+    """The last example: the head that holds the bug in chapter 5's table is the one that raises it."""
+    model = checkpoint.load("one-layer")
+    bug = skip_trigrams.SkipTrigram(*map(tokenizer.token, (" work", ",", "ob")))
+    live.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(live.locator(".cv-head")).to_have_count(12)
+    live.get_by_label("Text for the model").fill("the work,")
+    ask = live.get_by_label("Another token:")
+    ask.fill("ob and more")
+    live.get_by_role("button", name="Ask").click()
+    expect(live.locator("form [role=status]")).to_contain_text("not one token but")
+    ask.fill("ob")
+    live.get_by_role("button", name="Ask").click()
+    expect(live.locator("caption").nth(1)).to_have_text("For “ob”")
+    parts = live.locator(".lm-table").nth(1).locator("tbody tr").all_inner_texts()
+    strongest = next(text for text in parts if text.startswith("head"))
+    table = max(range(12), key=lambda h: skip_trigrams.factors(model, 0, h).strength(bug))
+    assert strongest.split()[1] == f"0.{table}" and float(strongest.split()[2]) > 0.5
+
+
+def test_a_kept_head_does_not_outlive_its_model(live):
+    live.locator(".cv-head").nth(23).click()
+    live.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(live.locator(".cv-head")).to_have_count(12)
+    expect(live.locator(".cv-unlock")).to_be_hidden()
+    keep(live, "uch", 1)
+    expect(live.locator(".cv-say").first).to_contain_text("looks most at")
+
+
+def test_the_chosen_values_stay_chosen(live):
+    live.get_by_role("radio", name=re.compile("^loss of each")).check()
+    live.locator(".cv-token").nth(5).hover()
+    live.get_by_role("button", name="Random tokens, three times").click()
+    expect(live.get_by_role("radio", name=re.compile("^loss of each"))).to_be_checked()
+
+
+def test_only_the_last_choice_of_a_model_counts(live):
+    select = live.get_by_label("Model", exact=True)
+    select.select_option("one-layer")
+    select.select_option("two-layer")
+    live.wait_for_function("CircuitLive.models['one-layer']")
+    live.wait_for_timeout(200)
+    expect(live.locator(".cv-head")).to_have_count(24)
+    expect(select).to_have_value("two-layer")
+
+
+def test_a_model_that_cannot_be_read_leaves_the_page_as_it_was(browser):
+    page = browser.new_page()
+    page.route("**/one-layer.js", lambda route: route.abort())
+    page.goto(PAGE.as_uri())
+    page.wait_for_selector(READY)
+    page.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(page.get_by_role("status").first).to_contain_text("could not be fetched")
+    expect(page.get_by_label("Model", exact=True)).to_have_value("two-layer")
+    page.close()
+
+
+def test_a_link_opened_on_the_open_page_is_followed(live):
+    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5'")
+    expect(live.get_by_label("Text for the model")).to_have_value("Quite another text")
+    expect(live.get_by_label("1.5", exact=True)).not_to_be_checked()
+
+
+def test_no_text_at_all(live):
+    live.get_by_label("Text for the model").fill("")
+    expect(live.get_by_role("status").first).to_have_text("1 tokens")
+    live.get_by_role("radio", name=re.compile("^loss of each")).check()
+    assert "Infinity" not in live.locator("[data-live-model]").inner_text()
 
 
 def test_a_link_says_everything(live, watched):
     live.get_by_label("Text for the model").fill("One two, one two, & <three>")
     live.get_by_label("1.3", exact=True).uncheck()
     live.get_by_label("Freeze patterns").check()
-    expect(live.get_by_role("status")).to_contain_text("off: 1.3")
-    live.wait_for_function("location.hash.includes('three') && location.hash.includes('1.3')")
-    status = re.sub(r"computed in \d+ ms", "", live.get_by_role("status").inner_text())
+    keep(live, ",", 1)
+    live.locator(".cv-head").nth(13).click()
+    live.locator(".lm-table").first.get_by_role("button").nth(2).click()
+    live.mouse.move(0, 0)
+    live.wait_for_function(
+        "['three', '1.3', 'head=1.1', 'ask'].every((s) => location.hash.includes(s))"
+    )
+    said = [
+        live.get_by_role("status").first.inner_text(),
+        live.locator("caption").nth(1).inner_text(),
+    ]
     link = live.url
     watched.goto("about:blank")
     watched.goto(link)
     watched.wait_for_selector(READY)
-    assert re.sub(r"computed in \d+ ms", "", watched.get_by_role("status").inner_text()) == status
+    expect(watched.get_by_role("status").first).to_have_text(said[0])
+    expect(watched.locator("caption").nth(1)).to_have_text(said[1])
     expect(watched.get_by_label("Text for the model")).to_have_value("One two, one two, & <three>")
-    assert not watched.get_by_label("1.3", exact=True).is_checked()
-    assert watched.get_by_label("Freeze patterns").is_checked()
+    expect(watched.get_by_label("1.3", exact=True)).not_to_be_checked()
+    expect(watched.get_by_label("Freeze patterns")).to_be_checked()
+    expect(watched.locator(".cv-head").nth(13)).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_link_that_makes_no_sense_is_the_page_itself(watched):
-    watched.goto(PAGE.as_uri() + "#model=gpt&ids=-1,x,999999&off=9.9,foo")
+@pytest.mark.parametrize("name", ["gpt", "constructor", "__proto__"])
+def test_a_link_that_makes_no_sense_is_the_page_itself(watched, name):
+    nonsense = "ids=-1,x,999999&off=9.9,foo&at=999&head=7.7&ask=x,-1"
+    watched.goto(f"{PAGE.as_uri()}#model={name}&{nonsense}")
     watched.wait_for_selector(READY)
-    expect(watched.get_by_role("status")).to_contain_text(re.compile(r"^\d+ tokens; [\d.]+ nats"))
+    said = re.compile(r"^\d+ tokens; [\d.]+ nats")
+    expect(watched.get_by_role("status").first).to_contain_text(said)
 
 
 def test_random_tokens_come_three_times(live):
     live.get_by_role("button", name="Random tokens, three times").click()
     words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
     assert len(words) == 61 and words[1:21] == words[21:41] == words[41:61]
+    passages = re.compile(r"nats per token, by passage [\d.]+, [\d.]+, [\d.]+$")
+    expect(live.get_by_role("status").first).to_contain_text(passages)
+    expect(live.get_by_label("Text for the model")).not_to_be_editable()
+    live.get_by_role("button", name="Example").click()
+    expect(live.get_by_label("Text for the model")).to_be_editable()
 
 
 def test_a_long_text_is_cut_and_the_page_says_so(live):
     live.get_by_label("Text for the model").fill("one two three " * 200)
-    expect(live.get_by_role("status")).to_contain_text(re.compile("the first 200 of [0-9]+ tokens"))
+    expect(live.get_by_role("status").first).to_contain_text(
+        re.compile("the first 200 of [0-9]+ tokens")
+    )
 
 
 def test_one_layer_comes_when_asked_for(live):

@@ -47,8 +47,9 @@ def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
 
 
 def test_models_with_mlps_are_refused():
-    with pytest.raises(ValueError, match="d_mlp is 1280"):
-        packed.dumps(checkpoint.load("two-layer-mlp"))
+    for use in (packed.dumps, packed.rounded):
+        with pytest.raises(ValueError, match="d_mlp is 1280"):
+            use(checkpoint.load("two-layer-mlp"))
 
 
 def test_the_vocabulary_can_stand_in_a_script():

@@ -36,7 +36,7 @@ def test_a_view_is_html_a_picture_and_words():
         shown = view._repr_mimebundle_()
         assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
         assert shown["text/plain"] == "[view: A small <view>]"
-        assert shown["text/html"].count("<script") == 2
+        assert shown["text/html"].count("<script") == 3  # the data, and two for what moves
 
 
 def test_in_the_book_the_page_brings_the_script(monkeypatch):
@@ -81,7 +81,7 @@ def test_a_view_too_large_is_refused(generator):
 def test_no_token_can_end_the_script():
     view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
     html = view._repr_mimebundle_()["text/html"]
-    assert html.count("</script>") == 2
+    assert html.count("</script>") == 3
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 
 
@@ -103,8 +103,17 @@ def test_bad_input_is_named():
         views.attention(["a", "b"], A, **WORDS)
     with pytest.raises(ValueError, match="without attention forward"):
         views.attention(TOKENS, A.mT, **WORDS)
-    with pytest.raises(ValueError, match="must be probabilities"):
-        views.attention(TOKENS, 2 * A, **WORDS)
+    for wrong in (2 * A, 0.1 * A, A * torch.nan, A + torch.eye(3) - torch.eye(3).roll(1, 0)):
+        with pytest.raises(ValueError, match="must be probabilities"):
+            views.attention(TOKENS, wrong, **WORDS)
+    with pytest.raises(ValueError, match=r"patterns is \(0, 3, 3\)"):
+        views.attention(TOKENS, A[:0], **WORDS)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        views.attention(TOKENS, A, torch.full((2, 3), torch.nan), **WORDS)
+    with pytest.raises(ValueError, match="3 tokens and 0 rows of values given"):
+        views.tokens(TOKENS, {}, unit="nats", **WORDS)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        views.tokens(TOKENS, [1, np.inf, 2], unit="nats", **WORDS)
     with pytest.raises(ValueError, match=r"weighted is \(3, 3\) but patterns are \(2, 3, 3\)"):
         views.attention(TOKENS, A, torch.ones(3, 3), **WORDS)
     with pytest.raises(ValueError, match="1 names given for 2 heads"):

@@ -99,10 +99,13 @@ def test_the_question_can_be_turned_round(attention):
 
 def test_attention_can_be_weighted(attention):
     attention.locator(".cv-head").nth(2).click()
-    for weighing, value in (("attention", "1.00"), ("value-weighted", "0.00")):
+    for weighing, value in (
+        ("attention", "at “<begin>” (0) 1.00"),
+        ("value-weighted", "from “<begin>” (0) 0.00"),
+    ):
         attention.get_by_label(weighing, exact=True).check()
         attention.locator(".cv-token").nth(3).hover()
-        expect(attention.locator(".cv-say")).to_contain_text(f"“<begin>” (0) {value}")
+        expect(attention.locator(".cv-say")).to_contain_text(f"most {value}")
         attention.mouse.move(0, 0)
 
 
@@ -114,17 +117,47 @@ def test_dark_pages_get_dark_views(attention):
     expect(view).not_to_have_attribute("data-dark", "")
 
 
-def test_a_finger_can_keep_a_token(browser, tmp_path):
-    views.attention(TOKENS, one_back(5), label="Four heads").save(tmp_path / "view.html")
+@pytest.fixture
+def phone(browser):
     context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
     page = context.new_page()
-    page.goto((tmp_path / "view.html").as_uri())
-    page.locator(".cv-token").nth(3).tap()
-    expect(page.locator(".cv-token").nth(3)).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name="Unlock").tap()
-    expect(page.locator(".cv-token").nth(3)).to_have_attribute("aria-pressed", "false")
-    assert page.evaluate("document.documentElement.scrollWidth <= 390")
+    yield page
     context.close()
+
+
+def test_a_finger_keeps_and_lets_go(phone, tmp_path):
+    views.attention(TOKENS, one_back(5), label="Four heads").save(tmp_path / "view.html")
+    phone.goto((tmp_path / "view.html").as_uri())
+    token, say = phone.locator(".cv-token").nth(3), phone.locator(".cv-say")
+    token.tap()
+    expect(token).to_have_attribute("aria-pressed", "true")
+    expect(say).to_contain_text("(3) looks most at")
+    token.tap()
+    expect(token).to_have_attribute("aria-pressed", "false")
+    expect(say).to_have_text("")
+    phone.locator("canvas.cv-all").tap()
+    expect(say).to_contain_text("looks most at")
+    phone.get_by_role("button", name="Unlock").tap()
+    expect(say).to_have_text("")
+
+
+def test_all_heads_fit_on_a_phone(phone, tmp_path):
+    A = one_back(5)[0].repeat(12, 1, 1).reshape(2, 12, 5, 5)
+    views.attention(TOKENS, A, label="Many heads").save(tmp_path / "view.html")
+    phone.goto((tmp_path / "view.html").as_uri())
+    expect(phone.locator(".cv-head")).to_have_count(24)
+    last = phone.locator(".cv-head").nth(11).bounding_box()
+    assert last["x"] + last["width"] <= 390
+    assert phone.evaluate("document.documentElement.scrollWidth <= 390")
+
+
+def test_what_a_finger_touched_on_a_chart_stays(phone, tmp_path, monkeypatch):
+    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
+    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.wait_for_selector(".hover-chart[data-drawn]")
+    phone.locator(".hc-live svg .mark-symbol path").nth(1).tap(force=True)
+    phone.wait_for_timeout(200)
+    expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
 
 
 def test_it_runs_in_the_sandboxed_frame_of_a_notebook(watched, tmp_path):
@@ -162,6 +195,18 @@ def test_values_are_said_and_switched(saved):
     expect(page.locator(".cv-scale").locator("xpath=..")).to_have_text("-1.001.00 nats")
 
 
+def test_a_view_that_cannot_be_read_leaves_the_others_alone(browser, tmp_path):
+    good = views.tokens(TOKENS, [1, 2, 3, 4, 5], unit="nats", label="good")._repr_mimebundle_()
+    bad = '<div class="circuit-view" data-kind="tokens"><script type="application/json">{</script></div>'
+    (tmp_path / "two.html").write_text(
+        f"<!doctype html><meta charset=utf-8>{bad}{good['text/html']}"
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "two.html").as_uri())
+    expect(page.locator(".cv-token")).to_have_count(5)
+    page.close()
+
+
 def test_a_table_can_be_narrowed(saved):
     rows = [
         {"head": f"0.{k % 2}", "source": f"␣s{k}", "destination": "␣in the", "strength": 1.0 * k}
@@ -175,20 +220,24 @@ def test_a_table_can_be_narrowed(saved):
     expect(page.locator(".cv-say")).to_have_text("1 of 6 rows")
 
 
+def chart_page(chart, tmp_path, monkeypatch):
+    """The address of a page with a chart beside the book's own copy of Vega."""
+    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
+    monkeypatch.setenv(drawing.IN_BOOK, "1")
+    body = chart._repr_mimebundle_()["text/html"]
+    script = (drawing.ASSETS / "charts.js").read_text(encoding="utf-8")
+    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
+    page = tmp_path / "chart.html"
+    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
+    return page.as_uri()
+
+
 @pytest.fixture
 def drawn(watched, tmp_path, monkeypatch):
-    """Opens a chart beside the book's own copy of Vega."""
+    """Opens a chart."""
 
     def open_it(chart):
-        vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-        monkeypatch.setenv(drawing.IN_BOOK, "1")
-        body = chart._repr_mimebundle_()["text/html"]
-        script = (drawing.ASSETS / "charts.js").read_text(encoding="utf-8")
-        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>c</title><script src="{vega.as_uri()}"></script>'
-        (tmp_path / "chart.html").write_text(
-            f"{head}<main><h1>c</h1>{body}</main><script>{script}</script>", encoding="utf-8"
-        )
-        watched.goto((tmp_path / "chart.html").as_uri())
+        watched.goto(chart_page(chart, tmp_path, monkeypatch))
         watched.wait_for_selector(".hover-chart[data-drawn]")
         return watched
 
@@ -212,6 +261,9 @@ def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
     expect(lines).to_have_count(6)
     page.locator(".hc-live .mark-symbol path").nth(1).hover(force=True)  # b
     expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(4)
+    page.locator(".hc-live .mark-rule line").nth(2).hover(force=True)
+    expect(page.locator(".hc-tip")).to_contain_text("from: ")
+    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(0)
 
 
 def test_the_slider_moves_the_moment(drawn):

@@ -23,7 +23,7 @@ if "google.colab" in sys.modules and not os.path.isdir("book"):
     needs = "altair einops jaxtyping safetensors tokenizers accelerate tqdm tabulate"
     missing = [name for name in needs.split() if importlib.util.find_spec(name) is None]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "vl-convert-python", *missing], check=True)
+    subprocess.run([*pip, "vl-convert-python>=1.9", *missing], check=True)
     sys.path.insert(0, os.path.abspath("book/src"))
 
 from transformer_circuits import book

@@ -27,11 +27,16 @@ def scatter(
     `written`: names that stand beside their points, for those who cannot point.
 
     Raises:
-        ValueError: if there is not one label and one y per x.
+        ValueError: if there is not one label and one y per x, a name that is to stand beside its
+            point has none, or both axes have the same title.
     """
     xs, ys = array(x_values), array(y_values)
     if not len(xs) == len(ys) == len(labels):
         raise ValueError(f"{len(xs)} x, {len(ys)} y and {len(labels)} labels given")
+    if unknown := set(written) - set(labels):
+        raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
+    if x == y:
+        raise ValueError(f'both axes are called "{x}"')
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
     rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
     tips = [tip("name:N"), tip("x:Q", x), tip("y:Q", y)]
@@ -42,9 +47,8 @@ def scatter(
     ).encode(color=altair.value(COLOURS[0]), tooltip=tips)
     names = places.transform_filter(altair.FieldOneOfPredicate("name", list(written)))
     names = names.mark_text(align="left", dx=7, dy=-5).encode(text="name:N")
-    return finish(
-        altair.layer(dots, names), title, alt, [{"name": name, x: a, y: b} for name, a, b in points]
-    )
+    shown = [{"name": name, x: a, y: b} for name, a, b in points]
+    return finish(altair.layer(dots, names), title, alt, rows=shown)
 
 
 def eigenvalues(
@@ -54,9 +58,14 @@ def eigenvalues(
 
     To the right is positive, to the left negative. The rim is the largest of all; what lies more
     than `decades` powers of ten below it is drawn in the centre.
+
+    Raises:
+        ValueError: if there is no eigenvalue but zeros.
     """
     values = {name: np.asarray(v).astype(complex) for name, v in spectra.items()}
-    most = max(np.abs(v).max() for v in values.values())
+    most = max((np.abs(v).max() for v in values.values()), default=0.0)
+    if most == 0:
+        raise ValueError(f"all eigenvalues of {list(spectra)} are 0")
     rows = []
     for name, each in values.items():
         radius = np.log10(np.maximum(np.abs(each) / most, 10**-decades)) / decades + 1
@@ -123,8 +132,10 @@ def over_time(
     item at the chosen time; below, all curves, with a line at that time.
 
     Raises:
-        ValueError: if an array has not one row per time and one column per item.
+        ValueError: if an array has not one row per time and one column per item, or no items.
     """
+    if set(series) != set(items):
+        raise ValueError(f"series are {list(series)} but items are of {list(items)}")
     moments = [round(float(t), 3) for t in array(times)]
     rows = []
     for name, values in series.items():
@@ -138,12 +149,17 @@ def over_time(
             {"series": name, "item": item, "t": t, "k": k, "value": round(float(values[k, i]), 4)}
             for k, t in enumerate(moments) for i, item in enumerate(items[name])
         ]  # fmt: skip
-    return finish(_slider_chart(rows, moments, list(series), x, y), title, alt)
+    end = [
+        {"item": r["item"], "": r["series"], f"{y}, at the end": r["value"]}
+        for r in rows
+        if r["k"] == len(moments) - 1
+    ]
+    return finish(_slider_chart(rows, moments, list(series), x, y), title, alt, rows=end)
 
 
 def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
     last = len(moments) - 1
-    slider = altair.binding_range(min=0, max=last, step=1, name=f"Moment 0 to {last} ")
+    slider = altair.binding_range(min=0, max=last, step=1, name=f"Record 0 to {last} ")
     when = altair.param("moment", value=last, bind=slider)
     colour = altair.Color(
         "series:N",
@@ -166,10 +182,13 @@ def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
         color=colour,
         tooltip=tips,
     )
-    rule = (
-        all_rows.transform_filter("datum.k == moment")
-        .transform_aggregate(t="max(t)")
-        .mark_rule(strokeDash=[4, 3])
-        .encode(x="t:Q")
+    # A line is hard to hit: its records can be pointed at a little beside it, too.
+    near = all_rows.mark_point(size=90, opacity=0, filled=True).encode(
+        altair.X("t:Q"), altair.Y("value:Q"), tooltip=tips
     )
-    return altair.vconcat(bars, altair.layer(curves, rule)).add_params(when)
+    here = all_rows.transform_filter("datum.k == moment").transform_aggregate(t="max(t)")
+    rule = here.mark_rule(strokeDash=[4, 3]).encode(x="t:Q")
+    said = here.mark_text(align="right", dx=-4, baseline="top", y=2).encode(
+        x="t:Q", text=altair.Text("t:Q", format=".1f")
+    )
+    return altair.vconcat(bars, altair.layer(curves, near, rule, said)).add_params(when)

@@ -8,6 +8,11 @@ import numpy as np
 from transformer_circuits.drawing import COLOURS, Numbers, array
 from transformer_circuits.hover import HoverChart, chart, finish, tip
 
+LEAVING = "pointerout[event.pointerType !== 'touch']"
+"""A finger cannot hover: what it touched stays until it touches something else."""
+MOST_EDGES = 12
+"""Edges of each panel in the table below the diagram."""
+
 
 def links(
     panels: Mapping[str, Numbers],
@@ -45,40 +50,48 @@ def links(
         value=max(values, key=lambda name: values[name].max()),
         bind=altair.binding_radio(options=list(values), name="Show "),
     )
-    return finish(_link_chart(edges, earlier, later).add_params(which), title, alt)
+    over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
+    live = _drawn(edges, earlier, later, 420, over).add_params(which)
+    side_by_side = [
+        _drawn([e for e in edges if e["panel"] == name], earlier, later, 150).properties(title=name)
+        for name in values
+    ]
+    strongest = [
+        {"panel": e["panel"], "from": e["from"], "to": e["to"], "value": e["value"]}
+        for name in values
+        for e in sorted(edges, key=lambda e: -e["value"] * (e["panel"] == name))[:MOST_EDGES]
+        if e["panel"] == name
+    ]
+    still = altair.hconcat(*side_by_side)
+    return finish(live, title, alt, rows=strongest, still=still)
 
 
-def _link_chart(edges, earlier: Sequence[str], later: Sequence[str]):
-    size = 420, 26 * max(len(earlier), len(later))
-    over = altair.selection_point(
-        "over", fields=["head"], on="pointerover", clear="pointerout", empty=True
-    )
+def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over=None):
+    """All edges, or with a selection of dots, `over`, those of the panel that is shown."""
+    size = width, 26 * max(len(earlier), len(later))
     rows = altair.Scale(domain=[max(len(earlier), len(later)) - 0.5, -0.5])
-    sides = altair.Scale(domain=[-0.15, 1.15])
+    sides = altair.Scale(domain=[-0.2, 1.2])
     across = altair.X("x:Q", scale=sides, axis=None), altair.Y("i:Q", scale=rows, axis=None)
-    only = "!isValid(over.head) || indexof(over.head, datum.from) >= 0 || indexof(over.head, datum.to) >= 0"
-    lines = (
-        chart([{**edge, "x": 0, "x2": 1} for edge in edges], *size)
-        .transform_filter("datum.panel == panel")
-        .mark_rule(strokeWidth=3, color=COLOURS[0])
-        .encode(
-            *across,
-            altair.X2("x2:Q"),
-            altair.Y2("j:Q"),
-            opacity=altair.condition(
-                only, altair.Opacity("share:Q", scale=None), altair.value(0.02)
-            ),
-            tooltip=[tip("from:N"), tip("to:N"), tip("value:Q")],
-        )
-    )
+    lines = chart([{**edge, "x": 0, "x2": 1} for edge in edges], *size)
+    lines = lines.mark_rule(strokeWidth=3, color=COLOURS[0])
+    darkness = altair.Opacity("share:Q", scale=None)
     dots = [
         {"head": name, "x": side, "i": i}
         for side, names in enumerate((earlier, later))
         for i, name in enumerate(names)
     ]
     places = chart(dots, *size).encode(*across)
-    marks = places.mark_point(filled=True, size=90, opacity=1).encode(
-        color=altair.value("#333"), tooltip=[tip("head:N")]
+    marks = places.mark_point(filled=True, size=90, opacity=1)
+    marks = marks.encode(color=altair.value("#333"), tooltip=[tip("head:N")])
+    if over is not None:
+        ends = (f"indexof(over.head, datum.{end}) >= 0" for end in ("from", "to"))
+        touched = " || ".join(["!isValid(over.head)", "!isValid(over.head[0])", *ends])
+        darkness = altair.condition(touched, darkness, altair.value(0.02))
+        lines = lines.transform_filter("datum.panel == panel")
+        marks = marks.add_params(over)
+    tips = [tip("from:N"), tip("to:N"), tip("value:Q")]
+    lines = lines.encode(
+        *across, altair.X2("x2:Q"), altair.Y2("j:Q"), opacity=darkness, tooltip=tips
     )
     names = [
         places.transform_filter(f"datum.x == {side}")
@@ -86,4 +99,4 @@ def _link_chart(edges, earlier: Sequence[str], later: Sequence[str]):
         .encode(text="head:N")
         for side in (0, 1)
     ]
-    return altair.layer(lines, marks.add_params(over), *names)
+    return altair.layer(lines, marks, *names)

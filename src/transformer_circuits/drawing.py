@@ -3,9 +3,10 @@
 import base64
 import html
 import io
+import json
 import os
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,9 @@ class Figure:
 
 def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Figure:
     """One pair of axes, painted by `paint(axes)`; size in inches."""
-    return draw_figure(lambda figure: paint(figure.subplots()), title, alt, size)
-
-
-def draw_figure(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Figure:
-    """A figure of any axes, painted by `paint(figure)`; size in inches."""
     with rc_context(_STYLE):
         figure = MplFigure(figsize=size, layout="constrained")
-        paint(figure)
+        paint(figure.subplots())
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -93,6 +89,17 @@ def picture(png: bytes, alt: str) -> str:
 def array(values: Numbers) -> np.ndarray:
     """Real numbers from a list, an array or a tensor on any device."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+
+
+def data_script(data: Mapping) -> str:
+    """A script element that holds data. Nothing in them can end it.
+
+    Raises:
+        ValueError: if a number is not finite: browsers could not read it.
+    """
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    safe = text.replace("<", "\\u003c")
+    return f'<script type="application/json">{safe}</script>'
 
 
 def scripts(*names: str) -> str:

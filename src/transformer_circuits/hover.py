@@ -3,8 +3,6 @@
 The specification is compiled here, so that pages need no more than Vega itself.
 """
 
-import json
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ import vl_convert
 from transformer_circuits import drawing, tables
 
 MOST_ROWS = 60
-"""A chart of at most so many points also has them as a table, for keyboards and screen readers."""
+"""A chart may have its numbers as a table, for keyboards and screen readers, if they are so few."""
 
 
 @dataclass(frozen=True)
@@ -28,34 +26,44 @@ class HoverChart:
     numbers: tables.Table | None = None
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        text = json.dumps(self.spec, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c")
-        name = f"chart-{uuid.uuid5(uuid.NAMESPACE_OID, text).hex[:12]}"
         still = drawing.Figure(self.svg, self.alt)._repr_mimebundle_()["text/html"]
-        table = self.numbers._repr_mimebundle_()["text/html"] if self.numbers else ""
-        details = f"<details><summary>The numbers</summary>{table}</details>" if table else ""
-        body = (
-            f'<div class="hover-chart" id="{name}">{still}'
-            f'<script type="application/json">{text}</script></div>{details}'
-        )
+        body = f'<div class="hover-chart">{still}{drawing.data_script(self.spec)}</div>'
+        if self.numbers:
+            table = self.numbers._repr_mimebundle_()["text/html"]
+            body += f"<details><summary>The numbers</summary>{table}</details>"
         return {
             "text/html": body + drawing.scripts("charts.js"),
+            "image/svg+xml": self.svg,
             "text/plain": f"[chart: {self.alt}]",
         }
 
 
-def finish(chart, title: str, alt_text: str, rows: Sequence[Mapping] = ()) -> HoverChart:
-    """The chart with its words; `rows`, if they are few, go below it as a table."""
-    heading = altair.TitleParams(title, anchor="start", fontSize=14)
-    chart = chart.properties(title=heading, description=alt_text)
-    chart = chart.configure(background="white", font="system-ui, sans-serif")
-    spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
-    small = 0 < len(rows) <= MOST_ROWS
+def finish(
+    chart: altair.TopLevelMixin,
+    title: str,
+    alt: str,
+    *,
+    rows: Sequence[Mapping] = (),
+    still: altair.TopLevelMixin | None = None,
+) -> HoverChart:
+    """The chart with its words; `rows`, if they are few, go below it as a table.
+
+    `still`: another drawing for where nothing moves; the chart itself if there is none.
+    """
+    spec = _compiled(chart, title, alt)
     return HoverChart(
         spec,
-        vl_convert.vega_to_svg(spec),
-        alt_text,
-        tables.table(rows, caption=title, digits=3) if small else None,
+        vl_convert.vega_to_svg(_compiled(still, title, alt) if still else spec),
+        alt,
+        tables.table(rows, caption=title, digits=3) if 0 < len(rows) <= MOST_ROWS else None,
     )
+
+
+def _compiled(chart: altair.TopLevelMixin, title: str, alt: str) -> dict:
+    heading = altair.TitleParams(title, anchor="start", fontSize=14)
+    chart = chart.properties(title=heading, description=alt)
+    chart = chart.configure(background="white", font="system-ui, sans-serif")
+    return vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:

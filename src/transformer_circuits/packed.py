@@ -29,7 +29,11 @@ def _matrices(model: Transformer) -> dict[str, Tensor]:
 
 
 def rounded(model: Transformer) -> Transformer:
-    """A copy whose every weight went through eight bits: what the browser computes with."""
+    """A copy whose every weight went through eight bits: what the browser computes with.
+
+    Raises:
+        ValueError: if the model has MLPs, which the page does not compute.
+    """
     model.require_attention_only()
     twin = copy.deepcopy(model).requires_grad_(False)
     for weight in _matrices(twin).values():
@@ -58,10 +62,10 @@ def dumps(model: Transformer) -> str:
 
 
 def vocabulary() -> str:
-    """JSON of the tokenizer and of how every token is printed."""
+    """JSON of the tokenizer, of the begin token's id, and of how every token is printed."""
     loaded = tokenizer.load()
     labels = tokenizer.labels(torch.arange(loaded.get_vocab_size()))
     # A "<" in a script element could end it.
-    return json.dumps({"tokenizer": json.loads(loaded.to_str()), "labels": labels}).replace(
-        "<", "\\u003c"
-    )
+    rules = json.loads(loaded.to_str())
+    text = json.dumps({"tokenizer": rules, "begin": tokenizer.BEGIN, "labels": labels})
+    return text.replace("<", "\\u003c")

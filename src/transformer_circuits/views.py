@@ -6,8 +6,6 @@ it is a picture or a table. The script is `assets/views.js`.
 """
 
 import base64
-import json
-import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,23 +48,24 @@ class View:
             )
 
     def _body(self) -> str:
-        text = json.dumps({"label": self.label, **self.data}, ensure_ascii=False)
-        safe = text.replace("<", "\\u003c")  # no token can end the script element
-        name = f"view-{uuid.uuid5(uuid.NAMESPACE_OID, text).hex[:12]}"
-        data = f'<script type="application/json">{safe}</script>'
-        place = f'<div class="circuit-view" id="{name}" data-kind="{self.kind}">'
+        data = drawing.data_script({"label": self.label, **self.data})
+        place = f'<div class="circuit-view" data-kind="{self.kind}">'
         return f"{place}{self.without_scripts}{data}</div>"
+
+    @property
+    def _scripts(self) -> tuple[str, str]:
+        return "views.js", "attention.js" if self.kind == "attention" else "tokens.js"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         return {
-            "text/html": self._body() + drawing.scripts("views.js"),
+            "text/html": self._body() + drawing.scripts(*self._scripts),
             "image/png": base64.b64encode(self.png).decode(),
             "text/plain": f"[view: {self.label}]",
         }
 
     def save(self, path: Path) -> None:
         """Write a page that holds this view and needs nothing else."""
-        drawing.save_page(path, self.label, self._body(), "views.js")
+        drawing.save_page(path, self.label, self._body(), *self._scripts)
 
 
 def attention(
@@ -88,18 +87,8 @@ def attention(
     Raises:
         ValueError: if shapes do not fit each other, or a pattern is no probability or looks ahead.
     """
-    shape = array(patterns).shape
-    flat = array(patterns).reshape(-1, *shape[-2:])
-    n = len(tokens)
-    if len(shape) not in (3, 4) or shape[-2:] != (n, n):
-        raise ValueError(
-            f"patterns is {shape} but must be [(layer,) head, {n}, {n}] for {n} tokens"
-        )
-    if flat.min() < 0 or flat.max() > 1 + 1e-4 or np.triu(flat, 1).any():
-        raise ValueError(
-            f"patterns must be probabilities without attention forward but reach from "
-            f"{flat.min():.3g} to {flat.max():.3g}, {np.triu(flat, 1).max():.3g} forward"
-        )
+    shape, n = array(patterns).shape, len(tokens)
+    flat = _checked(array(patterns), n)
     names = list(heads or _names(shape))
     if len(names) != len(flat):
         raise ValueError(f"{len(names)} names given for {len(flat)} heads")
@@ -114,6 +103,23 @@ def attention(
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
     png = drawing.pixels(_montage(flat, columns))
     return View("attention", data, label, png, drawing.picture(png, label))
+
+
+def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+    shape = patterns.shape
+    if len(shape) not in (3, 4) or shape[-2:] != (n, n) or not patterns.size:
+        raise ValueError(
+            f"patterns is {shape} but must be [(layer,) head, {n}, {n}] for {n} tokens"
+        )
+    flat = patterns.reshape(-1, n, n)
+    sums = flat.sum(axis=-1)
+    if np.triu(flat, 1).any() or not (np.abs(sums - 1) < 1e-3).all() or flat.min() < 0:
+        raise ValueError(
+            "patterns must be probabilities without attention forward, but rows sum to "
+            f"{sums.min():.3g} to {sums.max():.3g}, the least is {flat.min():.3g} and the most "
+            f"forward {np.triu(flat, 1).max():.3g}"
+        )
+    return flat
 
 
 def _names(shape: tuple[int, ...]) -> list[str]:
@@ -143,9 +149,11 @@ def tokens(
     loss, say) stays blank. `unit` and `label` as in `attention` and `plots`.
 
     Raises:
-        ValueError: if there is not one value per token.
+        ValueError: if there is not one value per token, or no value at all, or one is infinite.
     """
     named = dict(values) if isinstance(values, Mapping) else {"value": values}
+    if not named or not len(tokens):
+        raise ValueError(f"{len(tokens)} tokens and {len(named)} rows of values given")
     rows = {}
     for name, row in named.items():
         row = array(row)

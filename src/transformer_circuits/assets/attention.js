@@ -1,0 +1,310 @@
+// The attention explorer: heads as thumbnails, tokens as text, each to be looked at and kept.
+(function () {
+  "use strict";
+  if (CircuitViews.Attention) {
+    CircuitViews.mount();
+    return;
+  }
+  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = CircuitViews;
+
+  // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
+  // destinations; norms (optional): one Float32Array of n per head.
+  class Attention extends View {
+    constructor(host, data, options = {}) {
+      super(host, options.label || "Attention");
+      this.options = options;
+      this.lockedHead = this.lockedToken = this.lookedHead = this.lookedToken = null;
+      this.asSource = this.weighted = false;
+      this.build();
+      this.update(data);
+    }
+
+    build() {
+      const row = make("div", "cv-row");
+      const left = make("div");
+      const right = make("div");
+      this.title = make("div", "cv-note");
+      this.all = make("canvas", "cv-all");
+      this.all.width = this.all.height = 260;
+      this.all.setAttribute("role", "img");
+      left.append(this.title, this.all);
+      this.heads = make("div", "cv-heads");
+      this.heads.setAttribute("role", "group");
+      this.heads.setAttribute("aria-label", "Heads");
+      arrows(this.heads, () => this.columns());
+      new ResizeObserver(() => this.data && this.fit()).observe(this.host);
+      right.append(make("div", "cv-note", "Heads: point at one to see it alone, click to keep it"), this.heads);
+      row.append(left, right);
+      this.tokens = this.tokenButtons([]);
+      const controls = make("div");
+      this.weighing = choice("Show", ["attention", "value-weighted"], (i) => this.set("weighted", i === 1));
+      controls.append(
+        choice("Chosen token", ["looks at", "is looked at by"], (i) => this.set("asSource", i === 1)),
+        this.weighing
+      );
+      this.unlock = make("button", "cv-unlock", "Unlock (Esc)");
+      this.unlock.type = "button";
+      this.unlock.addEventListener("click", () => this.free());
+      controls.append(this.unlock);
+      this.host.append(
+        row,
+        make("div", "cv-note", "Tokens: point at one, click to keep it; arrow keys move"),
+        this.tokens,
+        controls,
+        this.say
+      );
+      this.host.addEventListener("keydown", (event) => event.key === "Escape" && this.free());
+      this.all.addEventListener("pointermove", (event) => {
+        if (event.pointerType !== "touch") this.set("lookedToken", this.tokenAt(event));
+      });
+      this.all.addEventListener("pointerleave", () => this.set("lookedToken", null));
+      this.all.addEventListener("click", (event) => this.keep("Token", this.tokenAt(event)));
+    }
+
+    set(name, value) {
+      if (this[name] === value) return;
+      this[name] = value;
+      this.draw();
+    }
+
+    free() {
+      this.lockedHead = this.lockedToken = null;
+      this.lookedHead = this.lookedToken = null;
+      this.draw();
+    }
+
+    // Keep a head or a token, or let it go if it is kept.
+    keep(kind, index) {
+      const locked = "locked" + kind;
+      this["looked" + kind] = null;
+      this.set(locked, this[locked] === index ? null : index);
+    }
+
+    tokenAt(event) {
+      const box = this.all.getBoundingClientRect();
+      const n = this.data.tokens.length;
+      const at = (from, length, value) => Math.max(0, Math.min(n - 1, Math.floor(((value - from) / length) * n)));
+      const dst = at(box.top, box.height, event.clientY);
+      const src = at(box.left, box.width, event.clientX);
+      return this.asSource ? src : dst;
+    }
+
+    update(data) {
+      const redo = !this.data || this.data.heads.join() !== data.heads.join();
+      if (redo) this.lockedHead = this.lookedHead = null;
+      this.data = data;
+      this.weighing.hidden = !data.norms;
+      this.most = this.largest();
+      this.drawn = null;
+      if (this.lockedToken >= data.tokens.length) this.lockedToken = null;
+      this.lookedToken = null;
+      if (redo) this.fillHeads();
+      this.fillTokens(this.tokens, data.tokens);
+      [...this.tokens.children].forEach((button, i) => this.hook(button, "Token", i));
+      this.draw();
+    }
+
+    // As many heads in a row as fit, so that every layer takes whole rows.
+    columns() {
+      const fits = Math.max(1, Math.floor((this.host.clientWidth - 28) / 46));
+      const wide = this.data.columns;
+      for (let rows = 1; rows < wide; rows++) if (wide % rows === 0 && wide / rows <= fits) return wide / rows;
+      return wide <= fits ? wide : 1;
+    }
+
+    fit() {
+      this.heads.style.gridTemplateColumns = `repeat(${this.columns()}, max-content)`;
+    }
+
+    fillHeads() {
+      this.heads.textContent = "";
+      this.fit();
+      this.data.heads.forEach((name, index) => {
+        const button = make("button", "cv-head");
+        button.type = "button";
+        button.tabIndex = index ? -1 : 0;
+        const canvas = make("canvas");
+        canvas.width = canvas.height = 36;
+        button.append(canvas, make("span", "", name));
+        button.setAttribute("aria-label", "head " + name);
+        this.heads.append(button);
+        this.hook(button, "Head", index);
+      });
+    }
+
+    hook(button, kind, index) {
+      this.onLook(button, (on) => this.set("looked" + kind, on ? index : null));
+      button.addEventListener("click", () => this.keep(kind, index));
+    }
+
+    largest() {
+      const { norms, patterns, tokens } = this.data;
+      if (!norms) return 1;
+      let most = 1e-9;
+      patterns.forEach((pattern, h) => {
+        for (let i = 0; i < pattern.length; i++) most = Math.max(most, pattern[i] * norms[h][i % tokens.length]);
+      });
+      return most;
+    }
+
+    // What is shown of a head at a destination and a source, and the same as a share of the darkest.
+    value(head, dst, src) {
+      const { norms, patterns, tokens } = this.data;
+      return patterns[head][dst * tokens.length + src] * (this.weighted ? norms[head][src] : 1);
+    }
+
+    // The heads' hues, each as strong as the head's value; more than 1 together is shared out.
+    colour(heads, valueOf) {
+      let sum = 0;
+      for (const h of heads) sum += valueOf(h);
+      const share = 1 / Math.max(this.weighted ? this.most : 1, sum);
+      const out = this.ground.slice();
+      for (const h of heads) {
+        const part = valueOf(h) * share;
+        for (let k = 0; k < 3; k++) out[k] += part * (this.hues[h][k] - this.ground[k]);
+      }
+      return out;
+    }
+
+    // A picture of some heads; where a pixel stands for several cells it shows the largest.
+    image(canvas, heads) {
+      const n = this.data.tokens.length;
+      const step = Math.ceil(n / canvas.width);
+      const side = Math.ceil(n / step);
+      const small = make("canvas");
+      small.width = small.height = side;
+      const pen = small.getContext("2d");
+      const pixels = pen.createImageData(side, side);
+      const future = this.ground.map((c) => (c < 128 ? c + 16 : c - 15));
+      for (let i = 0; i < side; i++) {
+        for (let j = 0; j < side; j++) {
+          const colour = j > i ? future : this.colour(heads, (h) => this.pooled(h, i * step, j * step, step));
+          const at = (i * side + j) * 4;
+          for (let k = 0; k < 3; k++) pixels.data[at + k] = colour[k];
+          pixels.data[at + 3] = 255;
+        }
+      }
+      pen.putImageData(pixels, 0, 0);
+      const target = canvas.getContext("2d");
+      target.imageSmoothingEnabled = false;
+      target.drawImage(small, 0, 0, canvas.width, canvas.height);
+      return small;
+    }
+
+    pooled(head, dst, src, step) {
+      const n = this.data.tokens.length;
+      let most = 0;
+      for (let i = dst; i < Math.min(n, dst + step); i++)
+        for (let j = src; j < Math.min(n, src + step); j++) most = Math.max(most, this.value(head, i, j));
+      return most;
+    }
+
+    paint() {
+      const dark = isDark();
+      const all = this.data.heads.map((_, h) => h);
+      const head = this.lookedHead ?? this.lockedHead;
+      const token = this.lookedToken ?? this.lockedToken;
+      this.unlock.hidden = this.lockedHead === null && this.lockedToken === null;
+      const state = `${dark} ${this.weighted}`;
+      if (this.drawn !== state) {
+        this.pictures = new Map();
+        this.ground = ground(dark);
+        this.hues = all.map((h) => hue(h, all.length, dark));
+        [...this.heads.children].forEach((button, h) => {
+          this.image(button.firstChild, [h]);
+          button.style.setProperty("border-color", css(this.hues[h]), "important");
+        });
+        this.drawn = state;
+      }
+      [...this.heads.children].forEach((button, h) => {
+        button.classList.toggle("cv-dim", head !== null && head !== h);
+        button.classList.toggle("cv-off", Boolean(this.data.off?.has(h)));
+        button.setAttribute("aria-pressed", String(this.lockedHead === h));
+      });
+      const shown = head === null ? all : [head];
+      this.paintAll(shown, head, token, dark);
+      this.paintTokens(shown, token);
+      this.say.textContent = token === null ? "" : this.sentence(shown, token);
+      if (this.options.onFocus) this.options.onFocus(token, head);
+    }
+
+    paintAll(shown, head, token, dark) {
+      if (this.pictures.has(head)) {
+        const pen = this.all.getContext("2d");
+        pen.imageSmoothingEnabled = false;
+        pen.drawImage(this.pictures.get(head), 0, 0, this.all.width, this.all.height);
+      } else this.pictures.set(head, this.image(this.all, shown));
+      const what = this.weighted ? "Value-weighted attention" : "Attention";
+      const whose = head === null ? "all heads" : "head " + this.data.heads[head];
+      this.title.textContent = `${what}, ${whose}: each row looks at its columns`;
+      this.all.setAttribute("aria-label", this.title.textContent);
+      if (token === null) return;
+      const pen = this.all.getContext("2d");
+      const step = this.all.width / this.data.tokens.length;
+      pen.strokeStyle = dark ? "#8ab4f8" : "#0b57d0";
+      pen.lineWidth = 1.5;
+      if (this.asSource) pen.strokeRect(token * step, token * step, step, this.all.height - token * step);
+      else pen.strokeRect(0, token * step, (token + 1) * step, step);
+    }
+
+    paintTokens(shown, token) {
+      const valueAt = (i) => {
+        if (token === null) return (h) => (shown.length > 1 ? 0 : this.strongest(h, i));
+        const [dst, src] = this.asSource ? [i, token] : [token, i];
+        return (h) => (src <= dst ? this.value(h, dst, src) : 0);
+      };
+      [...this.tokens.children].forEach((button, i) => {
+        const colour = this.colour(shown, valueAt(i));
+        button.style.background = css(colour);
+        button.style.color = readableOn(colour);
+        button.classList.toggle("cv-focus", i === token);
+        button.setAttribute("aria-pressed", String(this.lockedToken === i));
+      });
+    }
+
+    // The most attention that a later token pays to a source.
+    strongest(head, src) {
+      const known = (this.pictures.strongest ??= new Map());
+      const key = head * this.data.tokens.length + src;
+      if (!known.has(key)) {
+        let most = 0;
+        for (let dst = src + 1; dst < this.data.tokens.length; dst++) most = Math.max(most, this.value(head, dst, src));
+        known.set(key, most);
+      }
+      return known.get(key);
+    }
+
+    sentence(shown, token) {
+      const { tokens, heads } = this.data;
+      const found = [];
+      for (let other = 0; other < tokens.length; other++) {
+        const [dst, src] = this.asSource ? [other, token] : [token, other];
+        if (src > dst) continue;
+        for (const h of shown) found.push([this.value(h, dst, src), other, h]);
+      }
+      found.sort((a, b) => b[0] - a[0]);
+      const name = (i) => `“${tokens[i]}” (${i})`;
+      const most = found.slice(0, 3).map(([value, other, h]) => {
+        return `${name(other)} ${value.toFixed(2)}` + (shown.length > 1 ? ` in head ${heads[h]}` : "");
+      });
+      const [by, at] = this.weighted
+        ? ["is moved most to", "moves most from"]
+        : ["is looked at most by", "looks most at"];
+      const unit = this.weighted ? " (attention × length of value)" : "";
+      return `${name(token)} ${this.asSource ? by : at} ${most.join(", ")}${unit}`;
+    }
+  }
+
+  CircuitViews.Attention = Attention;
+  CircuitViews.register("attention", async (host, data) => {
+    const n = data.tokens.length;
+    const bytes = await inflate(data.patterns);
+    let at = 0;
+    const patterns = data.heads.map(() => {
+      const pattern = new Float32Array(n * n);
+      for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) pattern[i * n + j] = bytes[at++] / 255;
+      return pattern;
+    });
+    return new Attention(host, { ...data, patterns }, { label: data.label });
+  });
+})();

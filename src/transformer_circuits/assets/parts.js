@@ -1,0 +1,69 @@
+// Small pieces of the live page: buttons, boxes, tables, bars.
+(function (root) {
+  "use strict";
+  const { make } = CircuitViews;
+
+  function button(text, onClick) {
+    const made = make("button", "lm-button", text);
+    made.type = "button";
+    made.addEventListener("click", onClick);
+    return made;
+  }
+
+  function labelled(text, control) {
+    const label = make("label", "lm-label");
+    label.append(control, " " + text);
+    return label;
+  }
+
+  function checkbox(text, onChange) {
+    const box = make("input");
+    box.type = "checkbox";
+    box.addEventListener("change", () => onChange(box.checked));
+    return [labelled(text, box), box];
+  }
+
+  function table(caption, columns) {
+    const made = make("table", "lm-table");
+    made.append(make("caption", "", caption));
+    const row = make("tr");
+    columns.forEach((name) => {
+      const cell = make("th", "", name);
+      cell.scope = "col";
+      row.append(cell);
+    });
+    const head = make("thead");
+    head.append(row);
+    const body = make("tbody");
+    made.append(head, body);
+    const box = make("div", "lm-scroll");
+    box.append(made);
+    return [box, body, made.caption];
+  }
+
+  function bar(share, negative) {
+    const made = make("span", negative ? "lm-bar lm-minus" : "lm-bar");
+    made.style.width = `${Math.min(1, share) * 100}px`;
+    return made;
+  }
+
+  // Replace the rows of a table; a button that had the focus keeps it.
+  function fill(body, rows) {
+    const focused = [...body.rows].findIndex((row) => row.contains(document.activeElement));
+    body.replaceChildren(
+      ...rows.map((cells) => {
+        const row = make("tr");
+        cells.forEach((content, i) => {
+          const cell = make(i ? "td" : "th");
+          if (!i) cell.scope = "row";
+          cell.append(content);
+          row.append(cell);
+        });
+        return row;
+      })
+    );
+    if (focused >= 0) body.rows[focused]?.querySelector("button")?.focus();
+  }
+
+  root.CircuitParts = { bar, button, checkbox, fill, table };
+})(globalThis);

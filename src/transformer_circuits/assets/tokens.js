@@ -1,0 +1,118 @@
+// Tokens coloured by a value each, and a table of skip-trigrams that can be narrowed.
+(function () {
+  "use strict";
+  if (CircuitViews.Tokens) {
+    CircuitViews.mount();
+    return;
+  }
+  const { View, blend, choice, css, ground, isDark, make, readableOn } = CircuitViews;
+
+  const BLUE = [33, 102, 172];
+  const RED = [178, 24, 43];
+
+  // data: tokens, values: {name: one number per token}, unit, label.
+  class Tokens extends View {
+    constructor(host, data) {
+      super(host, data.label);
+      this.controls = make("div");
+      this.scale = make("span", "cv-note");
+      this.tokens = this.tokenButtons([]);
+      host.append(this.controls, this.tokens, this.say);
+      this.update(data);
+    }
+
+    // As many rows as before keep the chosen one, whatever they are called now.
+    update(data) {
+      const names = Object.keys(data.values);
+      if (names.length !== this.names?.length) {
+        this.index = 0;
+        const pick = (i) => ((this.index = i), this.draw());
+        this.switch = choice("Show", names, pick);
+        this.switch.hidden = names.length < 2;
+        this.controls.replaceChildren(this.switch, this.scale);
+      }
+      this.names = names;
+      this.switch.querySelectorAll("label span").forEach((span, i) => (span.textContent = names[i]));
+      if (data.tokens.join("\n") !== this.data?.tokens.join("\n")) {
+        this.looked = null;
+        this.fillTokens(this.tokens, data.tokens);
+        [...this.tokens.children].forEach((button, i) => {
+          button.removeAttribute("aria-pressed");
+          this.onLook(button, (on) => ((this.looked = on ? i : null), this.draw()));
+          button.addEventListener("click", () => ((this.looked = i), this.draw()));
+        });
+      }
+      this.data = data;
+      this.draw();
+    }
+
+    paint() {
+      const dark = isDark();
+      const values = this.data.values[this.names[this.index]];
+      const known = values.filter((v) => v !== null);
+      const signed = Math.min(...known) < 0;
+      const most = Math.max(0, ...known.map(Math.abs)) || 1;
+      const full = (v) => blend(v < 0 ? BLUE : RED, [255, 255, 255], dark ? 0.15 : 0);
+      const colour = (v) => blend(ground(dark), full(v), Math.abs(v) / most);
+      const ends = [signed ? -most : 0, most];
+      const ramp = [ends[0], signed ? 0 : most / 2, most].map((v) => css(colour(v))).join(",");
+      const bar = make("span", "cv-scale");
+      bar.style.background = `linear-gradient(to right, ${ramp})`;
+      this.scale.replaceChildren(ends[0].toFixed(signed ? 2 : 0), bar, `${most.toFixed(2)} ${this.data.unit}`);
+      [...this.tokens.children].forEach((button, i) => {
+        const c = values[i] === null ? ground(dark) : colour(values[i]);
+        button.style.background = css(c);
+        button.style.color = readableOn(c);
+        button.setAttribute("aria-label", this.sentence(i));
+        button.classList.toggle("cv-focus", i === this.looked);
+      });
+      this.say.textContent = this.looked === null ? "" : this.sentence(this.looked);
+    }
+
+    sentence(i) {
+      const said = this.names.map((name) => {
+        const value = this.data.values[name][i];
+        return `${name} ${value === null ? "not defined" : value.toFixed(2) + " " + this.data.unit}`;
+      });
+      return `“${this.data.tokens[i]}” (${i}): ${said.join(", ")}`;
+    }
+  }
+
+  // data: heads (their names), of: the head of each row, words: what each row is searched for.
+  class Trigrams extends View {
+    constructor(host, data) {
+      const table = host.firstElementChild;
+      super(host, data.label);
+      this.data = data;
+      this.rows = [...table.querySelector("tbody").rows];
+      this.head = make("select");
+      this.head.append(new Option("every head", ""), ...data.heads.map((name) => new Option(name)));
+      this.word = make("input");
+      this.word.type = "search";
+      this.word.size = 12;
+      const controls = make("div", "cv-filter");
+      const named = { "Head ": this.head, "Token contains ": this.word };
+      for (const [text, input] of Object.entries(named)) {
+        const label = make("label", "", text);
+        label.append(input);
+        controls.append(label);
+        input.addEventListener("input", () => this.draw());
+      }
+      this.host.append(controls, this.say, table);
+      this.draw();
+    }
+
+    paint() {
+      const wanted = this.word.value.trimEnd().toLowerCase().replaceAll(" ", "␣");
+      this.rows.forEach((row, i) => {
+        const { of, words } = this.data;
+        row.hidden = (this.head.value && of[i] !== this.head.value) || !words[i].includes(wanted);
+      });
+      this.say.textContent = `${this.rows.filter((row) => !row.hidden).length} of ${this.rows.length} rows`;
+    }
+  }
+
+  CircuitViews.Tokens = Tokens;
+  CircuitViews.register("tokens", (host, data) => new Tokens(host, data));
+  CircuitViews.register("trigrams", (host, data) => new Trigrams(host, data));
+})();
