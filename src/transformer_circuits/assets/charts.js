@@ -32,7 +32,7 @@
 
   let tip = null;
   function tooltip(handler, event, item, value) {
-    if (event.pointerType === "touch" && !value) return; // a finger leaves at once; see below
+    if (event.type === "pointerout" && event.pointerType === "touch") return; // it stays
     tip?.remove();
     tip = null;
     if (value === null || value === undefined || value === "") return;
@@ -56,6 +56,11 @@
     const spec = JSON.parse(host.querySelector("script").textContent);
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
+    // Vega shows what lies under a moving pointer; a finger does not move. Its elements know what
+    // they stand for.
+    live.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch") tooltip(null, event, null, event.target.__data__?.tooltip);
+    });
     still.hidden = true;
     host.dataset.drawn = "";
   }
