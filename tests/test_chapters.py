@@ -14,6 +14,8 @@ from transformer_circuits import book
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 TAGS = {"hide-input", "hide-output", "remove-cell"}
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+"""Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 
 def code_lines(cell):
@@ -46,7 +48,10 @@ def test_only_the_source_is_committed(path, cells):
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert len({cell.id for cell in cells}) == len(cells)
     for cell in cells:
-        assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
+        if cell.source.startswith("# @title Solution"):
+            assert cell.metadata == FOLDED
+        else:
+            assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
         if cell.cell_type == "code":
             assert cell.outputs == [] and cell.execution_count is None
 
@@ -81,14 +86,47 @@ def test_every_section_has_a_check(cells):
                 section, checked = title, False
         elif "book.check(" in cell.source:
             checked = True
-    assert section == "What was reproduced, what differs"
+    assert section == "Exercises"
 
 
-def test_a_chapter_says_what_one_can_do_and_has_an_exercise(cells):
+def test_a_chapter_says_what_one_can_do_and_what_came_of_it(cells):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
-    assert text.count("### Exercise") == text.count(":::{dropdown} Solution") >= 1
-    assert text.count("*Hint:*") == text.count("### Exercise")
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles[-2:] == ["What was reproduced, what differs", "Exercises"]
+
+
+def test_every_exercise_is_whole(path, cells):
+    """Question, level, minutes, hint; a check that refuses wrong answers; a solution that is run."""
+    first = next(k for k, cell in enumerate(cells) if "\n## Exercises" in "\n" + cell.source)
+    parts = "\n\n".join(
+        cell.source if cell.cell_type == "markdown" else f"<<code>>\n{cell.source}\n<<end>>"
+        for cell in cells[first:]
+    ).split("::::{exercise} ")[1:]
+    assert len(parts) >= 4
+    for part in parts:
+        label = re.search(r":label: (ex-\d\d-[\w-]+)\n", part)[1]
+        assert label.startswith(f"ex-{path.stem[:2]}-")
+        question, check, solution = re.fullmatch(
+            r"(.*?)::::\n\n(<<code>>.*<<end>>)\n\n(:::\{solution-start\}.*?:::\{solution-end\}\n:::\s*)",
+            part,
+            re.DOTALL,
+        ).groups()
+        assert re.search(r"^\*[●○]{3} (easy|middling|hard), about \d+ minutes\*$", question, re.M)
+        assert ":::{dropdown} Hint\n" in question
+        name = re.search(r"^(\w+) = Exercise\(", check, re.MULTILINE)[1]
+        assert "wrong=" in check and f"{name}.check(" in check and "..." in check
+        assert f"{{solution-start}} {label}\n:class: dropdown" in solution
+        assert "<<code>>\n# @title Solution\n" in solution and f"{name}.solve(" in solution
+
+
+def test_no_two_exercises_have_one_name():
+    names = [
+        name
+        for path in (ROOT / "chapters").glob("*.ipynb")
+        for name in re.findall(r":label: (ex-[\w-]+)", path.read_text(encoding="utf-8"))
+    ]
+    assert len(names) == len(set(names)) >= 4 * len(CHAPTERS)
 
 
 def test_chapters_only_call_the_library(cells):

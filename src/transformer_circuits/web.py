@@ -45,6 +45,8 @@ def setup(app) -> dict[str, bool]:
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)
     katex.STARTUP_TIMEOUT = 60.0
+    # The extension's way by a socket file fails if the file is there before anyone listens.
+    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
     app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
     app.connect("html-page-context", _load)
