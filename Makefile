@@ -4,11 +4,11 @@ BIN := .venv/bin
 NBMAKE := --nbmake --nbmake-timeout=300
 SCORECARD := chapters/13-scorecard.ipynb
 
-.PHONY: help book test lint models bench chapters clean
+.PHONY: help book pdf test test-peers test-colab lint models bench chapters clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
 
 .venv/.done: requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -29,12 +29,19 @@ book: data/cache/.done node_modules/.done  ## build the book, every chapter exec
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
+pdf: data/cache/.done node_modules/.done  ## the whole book as one PDF; needs a Chromium
+	$(BIN)/jupyter-book build . --builder singlehtml --keep-going -n
+	$(BIN)/python -m transformer_circuits pdf
+
 test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, then the built book in a browser
 	$(BIN)/python -m pytest -q
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
 	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
 	$(MAKE) book
 	$(BIN)/python -m pytest -q -m browser
+
+test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
+	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
 lint: .venv/.done  ## ruff
 	$(BIN)/ruff check src tests
@@ -46,8 +53,12 @@ models: data/cache/.done  ## train every model of the book again (resumes where 
 		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
 
 bench: data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m transformer_circuits bench
+
+test-peers: data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(BIN)/python -m pytest -q -m peers
 
 chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
 	$(BIN)/python -m transformer_circuits chapters

@@ -26,6 +26,12 @@ def test_every_module_has_a_layer_and_no_layer_names_a_ghost():
     assert set(LAYER) == modules
 
 
+def test_the_library_page_has_every_module_in_the_order_of_its_layer():
+    page = (SOURCE.parents[1] / "chapters" / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"automodule:: transformer_circuits\.(\w+)", page)
+    assert listed == [name for name in LAYER if name != "__main__"]
+
+
 def test_imports_only_go_down():
     for path in SOURCE.glob("*.py"):
         for name in imports(path):

@@ -82,6 +82,16 @@ def evaluate(name: str) -> None:
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 
+def pdf() -> None:
+    """Print the single page that `make pdf` built."""
+    from transformer_circuits import web  # needs Sphinx, which training does not
+
+    root = files.data_dir().parent / "_build"
+    target = root / "transformer-circuits.pdf"
+    n_pages = web.print_pdf(root / "singlehtml" / "index.html", target)
+    print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
+
+
 def chapters() -> None:
     """Write the first cell, with the address from `_config.yml`, into every chapter."""
     root = files.data_dir().parent
@@ -112,13 +122,14 @@ def main() -> None:
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     commands.add_parser("chapters", help="write the first cell into every chapter")
+    commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
     commands.add_parser("bench", help="training speed next to TransformerLens and plain PyTorch")
     given = vars(parser.parse_args())
     command = given.pop("command")
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
         "eval": evaluate,
-        "chapters": chapters, "bench": bench.main,
+        "chapters": chapters, "pdf": pdf, "bench": bench.main,
     }  # fmt: skip
     try:
         actions[command](**given)

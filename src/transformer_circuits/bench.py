@@ -1,6 +1,6 @@
 """Speed and memory next to what others would use. One run, one machine.
 
-Needs the `bench` extra for TransformerLens. First the circuits of a one-layer model: spectra and
+Needs the `peers` extra for TransformerLens. First the circuits of a one-layer model: spectra and
 skip-trigrams; then those of two layers: composition scores, edges, paths. Last, training: the same
 random tokens in the same batches, and every row says how it was run.
 """
@@ -15,7 +15,14 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits import ablation, composition, expansion, heads, skip_trigrams
+from transformer_circuits import (
+    ablation,
+    checkpoint,
+    composition,
+    expansion,
+    heads,
+    skip_trigrams,
+)
 from transformer_circuits.config import ModelConfig, TrainConfig
 from transformer_circuits.model import Transformer
 from transformer_circuits.training import optimizers
@@ -57,30 +64,6 @@ class PlainStack(nn.Module):
             qk = x + self.position
             x = x + layer(qk, qk, x, attn_mask=self.mask, is_causal=True, need_weights=False)[0]
         return self.unembed(x)
-
-
-def transformer_lens(shape: ModelConfig) -> nn.Module:
-    """TransformerLens' HookedTransformer of the same shape, without layer norm and MLPs."""
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
-
-    config = HookedTransformerConfig(
-        n_layers=shape.n_layers, d_model=shape.d_model, n_ctx=shape.n_ctx, d_head=shape.d_head,
-        n_heads=shape.n_heads, d_vocab=shape.n_vocab, attn_only=True, normalization_type=None,
-        positional_embedding_type="shortformer", seed=0,
-    )  # fmt: skip
-    return HookedTransformer(config)
-
-
-@torch.no_grad()
-def exported(model: Transformer) -> nn.Module:
-    """A HookedTransformer with our weights, transposed to its convention."""
-    peer = transformer_lens(model.config)
-    peer.W_E.copy_(model.W_E.T)
-    peer.W_U.copy_(model.W_U.T)
-    for block, layer in zip(peer.blocks, model.layers, strict=True):
-        for name in ("W_Q", "W_K", "W_V", "W_O"):
-            getattr(block.attn, name).copy_(getattr(layer, name).mT)
-    return peer
 
 
 def speed(
@@ -186,7 +169,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
     print(f"{what}: all composition scores {ours:.3f} s", flush=True)
     try:
-        peer = exported(model)
+        peer = checkpoint.to_transformer_lens(model)
         taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
         print(f"    TransformerLens, the same scores: {taken:.3f} s")
     except ImportError as error:
@@ -207,7 +190,7 @@ def training() -> None:
     makers = {
         "this book": lambda: Transformer(SHAPE),
         "plain nn.MultiheadAttention": lambda: PlainStack(SHAPE),
-        "TransformerLens": lambda: transformer_lens(SHAPE),
+        "TransformerLens": lambda: checkpoint.to_transformer_lens(Transformer(SHAPE)),
     }
     print(
         "tokens per second, training, 2 layers of 8 heads x 32, n_vocab 4096, n_ctx 256, batch 32"

@@ -74,7 +74,7 @@ class TrainConfig(_Table):
     decay_from: float
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
-    """Profile of the corpus: "small" or "full"."""
+    """Which profile of the corpus, "small" or "full"."""
     copies: float = 0.0
     """Share of each batch's windows in which a passage comes twice; 0 is natural text alone."""
     copies_from: float = 0.0

@@ -23,7 +23,7 @@ VIEWS = ("book/views.js", "book/attention.js", "book/tokens.js")
 NEEDED_BY = {
     'class="circuit-view': VIEWS,
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
-    "data-live-model": (
+    "<div data-live-model": (
         "vendor/tokenizers.js",
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
@@ -49,6 +49,7 @@ def setup(app) -> dict[str, bool]:
     katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
     app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
+    app.connect("builder-inited", _share)
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
 
@@ -107,8 +108,45 @@ def _written() -> Iterator[tuple[str, str]]:
         yield f"live/{name}.js", f'(globalThis.CIRCUIT_MODELS??={{}})["{name}"]={weights};'
 
 
+def _share(app) -> None:
+    """Let the single page, from which the PDF is printed, hold whatever pages can hold.
+
+    Some extensions name what they do for it; Sphinx then forgets what all others do for pages.
+    """
+    handlers = app.registry.translation_handlers
+    handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
+
+
+def print_pdf(page: Path, target: Path) -> int:
+    """Print a page with a Chromium, everything that is folded opened; how many pages it took.
+
+    Raises:
+        FileNotFoundError: if the page is not built, or there is no Chromium.
+    """
+    from playwright.sync_api import sync_playwright
+
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None or not page.is_file():
+        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser}")
+    footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
+    with sync_playwright() as playwright, files.atomic(target) as temporary:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        sheet = chromium.new_page()
+        sheet.goto(page.resolve().as_uri())
+        sheet.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        sheet.pdf(
+            path=temporary, format="A4", print_background=True, outline=True, tagged=True,
+            display_header_footer=True, header_template="<span></span>", footer_template=footer,
+            margin={"top": "18mm", "bottom": "18mm", "left": "15mm", "right": "15mm"},
+        )  # fmt: skip
+        chromium.close()
+        return temporary.read_bytes().count(b"/Type /Page\n")
+
+
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts that this page needs, and only those."""
+    """Add the scripts that this page needs, and only those; paper needs none."""
+    if app.builder.name == "singlehtml":
+        return
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:

@@ -1,0 +1,65 @@
+"""Our models and scores against TransformerLens. Run by `make test-peers`, which installs it."""
+
+import dataclasses
+
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits import checkpoint, composition, corpus, heads
+from transformer_circuits.model import Transformer
+
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
+MODELS = ("zero-layer", "one-layer", "two-layer")
+
+
+@pytest.fixture(params=MODELS)
+def trained(request):
+    """A trained model, the same in TransformerLens, and three windows of held-out text."""
+    model = checkpoint.load(request.param)
+    text, _ = corpus.evenly(corpus.tokens("small", "validation"), 3, 128, model.config.begin)
+    return model, checkpoint.to_transformer_lens(model), text
+
+
+def test_logits_and_patterns(trained):
+    model, peer, text = trained
+    trace = model.trace(text)
+    logits, cache = peer.run_with_cache(text)
+    torch.testing.assert_close(logits, trace.logits, atol=1e-4, rtol=0)
+    for layer, A in enumerate(trace.patterns):
+        torch.testing.assert_close(cache["pattern", layer], A, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("name", MODELS[1:])
+def test_eigenvalues_of_full_circuits(name):
+    """FactoredMatrix has rows on the left, so its product is our circuit transposed."""
+    from transformer_lens import FactoredMatrix
+
+    model = checkpoint.load(name).double()
+    peer = checkpoint.to_transformer_lens(model)
+    for h in (0, 4, 11):
+        A, B = peer.W_E @ peer.W_V[0, h], peer.W_O[0, h] @ peer.W_U
+        theirs = FactoredMatrix(A, B).eigenvalues
+        ours = heads.full_ov(model, 0, h).eigenvalues()
+        gap = (ours[:, None] - theirs).abs().min(dim=1).values.max()
+        assert gap < 1e-6 * ours.abs().max()
+
+
+@pytest.mark.parametrize("kind", composition.KINDS)
+def test_composition_scores(kind):
+    model = checkpoint.load("two-layer")
+    theirs = checkpoint.to_transformer_lens(model).all_composition_scores(kind)[0, :, 1]
+    torch.testing.assert_close(composition.scores(model, kind), theirs.T, atol=1e-5, rtol=0)
+
+
+def test_random_models_too(generator):
+    model = Transformer(dataclasses.replace(SHAPE, n_ctx=32)).requires_grad_(False)
+    model.randomise(generator)
+    tokens = torch.randint(SHAPE.n_vocab, (2, 32), generator=generator)
+    peer = checkpoint.to_transformer_lens(model)
+    torch.testing.assert_close(peer(tokens), model(tokens), atol=1e-4, rtol=0)
+
+
+def test_models_with_mlps_are_refused():
+    with pytest.raises(ValueError, match="d_mlp is 1280"):
+        checkpoint.to_transformer_lens(checkpoint.load("two-layer-mlp"))
