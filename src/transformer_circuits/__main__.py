@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -88,7 +89,10 @@ def pdf() -> None:
 
     root = files.data_dir().parent / "_build"
     target = root / "transformer-circuits.pdf"
-    n_pages = web.print_pdf(root / "singlehtml" / "index.html", target)
+    for page in (root / "singlehtml" / "chapters").glob("*.html"):
+        # It lies in the folder of the first chapter, but links from the top.
+        shutil.copy(page, root / "singlehtml" / "book.html")
+    n_pages = web.print_pdf(root / "singlehtml" / "book.html", target)
     print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 

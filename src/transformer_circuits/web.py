@@ -132,11 +132,11 @@ def print_pdf(page: Path, target: Path) -> int:
     with sync_playwright() as playwright, files.atomic(target) as temporary:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         sheet = chromium.new_page()
-        sheet.goto(page.resolve().as_uri())
+        sheet.goto(page.resolve().as_uri(), wait_until="load")
         sheet.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
         sheet.pdf(
             path=temporary, format="A4", print_background=True, outline=True, tagged=True,
-            display_header_footer=True, header_template="<span></span>", footer_template=footer,
+            scale=0.75, display_header_footer=True, header_template="<span></span>", footer_template=footer,
             margin={"top": "18mm", "bottom": "18mm", "left": "15mm", "right": "15mm"},
         )  # fmt: skip
         chromium.close()
