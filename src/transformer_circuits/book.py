@@ -17,9 +17,10 @@ import os
 import subprocess
 import sys
 
-if "google.colab" in sys.modules and not os.path.isdir("book"):
+if "google.colab" in sys.modules:
     url = "{url}"
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", url, "book"], check=True)
+    if not os.path.isdir("book"):
+        subprocess.run(["git", "clone", "-q", "--depth=1", url, "book"], check=True)
     needs = "altair einops jaxtyping safetensors tokenizers accelerate tqdm tabulate"
     missing = [name for name in needs.split() if importlib.util.find_spec(name) is None]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]

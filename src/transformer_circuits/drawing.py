@@ -82,7 +82,7 @@ def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80)
 def picture(png: bytes, alt: str) -> str:
     """HTML of a PNG."""
     data = base64.b64encode(png).decode()
-    style = "max-width:100%;min-width:320px;image-rendering:pixelated"
+    style = "width:100%;image-rendering:pixelated"
     return f'<img alt="{html.escape(alt)}" style="{style}" src="data:image/png;base64,{data}">'
 
 

@@ -170,7 +170,8 @@
     if (lockedToken !== null) said.set("at", lockedToken);
     if (lockedHead !== null) said.set("head", names()[lockedHead]);
     if (shown.target) said.set("ask", `${shown.target.at},${shown.target.id}`);
-    history.replaceState(null, "", "#" + said);
+    // Not at every hover: browsers allow only so many changes in a minute.
+    if (location.hash !== "#" + said) history.replaceState(null, "", "#" + said);
   }
 
   // What a link says; anything in it that makes no sense is left out.
