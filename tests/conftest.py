@@ -1,7 +1,6 @@
 """Models of pairwise different prime sizes, so that no swapped axis can pass unnoticed."""
 
 import os
-import shutil
 
 import pytest
 import torch
@@ -42,11 +41,6 @@ def tokens(generator):
     return torch.randint(SHAPE.n_vocab, (2, 7), generator=generator)
 
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
-
 @pytest.fixture(scope="session")
 def browser():
     """Chromium without a window, for tests marked `browser`.
@@ -56,12 +50,15 @@ def browser():
     """
     from playwright.sync_api import sync_playwright
 
-    if BROWSER is None:
+    from transformer_circuits import web
+
+    found = web.chromium()
+    if found is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
         pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
 

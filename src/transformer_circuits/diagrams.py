@@ -52,16 +52,12 @@ def links(
     )
     over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
     live = _drawn(edges, earlier, later, 420, over).add_params(which)
-    side_by_side = [
-        _drawn([e for e in edges if e["panel"] == name], earlier, later, 150).properties(title=name)
-        for name in values
-    ]
-    strongest = [
-        {"panel": e["panel"], "from": e["from"], "to": e["to"], "value": e["value"]}
-        for name in values
-        for e in sorted(edges, key=lambda e: -e["value"] * (e["panel"] == name))[:MOST_EDGES]
-        if e["panel"] == name
-    ]
+    side_by_side, strongest = [], []
+    for name in values:
+        own = [edge for edge in edges if edge["panel"] == name]
+        side_by_side.append(_drawn(own, earlier, later, 150).properties(title=name))
+        for edge in sorted(own, key=lambda edge: -edge["value"])[:MOST_EDGES]:
+            strongest.append({key: edge[key] for key in ("panel", "from", "to", "value")})
     still = altair.hconcat(*side_by_side)
     return finish(live, title, alt, rows=strongest, still=still)
 

@@ -2,7 +2,7 @@
 
 As in `plots`: arrays and labels, never a model. Each view is an HTML output that holds its data
 and works in the built book, in a notebook and in a saved file, without a network; without scripts
-it is a picture or a table. The script is `assets/views.js`.
+it is a picture or a table. The scripts are `views.js`, `attention.js` and `tokens.js` of `assets/`.
 """
 
 import base64
@@ -87,8 +87,8 @@ def attention(
     Raises:
         ValueError: if shapes do not fit each other, or a pattern is no probability or looks ahead.
     """
-    shape, n = array(patterns).shape, len(tokens)
-    flat = _checked(array(patterns), n)
+    values, n = array(patterns), len(tokens)
+    flat, shape = _checked(values, n), values.shape
     names = list(heads or _names(shape))
     if len(names) != len(flat):
         raise ValueError(f"{len(names)} names given for {len(flat)} heads")

@@ -117,6 +117,12 @@ def _share(app) -> None:
     handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
 
 
+def chromium() -> str | None:
+    """The Chromium of this machine, if there is one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
 def print_pdf(page: Path, target: Path) -> int:
     """Print a page with a Chromium, everything that is folded opened; how many pages it took.
 
@@ -125,13 +131,13 @@ def print_pdf(page: Path, target: Path) -> int:
     """
     from playwright.sync_api import sync_playwright
 
-    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    browser = chromium()
     if browser is None or not page.is_file():
         raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser}")
     footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
     with sync_playwright() as playwright, files.atomic(target) as temporary:
-        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        sheet = chromium.new_page()
+        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        sheet = opened.new_page()
         sheet.goto(page.resolve().as_uri(), wait_until="load")
         sheet.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
         sheet.pdf(
@@ -139,7 +145,7 @@ def print_pdf(page: Path, target: Path) -> int:
             scale=0.75, display_header_footer=True, header_template="<span></span>", footer_template=footer,
             margin={"top": "18mm", "bottom": "18mm", "left": "15mm", "right": "15mm"},
         )  # fmt: skip
-        chromium.close()
+        opened.close()
         return temporary.read_bytes().count(b"/Type /Page\n")
 
 

@@ -86,13 +86,12 @@
   function fillHeads() {
     const legend = make("legend", "", "Heads that are on");
     parts.boxes = names().map((name, index) => {
-      const [label, input] = checkbox(name, (on) => {
+      return checkbox(name, (on) => {
         const off = new Set(state.off);
         if (on) off.delete(index);
         else off.add(index);
         change({ off });
       });
-      return [label, input];
     });
     parts.heads.replaceChildren(legend, ...parts.boxes.map(([label]) => label));
   }
@@ -248,16 +247,17 @@
     writeFragment();
   }
 
-  // About which position and which token to say who raised it: kept, or what came next, or the best.
+  // The position that is asked about: the one looked at or kept, else the last.
+  const position = () => Math.min(shown.token ?? Infinity, run.ids.length - 1);
+
   function showNext() {
-    const at = Math.min(shown.token ?? run.ids.length - 1, run.ids.length - 1);
+    const at = position();
     const asked = shown.target?.at === at ? shown.target.id : null;
     parts.answers.show(model(), run, { at, asked, head: shown.head, names: names() });
   }
 
   function ask(id) {
-    const at = Math.min(shown.token ?? run.ids.length - 1, run.ids.length - 1);
-    shown.target = { at, id };
+    shown.target = { at: position(), id };
     showNext();
     writeFragment();
   }
