@@ -4,7 +4,7 @@ BIN := .venv/bin
 NBMAKE := --nbmake --nbmake-timeout=300
 SCORECARD := chapters/13-scorecard.ipynb
 
-.PHONY: help book pdf test test-peers test-colab lint models bench chapters clean
+.PHONY: help book lab pdf test test-peers test-colab lint models bench chapters clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -27,10 +27,18 @@ data/cache/.done: .venv/.done data/corpus.toml
 book: data/cache/.done node_modules/.done  ## build the book, every chapter executed, warnings are errors
 	rm -rf _build/html   # else what is served no more would stay
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
+	$(BIN)/python -m transformer_circuits slides
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-pdf: data/cache/.done node_modules/.done  ## the whole book as one PDF; needs a Chromium
-	$(BIN)/jupyter-book build . --builder singlehtml --keep-going -n
+lab: data/cache/.done  ## open the chapters in JupyterLab, to change and run them
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	$(BIN)/jupyter lab --notebook-dir=chapters
+
+_build/html/index.html:
+	$(MAKE) book
+
+pdf: _build/html/index.html  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
+	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n
 	$(BIN)/python -m transformer_circuits pdf
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, then the built book in a browser

@@ -50,9 +50,9 @@ def browser():
     """
     from playwright.sync_api import sync_playwright
 
-    from transformer_circuits import web
+    from transformer_circuits import editions
 
-    found = web.chromium()
+    found = editions.chromium()
     if found is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")

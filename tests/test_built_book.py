@@ -104,6 +104,36 @@ def test_what_is_served_comes_with_its_licence():
     assert {"vega", "katex", "@huggingface--tokenizers", "d3-array"} <= licences
 
 
+def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
+    watched.goto((HTML / "chapters/08-induction-heads.html").as_uri(), wait_until="load")
+    term = watched.locator("article a.term", has_text="induction head").first
+    assert term.get_attribute("href") == "glossary.html#term-induction-head"
+    tip = watched.locator(".tippy-box")
+    for show, hide in ((term.focus, term.blur), (term.hover, lambda: watched.mouse.move(0, 0))):
+        show()
+        tip.wait_for()
+        assert "looks for the present token earlier" in tip.inner_text()
+        assert term.get_attribute("aria-describedby") == tip.locator("xpath=..").get_attribute("id")
+        hide()
+        tip.wait_for(state="detached")
+
+
+def test_the_index_leads_to_every_figure(browser):
+    page = browser.new_page()
+    page.goto((HTML / "chapters/figures.html").as_uri())
+    links = page.eval_on_selector_all(
+        "article a[href*='#figure-']", "all => all.map((a) => a.href)"
+    )
+    page.close()
+    built = {}
+    for link in links:
+        target, anchor = link.split("/")[-1].split("#")
+        built.setdefault(target, []).append(anchor)
+    for path in (HTML / "chapters").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r'<figure id="([^"]+)"', text) == built.get(path.name, [])
+
+
 def test_every_verdict_leads_to_its_check(browser):
     page = browser.new_page()
     page.goto((HTML / "chapters/13-scorecard.html").as_uri())

@@ -13,6 +13,12 @@ from transformer_circuits import book
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+PAGES = [
+    path
+    for folder in ("chapters", "seminar")
+    for path in sorted((ROOT / folder).iterdir())
+    if path.suffix in (".ipynb", ".md") and path.stem != "api"
+]
 TAGS = {"hide-input", "hide-output", "remove-cell"}
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
@@ -75,6 +81,19 @@ def test_prose_stands_before_code(cells):
     """At most two code cells (evidence, then its check) follow each other."""
     kinds = "".join(cell.cell_type[0] for cell in cells)
     assert kinds.startswith("m") and "cccc" not in kinds and kinds.endswith("m")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_section_has_a_name_that_outlives_its_title(page):
+    """Links and translations hold on to labels; sections of the library are named by modules."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = nbformat.read(page, 4).cells
+        assert all(cell.source.strip() for cell in cells)
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    titles = re.findall(r"^## .*$", text, re.MULTILINE)
+    labels = re.findall(r"^\(([a-z0-9-]+)\)=\n## ", text, re.MULTILINE)
+    assert len(labels) == len(titles)
 
 
 def test_every_section_has_a_check(cells):

@@ -36,8 +36,9 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
     shown = chart._repr_mimebundle_()
     assert 'alt="A line that &lt;falls&gt;"' in shown["text/html"]
     assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
-    assert shown["text/plain"] == "[chart: A line that <falls>]"
+    assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
     assert shown["image/svg+xml"] == chart.svg
+    assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
 
 
 def test_charts_are_the_same_bytes_each_time():

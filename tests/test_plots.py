@@ -25,7 +25,15 @@ def test_a_figure_is_an_svg_with_alternative_text(figure):
     assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
     shown = figure._repr_mimebundle_()
     assert 'alt="A curve that falls &lt;sharply&gt;"' in shown["text/html"]
-    assert "A curve that falls" in shown["text/plain"]
+    assert "It falls. A curve that falls" in shown["text/plain"]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_title_is_text_of_the_page_and_what_is_written_in_a_figure_is_text(figure):
+    assert "It falls" not in figure.svg
+    assert '<figure id="figure-it-falls"' in figure._repr_mimebundle_()["text/html"]
+    written = [t.text for t in ElementTree.fromstring(figure.svg).iter() if t.tag.endswith("}text")]
+    assert len(written) >= 3
 
 
 def test_figures_are_the_same_bytes_each_time():

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from transformer_circuits import (
     checkpoint,
     corpus,
     development,
+    editions,
     files,
     seeds,
     tokenizer,
@@ -83,17 +83,15 @@ def evaluate(name: str) -> None:
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 
-def pdf() -> None:
-    """Print the single page that `make pdf` built."""
-    from transformer_circuits import web  # needs Sphinx, which training does not
+def slides() -> None:
+    """Write the slides into the book that `make book` built."""
+    print(f"The slides are at {editions.slides(files.data_dir().parent)}")
 
-    root = files.data_dir().parent / "_build"
-    target = root / "transformer-circuits.pdf"
-    for page in (root / "singlehtml" / "chapters").glob("*.html"):
-        # It lies in the folder of the first chapter, but links from the top.
-        shutil.copy(page, root / "singlehtml" / "book.html")
-    n_pages = web.print_pdf(root / "singlehtml" / "book.html", target)
-    print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
+
+def pdf() -> None:
+    """Print the book that `make pdf` built, and the sheets."""
+    for target, n_pages in editions.pdfs(files.data_dir().parent).items():
+        print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
 def chapters() -> None:
@@ -126,6 +124,7 @@ def main() -> None:
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     commands.add_parser("chapters", help="write the first cell into every chapter")
+    commands.add_parser("slides", help="write the slides into the built book")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
     commands.add_parser("bench", help="training speed next to TransformerLens and plain PyTorch")
     given = vars(parser.parse_args())
@@ -133,7 +132,7 @@ def main() -> None:
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
         "eval": evaluate,
-        "chapters": chapters, "pdf": pdf, "bench": bench.main,
+        "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench.main,
     }  # fmt: skip
     try:
         actions[command](**given)

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import os
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,23 +32,42 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = "os^Dv*P"
 LINES = ("-", "--", "-.", ":")
 _STYLE = {
-    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "path",
+    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
     "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing that Jupyter shows as an SVG picture with its alternative text."""
+    """A drawing that Jupyter shows under its title, as an SVG picture with its alternative text."""
 
     svg: str
+    title: str
     alt: str
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    @property
+    def picture(self) -> str:
+        """HTML of the drawing alone."""
         data = base64.b64encode(self.svg.encode()).decode()
         style = "max-width:100%;height:auto;background:#fff"
-        picture = f'<img alt="{html.escape(self.alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
-        return {"text/html": picture, "text/plain": f"[figure: {self.alt}]"}
+        return f'<img alt="{html.escape(self.alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        plain = f"[figure: {self.title}. {self.alt}]"
+        return {"text/html": captioned(self.title, self.picture), "text/plain": plain}
+
+
+def captioned(title: str, body: str) -> str:
+    """HTML of anything that is shown under a title.
+
+    The title is text of the page: it can be searched, read aloud, wrapped and translated. The
+    figure's id is made of it, so that links and the index of figures find it.
+    """
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    caption = (
+        f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
+    )
+    return f'<figure id="figure-{name}" style="margin:0">{caption}{body}</figure>'
 
 
 def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Figure:
@@ -55,10 +75,9 @@ def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Fi
     with rc_context(_STYLE):
         figure = MplFigure(figsize=size, layout="constrained")
         paint(figure.subplots())
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return Figure(buffer.getvalue(), alt)
+    return Figure(buffer.getvalue(), title, alt)
 
 
 def pixels(values: np.ndarray) -> bytes:

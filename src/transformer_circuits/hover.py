@@ -22,19 +22,20 @@ class HoverChart:
     spec: Mapping
     """A Vega specification."""
     svg: str
+    title: str
     alt: str
     numbers: tables.Table | None = None
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        still = drawing.Figure(self.svg, self.alt)._repr_mimebundle_()["text/html"]
+        still = drawing.Figure(self.svg, self.title, self.alt).picture
         body = f'<div class="hover-chart">{still}{drawing.data_script(self.spec)}</div>'
         if self.numbers:
             table = self.numbers._repr_mimebundle_()["text/html"]
             body += f"<details><summary>The numbers</summary>{table}</details>"
         return {
-            "text/html": body + drawing.scripts("charts.js"),
+            "text/html": drawing.captioned(self.title, body) + drawing.scripts("charts.js"),
             "image/svg+xml": self.svg,
-            "text/plain": f"[chart: {self.alt}]",
+            "text/plain": f"[chart: {self.title}. {self.alt}]",
         }
 
 
@@ -50,18 +51,18 @@ def finish(
 
     `still`: another drawing for where nothing moves; the chart itself if there is none.
     """
-    spec = _compiled(chart, title, alt)
+    spec = _compiled(chart, alt)
     return HoverChart(
         spec,
-        vl_convert.vega_to_svg(_compiled(still, title, alt) if still else spec),
+        vl_convert.vega_to_svg(_compiled(still, alt) if still else spec),
+        title,
         alt,
         tables.table(rows, caption=title, digits=3) if 0 < len(rows) <= MOST_ROWS else None,
     )
 
 
-def _compiled(chart: altair.TopLevelMixin, title: str, alt: str) -> dict:
-    heading = altair.TitleParams(title, anchor="start", fontSize=14)
-    chart = chart.properties(title=heading, description=alt)
+def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
+    chart = chart.properties(description=alt)
     chart = chart.configure(background="white", font="system-ui, sans-serif")
     return vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
 
@@ -73,7 +74,8 @@ def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
 
 def x_axis(field: str, title: str) -> altair.X:
     """A horizontal axis that need not begin at 0."""
-    return altair.X(field, title=title, scale=altair.Scale(zero=False, padding=12))
+    axis = altair.Axis(labelOverlap="greedy")
+    return altair.X(field, title=title, scale=altair.Scale(zero=False, padding=12), axis=axis)
 
 
 def y_axis(field: str, title: str) -> altair.Y:

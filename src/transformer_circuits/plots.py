@@ -127,7 +127,7 @@ def bars(
         axes.set_xlabel(unit)
         if baseline:
             axes.axvline(baseline[1], color=COLOURS[1], ls="--", label=baseline[0])
-            axes.legend()
+            axes.figure.legend(loc="outside upper right")  # no bar can lie below it
 
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
 

@@ -50,7 +50,9 @@ class View:
     def _body(self) -> str:
         data = drawing.data_script({"label": self.label, **self.data})
         place = f'<div class="circuit-view" data-kind="{self.kind}">'
-        return f"{place}{self.without_scripts}{data}</div>"
+        body = f"{place}{self.without_scripts}{data}</div>"
+        # The table of skip-trigrams stays, and has its own caption.
+        return body if self.kind == "trigrams" else drawing.captioned(self.label, body)
 
     @property
     def _scripts(self) -> tuple[str, str]:
@@ -166,7 +168,7 @@ def tokens(
     png = drawing.text_picture(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
     )
-    table = tables.table(shown, caption=label)._repr_mimebundle_()["text/html"]
+    table = tables.table(shown, caption="Token by token")._repr_mimebundle_()["text/html"]
     return View("tokens", data, label, png, table)
 
 

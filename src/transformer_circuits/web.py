@@ -35,6 +35,11 @@ NEEDED_BY = {
     ),
 }
 """Scripts, below `_static/`, of every page that contains a mark."""
+FOR_PAGES = (
+    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_thebe", "sphinx_tippy", "sphinx_togglebutton",
+    "sphinx_copybutton",
+)  # fmt: skip
+"""Modules that take whatever is written for a page of the book."""
 
 
 def setup(app) -> dict[str, bool]:
@@ -50,6 +55,7 @@ def setup(app) -> dict[str, bool]:
     app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
+    app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
 
@@ -60,7 +66,7 @@ def _katex(app, config) -> None:
 
 
 def _serve(app) -> None:
-    """Copy scripts, styles and fonts into the built book.
+    """Copy scripts, styles and fonts into the built book; slides need no script of ours.
 
     Raises:
         FileNotFoundError: if npm has not fetched them.
@@ -69,21 +75,29 @@ def _serve(app) -> None:
         return
     if not MODULES.is_dir():
         raise FileNotFoundError(f"{MODULES} is missing: `make book` fetches it")
-    static = Path(app.outdir) / "_static"
-    dist = MODULES / "katex" / "dist"
+    static, dist = Path(app.outdir) / "_static", MODULES / "katex" / "dist"
     wanted = {
-        "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/katex/katex.min.css": dist / "katex.min.css",
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
-        **{f"book/{script.name}": script for script in drawing.ASSETS.glob("*.js")},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
     }
-    for target, source in wanted.items():
+    slides = app.builder.name == "revealjs"
+    for target, source in (wanted if slides else wanted | _scripts()).items():
         (static / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, static / target)
-    for name, text in _written():
+    for name, text in () if slides else _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def _scripts() -> dict[str, Path]:
+    """Where every script that pages load comes from."""
+    return {
+        "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
+        "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
+        "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
+        **{f"book/{script.name}": script for script in drawing.ASSETS.glob("*.js")},
+    }
 
 
 def _licences() -> Iterator[tuple[str, Path]]:
@@ -117,36 +131,15 @@ def _share(app) -> None:
     handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
 
 
-def chromium() -> str | None:
-    """The Chromium of this machine, if there is one."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-def print_pdf(page: Path, target: Path) -> int:
-    """Print a page with a Chromium, everything that is folded opened; how many pages it took.
-
-    Raises:
-        FileNotFoundError: if the page is not built, or there is no Chromium.
-    """
-    from playwright.sync_api import sync_playwright
-
-    browser = chromium()
-    if browser is None or not page.is_file():
-        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser}")
-    footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
-    with sync_playwright() as playwright, files.atomic(target) as temporary:
-        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        sheet = opened.new_page()
-        sheet.goto(page.resolve().as_uri(), wait_until="load")
-        sheet.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
-        sheet.pdf(
-            path=temporary, format="A4", print_background=True, outline=True, tagged=True,
-            scale=0.75, display_header_footer=True, header_template="<span></span>", footer_template=footer,
-            margin={"top": "18mm", "bottom": "18mm", "left": "15mm", "right": "15mm"},
-        )  # fmt: skip
-        opened.close()
-        return temporary.read_bytes().count(b"/Type /Page\n")
+def _without_theme(app) -> None:
+    """Keep what is made for the book's pages (bars, buttons, tips) off the slides."""
+    if app.builder.name == "revealjs":
+        app.registry.js_files.clear()
+        app.builder._js_files.clear()
+        for listeners in app.events.listeners.values():
+            for listener in list(listeners):
+                if listener.handler.__module__.startswith(FOR_PAGES):
+                    app.disconnect(listener.id)
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:

@@ -1,0 +1,102 @@
+"""Other editions of the book that `make book` has read: slides, one sheet, one PDF.
+
+Nothing is executed again: Sphinx keeps the pages it has read, with what their cells put out.
+"""
+
+import shutil
+from pathlib import Path
+
+from transformer_circuits import files
+
+SLIDES = "seminar/slides"
+SHEETS = ("seminar/handout", "chapters/notation-card")
+"""Pages that are also printed, each on one sheet."""
+_FOOTER = (
+    '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
+)
+
+
+def slides(root: Path) -> Path:
+    """Write the page of slides for reveal.js into the built book; where it lies.
+
+    Raises:
+        RuntimeError: if Sphinx could not write it.
+    """
+    from jupyter_book.sphinx import build_sphinx
+
+    build = root / "_build"
+    failed = build_sphinx(
+        root,
+        build / "html" / "slides",
+        noconfig=True,
+        path_config=root / "_config.yml",
+        confoverrides={
+            "external_toc_path": (root / "_toc.yml").as_posix(),
+            "latex_individualpages": False,
+            "nitpicky": True,
+        },
+        doctreedir=build / ".doctrees",
+        filenames=[str(root / f"{SLIDES}.md")],
+        builder="revealjs",
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+    )
+    if failed:
+        raise RuntimeError(f"the slides were not written: {failed}")
+    # Sphinx writes the first page of the book with any other.
+    shutil.rmtree(build / "html" / "slides" / "chapters")
+    return build / "html" / "slides" / f"{SLIDES}.html"
+
+
+def chromium() -> str | None:
+    """The Chromium of this machine, if there is one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
+    """Print a page with a Chromium, everything that is folded opened; how many pages it took.
+
+    `sheet`: for a page that is to fit on one: small margins, no page number, no outline.
+
+    Raises:
+        FileNotFoundError: if the page is not built, or there is no Chromium.
+    """
+    from playwright.sync_api import sync_playwright
+
+    browser = chromium()
+    if browser is None or not page.is_file():
+        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser}")
+    edge = "9mm" if sheet else "18mm"
+    with sync_playwright() as playwright, files.atomic(target) as temporary:
+        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        tab = opened.new_page()
+        tab.goto(page.resolve().as_uri(), wait_until="load")
+        tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        # On paper, what leads to a file of this machine leads nowhere.
+        tab.evaluate("""document.querySelectorAll("a[href]").forEach((link) =>
+            link.protocol === "file:" && link.pathname !== location.pathname &&
+            link.removeAttribute("href"))""")
+        tab.pdf(
+            path=temporary, format="A4", print_background=True, outline=not sheet, tagged=True,
+            scale=0.75, display_header_footer=not sheet, header_template="<span></span>",
+            footer_template=_FOOTER,
+            margin={"top": edge, "bottom": edge, "left": "15mm", "right": "15mm"},
+        )  # fmt: skip
+        opened.close()
+        return temporary.read_bytes().count(b"/Type /Page\n")
+
+
+def pdfs(root: Path) -> dict[Path, int]:
+    """Print the single page that `make pdf` built, and every sheet; the pages of each."""
+    build = root / "_build"
+    for page in (build / "singlehtml" / "chapters").glob("*.html"):
+        # It lies in the folder of the first chapter, but links from the top.
+        shutil.copy(page, build / "singlehtml" / "book.html")
+    book = build / "transformer-circuits.pdf"
+    printed = {book: print_pdf(build / "singlehtml" / "book.html", book)}
+    for name in SHEETS:
+        target = build / f"{Path(name).name}.pdf"
+        printed[target] = print_pdf(build / "html" / f"{name}.html", target, sheet=True)
+    return printed
