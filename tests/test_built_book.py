@@ -118,20 +118,25 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
         tip.wait_for(state="detached")
 
 
-def test_the_index_leads_to_every_figure(browser):
+@pytest.mark.parametrize(
+    "index, mark",
+    [
+        ("chapters/figures", r'<figure id="([^"]+)"'),
+        ("seminar/exercises", r'<div class="exercise[^"]*" id="([^"]+)"'),
+    ],
+)
+def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
     page = browser.new_page()
-    page.goto((HTML / "chapters/figures.html").as_uri())
-    links = page.eval_on_selector_all(
-        "article a[href*='#figure-']", "all => all.map((a) => a.href)"
-    )
+    page.goto((HTML / f"{index}.html").as_uri())
+    links = page.eval_on_selector_all("article li a[href*='#']", "all => all.map((a) => a.href)")
     page.close()
-    built = {}
+    listed = {}
     for link in links:
         target, anchor = link.split("/")[-1].split("#")
-        built.setdefault(target, []).append(anchor)
+        listed.setdefault(target, []).append(anchor)
+    assert len(links) >= 40
     for path in (HTML / "chapters").glob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        assert re.findall(r'<figure id="([^"]+)"', text) == built.get(path.name, [])
+        assert re.findall(mark, path.read_text(encoding="utf-8")) == listed.get(path.name, [])
 
 
 def test_every_verdict_leads_to_its_check(browser):

@@ -1,6 +1,6 @@
 """How the book's pages speak of each other: a Sphinx extension.
 
-Figures can be listed, and shown on another page, by their titles. The first mention of a term of
+Figures and exercises are listed; a figure is shown on another page by its title. The first mention of a term of
 the glossary in each section leads to its entry; nobody has to mark terms, and notebooks stay
 readable where there is no Sphinx.
 """
@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle
 
 FIGURE = re.compile(
     r'<figure id="([^"]+)"[^>]*><figcaption[^>]*>(.*?)</figcaption>(.*?)</figure>', re.DOTALL
 )
 """What `drawing.captioned` writes."""
+KINDS = ("figures", "exercises")
 PICTURE = re.compile(r"<img [^>]*>")
 NO_TERMS_IN = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.math, nodes.raw,
@@ -31,27 +34,31 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Found:
-    """A figure of a page."""
+    """A figure or an exercise of a page."""
 
     id: str
     title: str
-    picture: str
-    """HTML of the drawing; empty for what needs a script to be seen."""
+    picture: str = ""
+    """HTML of a figure's drawing; empty for what needs a script to be seen."""
+    note: str = ""
+    """The level and the minutes of an exercise."""
 
 
-class figure_index(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
-    """Stands where the index of figures goes, until all pages are read."""
+class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
+    """Stands where an index goes, until all pages are read."""
 
 
 class chapter_figure(nodes.General, nodes.Element):  # noqa: N801
     """Stands where a figure of another page goes."""
 
 
-class FigureIndex(SphinxDirective):
-    """`{figure-index}`: every figure of the book, by chapter."""
+class IndexOf(SphinxDirective):
+    """`{index-of} figures` or `{index-of} exercises`: all of the book, by chapter."""
+
+    required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        return [figure_index()]
+        return [index_of(kind=directives.choice(self.arguments[0], KINDS))]
 
 
 class ChapterFigure(SphinxDirective):
@@ -70,22 +77,20 @@ class ChapterFigure(SphinxDirective):
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
-    app.add_directive("figure-index", FigureIndex)
+    app.add_directive("index-of", IndexOf)
     app.add_directive("chapter-figure", ChapterFigure)
     app.connect("doctree-read", _collect)
-    app.connect("env-purge-doc", lambda app, env, docname: _figures(env).pop(docname, None))
-    app.connect(
-        "env-merge-info", lambda app, env, docs, other: _figures(env).update(_figures(other))
-    )
+    app.connect("env-purge-doc", lambda app, env, docname: _found(env).pop(docname, None))
+    app.connect("env-merge-info", lambda app, env, docs, other: _found(env).update(_found(other)))
     app.connect("doctree-resolved", _resolve)
     return {"parallel_read_safe": True}
 
 
-def _figures(env) -> dict[str, list[Found]]:
-    """The figures of every page that has been read, in their order."""
-    if not hasattr(env, "book_figures"):
-        env.book_figures = {}
-    return env.book_figures
+def _found(env) -> dict[str, dict[str, list[Found]]]:
+    """The figures and exercises of every page that has been read, in their order."""
+    if not hasattr(env, "book_found"):
+        env.book_found = {}
+    return env.book_found
 
 
 def figures(text: str) -> list[Found]:
@@ -97,19 +102,25 @@ def figures(text: str) -> list[Found]:
     return found
 
 
+def _exercises(doctree) -> Iterator[Found]:
+    for node in doctree.findall(exercise_enumerable_node):
+        title = next(node.findall(exercise_subtitle)).astext()
+        level = next(n.astext() for n in node.findall(nodes.emphasis) if n.astext()[0] in "●○")
+        yield Found(node["label"], title, note=level)
+
+
 def _collect(app, doctree) -> None:
-    here: list[Found] = []
-    for output in doctree.findall(nodes.raw):
-        here += figures(output.astext())
-    names = [figure.id for figure in here]
+    shown = [figure for raw in doctree.findall(nodes.raw) for figure in figures(raw.astext())]
+    names = [figure.id for figure in shown]
     for name in sorted({name for name in names if names.count(name) > 1}):
         LOGGER.warning("two figures have the id %s", name, location=app.env.docname)
-    _figures(app.env)[app.env.docname] = here
+    here = {"figures": shown, "exercises": list(_exercises(doctree))}
+    _found(app.env)[app.env.docname] = here
 
 
 def _resolve(app, doctree, docname: str) -> None:
-    for node in list(doctree.findall(figure_index)):
-        node.replace_self(_listed(app, docname))
+    for node in list(doctree.findall(index_of)):
+        node.replace_self(_listed(app, docname, node["kind"]))
     for node in list(doctree.findall(chapter_figure)):
         node.replace_self(_shown(app, node))
     if not docname.startswith(NO_TERMS_ON):
@@ -121,23 +132,24 @@ def _reference(app, docname: str, page: str, anchor: str, text: str) -> nodes.re
     return nodes.reference("", text, internal=True, refuri=uri)
 
 
-def _listed(app, docname: str) -> list[nodes.Node]:
-    """The title of every page that has figures, each with the list of them."""
+def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
+    """The title of every page that has some, each with the list of them."""
     env, entries = app.env, []
-    for page in env.toctree_includes.get(env.config.root_doc, []) or sorted(_figures(env)):
-        here = _figures(env).get(page)
-        if not here:
-            continue
-        entries.append(nodes.paragraph("", "", nodes.strong("", env.titles[page].astext())))
-        links = (_reference(app, docname, page, figure.id, figure.title) for figure in here)
-        items = (nodes.list_item("", nodes.paragraph("", "", link)) for link in links)
-        entries.append(nodes.bullet_list("", *items))
+    for page in sorted(_found(env)):
+        items = []
+        for found in _found(env)[page][kind]:
+            link = _reference(app, docname, page, found.id, found.title)
+            note = nodes.Text(f" {found.note}" if found.note else "")
+            items.append(nodes.list_item("", nodes.paragraph("", "", link, note)))
+        if items:
+            title = nodes.strong("", env.titles[page].astext())
+            entries += [nodes.paragraph("", "", title), nodes.bullet_list("", *items)]
     return entries
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title; the words of its chapter lead back to it."""
-    here = _figures(app.env).get(node["page"], [])
+    """The picture under its title."""
+    here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     for figure in here:
         if figure.title == node["title"] and figure.picture:
             caption = html.escape(figure.title)

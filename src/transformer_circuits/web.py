@@ -6,6 +6,7 @@ Each script is loaded only by the pages that use it; `tests/test_built_book.py` 
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,8 @@ FOR_PAGES = (
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
+    # The theme's table of contents looks at all objects there are, torch's deprecated ones, too.
+    warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
     # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
     os.environ[drawing.IN_BOOK] = "1"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
@@ -57,6 +60,7 @@ def setup(app) -> dict[str, bool]:
     app.connect("builder-inited", _share)
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("html-page-context", _load)
+    app.connect("html-page-context", _without_brands, priority=600)  # after the theme
     return {"parallel_read_safe": True}
 
 
@@ -150,3 +154,11 @@ def _load(app, pagename, templatename, context, doctree) -> None:
         if mark in context.get("body", ""):
             for script in scripts:
                 app.add_js_file(script, loading_method="defer")
+
+
+def _without_brands(app, pagename, templatename, context, doctree) -> None:
+    """Draw the repository's button with a common icon: a font for that one logo weighs 118 kB."""
+    for group in context.get("header_buttons", ()):
+        for button in (group, *group.get("buttons", ())):
+            if button.get("icon", "").startswith("fab "):
+                button["icon"] = "fas fa-code-branch"
