@@ -74,6 +74,8 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
         tab = opened.new_page()
         tab.goto(page.resolve().as_uri(), wait_until="load")
         tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        if not sheet:  # the marks of sheets are among the pages of the whole book
+            tab.evaluate("document.querySelectorAll('.sheet').forEach((mark) => mark.remove())")
         # On paper, what leads to a file of this machine leads nowhere.
         tab.evaluate("""document.querySelectorAll("a[href]").forEach((link) =>
             link.protocol === "file:" && link.pathname !== location.pathname &&
