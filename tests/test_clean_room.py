@@ -20,9 +20,12 @@ CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 # What Colab has before the first cell; the cell itself must bring the rest.
 PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "accelerate", "tqdm")
 STARTUP = """
-import sys, types
-sys.modules["google"] = types.ModuleType("google")
-sys.modules["google.colab"] = sys.modules["google"].colab = types.ModuleType("google.colab")
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+for name in ("google", "google.colab"):  # with specs: libraries look for them
+    sys.modules[name] = module_from_spec(ModuleSpec(name, None))
+sys.modules["google"].colab = sys.modules["google.colab"]
 """
 
 

@@ -16,6 +16,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle
 
+from transformer_circuits import drawing
+
 FIGURE = re.compile(
     r'<figure id="([^"]+)"[^>]*><figcaption[^>]*>(.*?)</figcaption>(.*?)</figure>', re.DOTALL
 )
@@ -152,8 +154,7 @@ def _shown(app, node: chapter_figure) -> list[nodes.Node]:
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     for figure in here:
         if figure.title == node["title"] and figure.picture:
-            caption = html.escape(figure.title)
-            shown = f"<figure><figcaption>{caption}</figcaption>{figure.picture}</figure>"
+            shown = drawing.captioned(figure.title, figure.picture)
             return [nodes.raw("", shown, format="html")]
     titles = [figure.title for figure in here if figure.picture]
     LOGGER.warning(
