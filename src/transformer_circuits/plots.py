@@ -93,11 +93,11 @@ def curves(
             axes.annotate(
                 name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom"
             )
-        for name, place in (places or {}).items():
+        for i, (name, place) in enumerate((places or {}).items()):
             axes.axvline(place, color="#555", lw=1, ls=":")
             axes.annotate(
-                name, (place, 1), xycoords=("data", "axes fraction"), ha="right", va="top",
-                rotation=90,
+                name, (place, 1), xycoords=("data", "axes fraction"), va="top", rotation=90,
+                ha=("right", "left")[i % 2],  # so that neighbours do not overlap
             )  # fmt: skip
         if log_x:
             axes.set_xscale("log", base=2)

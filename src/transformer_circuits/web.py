@@ -138,6 +138,8 @@ def _share(app) -> None:
 def _without_theme(app) -> None:
     """Keep what is made for the book's pages (bars, buttons, tips) off the slides."""
     if app.builder.name == "revealjs":
+        # They lie two folders below the pages they lead to.
+        app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
         app.registry.js_files.clear()
         app.builder._js_files.clear()
         for listeners in app.events.listeners.values():
