@@ -8,7 +8,9 @@ def test_it_tells_right_from_wrong(capsys):
     for answer in (2, 3, ..., "two", None):
         exercise.check(answer)
     assert capsys.readouterr().out.split("\n")[:-1] == [
-        "✓ right", "✗ not yet", "… no answer yet", "✗ not yet", "✗ not yet",
+        "✓ right", "✗ not yet", "… no answer yet",
+        "✗ not yet: TypeError: can't multiply sequence by non-int of type 'str'",
+        "✗ not yet: TypeError: unsupported operand type(s) for *: 'NoneType' and 'NoneType'",
     ]  # fmt: skip
 
 

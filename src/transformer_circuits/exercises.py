@@ -44,13 +44,15 @@ class Exercise:
             returned.append(answer(*given))
             return returned[-1]
 
-        right = self.accepts(watched if callable(answer) else answer)
+        trouble = ""
+        try:
+            right = bool(self._right(watched if callable(answer) else answer))
+        except Exception as error:  # say why it cannot be used: a list, perhaps, for a tensor
+            right, trouble = False, f": {type(error).__name__}: {error}"
         if answer is ... or any(value is ... for value in returned):
             print("… no answer yet")
-        elif right:
-            print("✓ right")
         else:
-            print("✗ not yet")
+            print("✓ right" if right else f"✗ not yet{trouble}")
 
     def solve(self, answer: Any) -> None:
         """Show the book's own answer.
