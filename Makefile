@@ -42,7 +42,7 @@ pdf: _build/html/index.html  ## the built book as one PDF, handout and notation 
 	$(BIN)/python -m transformer_circuits pdf
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, then the built book in a browser
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
 	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
 	$(MAKE) book
