@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -60,5 +61,8 @@ def test_slides_are_the_page_of_slides_with_figures_and_without_network(watched)
         watched.keyboard.press("ArrowRight")
     assert seen == [re.sub(r"'", "’", title) for title in titles]
     assert pictures == source.count("{chapter-figure}") >= 8
+    links = watched.eval_on_selector_all("section a[href]", "all => all.map((a) => a.href)")
+    missing = [link for link in links if not Path(unquote(link[7:]).split("#")[0]).is_file()]
+    assert links and missing == []
     found = Axe().run(watched, options={"preload": False}).response["violations"]
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []

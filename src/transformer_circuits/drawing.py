@@ -63,7 +63,7 @@ def captioned(title: str, body: str) -> str:
     The title is text of the page: it can be searched, read aloud, wrapped and translated. The
     figure's id is made of it, so that links and the index of figures find it.
     """
-    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
     caption = (
         f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
     )

@@ -44,9 +44,11 @@ def slides(root: Path) -> Path:
     )
     if failed:
         raise RuntimeError(f"the slides were not written: {failed}")
-    # Sphinx writes the first page of the book with any other.
-    shutil.rmtree(build / "html" / "slides" / "chapters")
-    return build / "html" / "slides" / f"{SLIDES}.html"
+    written = build / "html" / "slides"
+    # Sphinx writes the first page of the book with any other, Jupyter Book what leads there.
+    shutil.rmtree(written / "chapters")
+    (written / "index.html").unlink(missing_ok=True)
+    return written / f"{SLIDES}.html"
 
 
 def chromium() -> str | None:

@@ -1,8 +1,8 @@
 """How the book's pages speak of each other: a Sphinx extension.
 
-Figures and exercises are listed; a figure is shown on another page by its title. The first mention of a term of
-the glossary in each section leads to its entry; nobody has to mark terms, and notebooks stay
-readable where there is no Sphinx.
+Figures and exercises are listed; a figure is shown on another page by its title. The first mention
+of a term of the glossary in each section leads to its entry; nobody has to mark terms, and
+notebooks stay readable where there is no Sphinx.
 """
 
 import html
