@@ -30,8 +30,11 @@ book: data/cache/.done node_modules/.done  ## build the book, every chapter exec
 	$(BIN)/python -m transformer_circuits slides
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-lab: data/cache/.done  ## open the chapters in JupyterLab, to change and run them
+.venv/.lab: .venv/.done
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	touch $@
+
+lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --notebook-dir=chapters
 
 _build/html/index.html:

@@ -188,5 +188,7 @@ def test_prose_states_no_number_that_a_cell_must_print(cells):
 
 def test_the_configuration_can_be_read():
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert config["repository"]["url"] in book.first_cell(ROOT / "_config.yml")
+    address = config["repository"]["url"]
+    assert address in book.first_cell(ROOT / "_config.yml")
+    assert f"git clone {address} " in (ROOT / "README.md").read_text(encoding="utf-8")
     assert config["sphinx"]["config"]["nb_execution_raise_on_error"] is True

@@ -37,6 +37,18 @@ def test_what_is_not_built_cannot_be_printed(tmp_path):
 
 
 @pytest.mark.browser
+def test_links_on_paper_lead_to_the_same_paper_or_nowhere(watched, tmp_path):
+    page = tmp_path / "page.html"
+    links = ("other.html#here", "#here", "other.html#gone", "other.html", "https://example.org/")
+    anchors = "".join(f'<a href="{link}">a</a>' for link in links)
+    page.write_text(f'<!doctype html><p id="here">{anchors}</p>')
+    watched.goto(page.as_uri())
+    watched.evaluate(editions.LINKS_ON_PAPER)
+    left = watched.eval_on_selector_all("a", "all => all.map((a) => a.getAttribute('href'))")
+    assert left == ["#here", "#here", None, None, "https://example.org/"]
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("name", editions.SHEETS)
 def test_a_sheet_is_one_page_and_leads_to_no_file_of_this_machine(browser, tmp_path, name):
     target = tmp_path / "sheet.pdf"

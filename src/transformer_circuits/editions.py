@@ -15,6 +15,14 @@ _FOOTER = (
     '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
 )
 
+LINKS_ON_PAPER = """document.querySelectorAll("a[href]").forEach((link) => {
+    if (link.protocol !== "file:") return;
+    const here = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (here) link.setAttribute("href", link.hash);
+    else link.removeAttribute("href");
+})"""
+"""To another place of the page, where it is there: Sphinx names files, of which a PDF has none."""
+
 
 def slides(root: Path) -> Path:
     """Write the page of slides for reveal.js into the built book; where it lies.
@@ -78,10 +86,7 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
         tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
         if not sheet:  # the marks of sheets are among the pages of the whole book
             tab.evaluate("document.querySelectorAll('.sheet').forEach((mark) => mark.remove())")
-        # On paper, what leads to a file of this machine leads nowhere.
-        tab.evaluate("""document.querySelectorAll("a[href]").forEach((link) =>
-            link.protocol === "file:" && link.pathname !== location.pathname &&
-            link.removeAttribute("href"))""")
+        tab.evaluate(LINKS_ON_PAPER)
         tab.pdf(
             path=temporary, format="A4", print_background=True, outline=not sheet, tagged=True,
             scale=0.75, display_header_footer=not sheet, header_template="<span></span>",

@@ -31,6 +31,8 @@ NO_TERMS_IN = (
 """Where a term is not linked: what leads elsewhere, is code, or is quoted; cells are narrow."""
 NO_TERMS_ON = ("chapters/api", "chapters/bibliography", "chapters/figures", "seminar/")
 """How pages begin whose text leads nowhere: too short, or not ours to mark."""
+ONCE_A_PAGE = {"head", "logit", "source", "destination"}
+"""Words of every section: linked where a page first has them."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -134,7 +136,7 @@ def _resolve(app, doctree, docname: str) -> None:
         node.replace_self(_listed(app, docname, node["kind"]))
     for node in list(doctree.findall(chapter_figure)):
         node.replace_self(_shown(app, node))
-    if not docname.startswith(NO_TERMS_ON):
+    if app.builder.name == "html" and not docname.startswith(NO_TERMS_ON):
         _link_terms(app, doctree, docname)
 
 
@@ -198,9 +200,10 @@ def _link_terms(app, doctree, docname: str) -> None:
         parts, end = [], 0
         for match in expression.finditer(text.astext()):
             term = match[1].lower()
-            if (id(section), term) in seen:
+            mention = term, None if term in ONCE_A_PAGE else id(section)
+            if mention in seen:
                 continue
-            seen.add((id(section), term))
+            seen.add(mention)
             parts.append(nodes.Text(text.astext()[end : match.start()]))
             link = _reference(app, docname, *terms[term], match[0])
             link["classes"].append("term")

@@ -184,9 +184,11 @@ def write(name: str) -> None:
         raise ValueError(
             f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}" and "{TWO_LAYER}"'
         )
-    text = corpus.tokens("small", "validation")
     shape, plan = checkpoint.settings(name)
     ours, rows = plan.seed, []
+    for seed in {*SEEDS} - {ours}:
+        checkpoint.folder(f"{name}-seed-{seed}")  # raises at once, not after the others' analysis
+    text = corpus.tokens("small", "validation")
     if name == ONE_LAYER:
         train = corpus.tokens("small", "train")
         never = bugs.never_seen(bigrams.counts(train, shape.n_vocab))
