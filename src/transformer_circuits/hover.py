@@ -74,7 +74,7 @@ def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
 
 def x_axis(field: str, title: str) -> altair.X:
     """A horizontal axis that need not begin at 0."""
-    axis = altair.Axis(labelOverlap="greedy")
+    axis = altair.Axis(labelFlush=False, tickCount=8)  # else labels at the edges overlap
     return altair.X(field, title=title, scale=altair.Scale(zero=False, padding=12), axis=axis)
 
 
