@@ -84,7 +84,8 @@ class Repository(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         address = self.config.html_theme_options["repository_url"]
-        return [nodes.reference("", address, refuri=address)], []
+        # As code: the theme shortens addresses that stand for themselves, and on paper that is no use.
+        return [nodes.reference("", "", nodes.literal("", address), refuri=address)], []
 
 
 def setup(app) -> dict[str, bool]:
