@@ -16,6 +16,11 @@ help:  ## list the targets
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+# An extra of pyproject.toml: .venv/.lab, .venv/.peers
+.venv/.%: .venv/.done
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	touch $@
+
 node_modules/.done: .venv/.done package.json package-lock.json
 	$(BIN)/npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -29,10 +34,6 @@ book: data/cache/.done node_modules/.done  ## build the book, every chapter exec
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	$(BIN)/python -m transformer_circuits slides
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
-
-.venv/.lab: .venv/.done
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lab]'
-	touch $@
 
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --notebook-dir=chapters
@@ -63,12 +64,10 @@ models: data/cache/.done  ## train every model of the book again (resumes where 
 	for config in data/models/*/config.toml; do \
 		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
 
-bench: data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[peers]'
+bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench
 
-test-peers: data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[peers]'
+test-peers: .venv/.peers data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers
 
 chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter

@@ -4,6 +4,7 @@ Nothing is executed again: Sphinx keeps the pages it has read, with what their c
 """
 
 import shutil
+import warnings
 from pathlib import Path
 
 from transformer_circuits import files
@@ -33,6 +34,9 @@ def slides(root: Path) -> Path:
     from jupyter_book.sphinx import build_sphinx
 
     build = root / "_build"
+    # The table of contents looks at every object there is, and the command line has loaded torch
+    # with its deprecated ones.
+    warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
     failed = build_sphinx(
         root,
         build / "html" / "slides",

@@ -31,10 +31,14 @@ class Exercise:
 
     def accepts(self, answer: Any) -> bool:
         """Whether the answer is right."""
+        return self._tried(answer)[0]
+
+    def _tried(self, answer: Any) -> tuple[bool, str]:
+        """Whether the answer is right; and what went wrong, if it cannot even be used."""
         try:
-            return bool(self._right(answer))
-        except Exception:  # whatever an answer does, it is an answer, and a wrong one
-            return False
+            return bool(self._right(answer)), ""
+        except Exception as error:  # whatever an answer does, it is an answer, and a wrong one
+            return False, f": {type(error).__name__}: {error}"
 
     def check(self, answer: Any) -> None:
         """Say whether a reader's answer is right; `...`, or a function that returns it, is none yet."""
@@ -44,11 +48,7 @@ class Exercise:
             returned.append(answer(*given))
             return returned[-1]
 
-        trouble = ""
-        try:
-            right = bool(self._right(watched if callable(answer) else answer))
-        except Exception as error:  # say why it cannot be used: a list, perhaps, for a tensor
-            right, trouble = False, f": {type(error).__name__}: {error}"
+        right, trouble = self._tried(watched if callable(answer) else answer)
         if answer is ... or any(value is ... for value in returned):
             print("… no answer yet")
         else:

@@ -6,7 +6,6 @@ Each script is loaded only by the pages that use it; `tests/test_built_book.py` 
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,8 +44,6 @@ FOR_PAGES = (
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
-    # The theme's table of contents looks at all objects there are, torch's deprecated ones, too.
-    warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
     # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
     os.environ[drawing.IN_BOOK] = "1"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
