@@ -99,28 +99,79 @@ import test_training as t
 run = t.trainer()
 list(run.run())
 if run.accelerator.is_main_process:
-    torch.save(t.weights(run), {out!r})
+    torch.save((run.accelerator.num_processes, t.weights(run)), {out!r})
 """
 
 
 def test_two_processes_train_to_the_same_weights_as_one(tmp_path):
     out, script = str(tmp_path / "weights.pt"), tmp_path / "run.py"
     script.write_text(SCRIPT.format(tests=os.path.dirname(__file__), out=out))
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
-    options = [
-        "--num_machines=1",
-        "--mixed_precision=no",
-        "--dynamo_backend=no",
-        "--main_process_port=0",
-    ]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    result = subprocess.run(
-        [*launch, *options, str(script)], capture_output=True, text=True, env=environment
-    )
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    result = subprocess.run([*launch, str(script)], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+    n_processes, theirs = torch.load(out)
+    assert n_processes == 2
     one = trainer()
     list(one.run())
-    torch.testing.assert_close(torch.load(out), weights(one), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(theirs, weights(one), rtol=0, atol=1e-6)
+
+
+def test_a_second_run_may_compute_in_another_precision():
+    whole, mixed, again = trainer(), trainer(precision="bf16"), trainer()
+    for run in (whole, mixed, again):
+        list(run.run())
+    assert torch.equal(weights(whole), weights(again))
+    apart = (weights(whole) - weights(mixed)).abs().max()
+    assert 0 < apart < 0.1
+    with pytest.raises(ValueError, match='"fp8" but must be "bf16" or "no"'):
+        trainer(precision="fp8")
+
+
+def test_training_in_bf16_leaves_a_model_that_computes_in_float32():
+    run = trainer(precision="bf16")
+    list(run.run())
+    fresh = Transformer(SHAPE)
+    fresh.load_state_dict(run.model.state_dict())
+    tokens = torch.arange(SHAPE.n_ctx)[None]
+    assert torch.equal(run.model(tokens), fresh(tokens))
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Every progress bar that is made, with what was written."""
+    made = []
+
+    class Bar(training.tqdm):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            self.closed = False
+            made.append(self)
+
+        def close(self):
+            self.closed = True
+            super().close()
+
+    monkeypatch.setattr(training, "tqdm", Bar)
+    return made
+
+
+def test_the_bar_is_closed_and_a_last_line_says_how_it_went(bars, capsys):
+    log = list(trainer().run())
+    assert bars[0].closed
+    nats = log[-1]["loss_nats"]
+    assert capsys.readouterr().out == f"trained 6 steps, {nats} nats per token on the last batch\n"
+
+
+def test_the_bar_is_closed_when_the_consumer_stops_or_the_loss_explodes(bars, capsys):
+    steps = trainer().run()
+    next(steps)
+    steps.close()
+    run = trainer()
+    run.model.W_E.data[:] = float("nan")
+    with pytest.raises(FloatingPointError):
+        next(run.run())
+    assert [bar.closed for bar in bars] == [True, True]
+    assert capsys.readouterr().out == ""
 
 
 def test_a_probe_becomes_part_of_every_record():

@@ -5,7 +5,7 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 | layer | modules |
 |---|---|
 | 0 values | `config`, `files`, `lowrank`, `claims` |
-| 1 world | `cleaning`, `packages`, `tokenizer`, `corpus`, `model` |
+| 1 world | `cleaning`, `packages`, `hardware`, `tokenizer`, `corpus`, `model` |
 | 2 objects | `checkpoint`, `training`, `heads`, `packed` |
 | 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `importance`, `composition`, `induction`, `development`, `hand_built`, `folding`, `bases` |
 | 4 figures | `drawing`, `plots`, `tables`, `views`, `hover`, `charts`, `diagrams` |

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from transformer_circuits import corpus, files
+from transformer_circuits import corpus, files, hardware
 from transformer_circuits.config import TrainConfig
 from transformer_circuits.model import Transformer
 
@@ -76,11 +75,14 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
 class Trainer:
     """One run: `for record in Trainer(...).run()` trains and yields a record per logged step.
 
-    Under `accelerate launch` every process takes its share of each batch; the batches, and so the
-    result, are the same for any number of processes that divides the batch.
+    Under `torchrun` every process takes its share of each batch; the batches, and so the result,
+    are the same for any number of processes that divides the batch. Trains on a GPU of CUDA (or
+    ROCm) if there is one, else on the processor: others, Apple's for one, lack operations that
+    `probe` may need.
 
     Raises:
-        ValueError: if the stream holds tokens beyond n_vocab, or processes do not divide the batch.
+        ValueError: if the stream holds tokens beyond n_vocab, processes do not divide the batch,
+            or the precision is unknown.
     """
 
     def __init__(
@@ -97,15 +99,20 @@ class Trainer:
         """Set up a run, or take up the one left in `folder`.
 
         `folder`: where the state is kept, every `every` steps; None keeps none.
-        `compile`: by default wherever there is a C++ compiler; about three times as fast.
+        `compile`: about three times as fast; by default wherever there is a C++ compiler that
+        works.
         `precision`: "bf16" or "no"; by default what the processor computes fastest in.
         `probe`: measures the model at every record; what it returns becomes part of the record.
         """
-        if compile is None:
-            compile = any(map(shutil.which, ("c++", "g++", "clang++")))
+        if precision not in (None, "bf16", "no"):
+            raise ValueError(f'precision is "{precision}" but must be "bf16" or "no"')
         if (highest := int(stream.max())) >= model.config.n_vocab:
             raise ValueError(f"the text has token {highest} but n_vocab is {model.config.n_vocab}")
-        self.accelerator = Accelerator(mixed_precision=precision or _precision())
+        # Precision is ours: accelerate's is one for the whole process, and stays on the model.
+        self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
+        device = self.accelerator.device
+        mixed = (precision or hardware.precision(device)) == "bf16"
+        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
         n_processes = self.accelerator.num_processes
         if config.batch % n_processes:
             raise ValueError(
@@ -116,14 +123,16 @@ class Trainer:
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
-        model.to(self.accelerator.device)
+        model.to(device)
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
             self._resume()
-        wrapped = self.accelerator.prepare_model(model)
-        self.loss = torch.compile(loss_nats) if compile else loss_nats
-        self.wrapped = wrapped
+        self.wrapped = self.accelerator.prepare_model(model)
+        if compile is None:
+            self.loss = hardware.compiled(loss_nats)
+        else:
+            self.loss = torch.compile(loss_nats) if compile else loss_nats
 
     def run(self) -> Iterator[dict[str, float]]:
         """Train to the end.
@@ -132,10 +141,16 @@ class Trainer:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
         """
         main = self.accelerator.is_main_process
-        bar = tqdm(
-            total=self.config.steps, initial=self.step, unit="step",
-            disable=not (main and (sys.stderr.isatty() or "ipykernel" in sys.modules)),
-        )  # fmt: skip
+        seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        with tqdm(
+            total=self.config.steps, initial=self.step, unit="step", disable=not (main and seen)
+        ) as bar:
+            yield from self._run(bar)
+            if main and self.log and not sys.stderr.isatty():
+                nats = self.log[-1]["loss_nats"]
+                bar.write(f"trained {self.step} steps, {nats} nats per token on the last batch")
+
+    def _run(self, bar: tqdm) -> Iterator[dict[str, float]]:
         tokens_per_step = self.config.batch * self.model.config.n_ctx
         started, first = time.perf_counter() - self.seconds, self.step
         fresh = time.perf_counter()
@@ -157,24 +172,19 @@ class Trainer:
                 "step": self.step, "tokens": self.step * tokens_per_step, "seconds": round(self.seconds, 1),
                 "loss_nats": round(nats, 4), "tokens_per_second": round(speed),
             }  # fmt: skip
-            if self.probe and main:
+            if self.probe and self.accelerator.is_main_process:
                 record |= self.probe(self.model)
             self.log.append(record)
             self._save()
             bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
             yield record
-        bar.close()
-        if main and self.log and not sys.stderr.isatty():
-            print(
-                f"trained {self.step} steps, {self.log[-1]['loss_nats']} nats per token on the last batch"
-            )
 
     def _one_step(self) -> Tensor:
         factor = schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             optimizer.param_groups[0]["lr"] = peak * factor
         inputs, targets = self._share()
-        with self.accelerator.autocast():
+        with self.autocast:
             loss = self.loss(self.wrapped, inputs, targets)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -218,10 +228,3 @@ class Trainer:
             optimizer.load_state_dict(saved)
         self.log = state["log"]
         self.step, self.seconds = self.log[-1]["step"], self.log[-1]["seconds"]
-
-
-def _precision() -> str:
-    """Mixed precision where the processor computes in it: bf16, else none."""
-    if torch.cuda.is_available():
-        return "bf16" if torch.cuda.is_bf16_supported() else "no"
-    return "bf16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() else "no"
