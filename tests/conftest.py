@@ -1,6 +1,8 @@
 """Models of pairwise different prime sizes, so that no swapped axis can pass unnoticed."""
 
 import os
+import resource
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -21,6 +23,17 @@ PLAN = TrainConfig(
     decay_from=0.5,
     corpus="small",
 )
+
+
+@contextmanager
+def full_disk(n_bytes=100):
+    """Inside, no file can grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 import torch
-from conftest import PLAN, SHAPE
+from conftest import PLAN, SHAPE, full_disk
 
 from transformer_circuits import checkpoint, tokenizer
 from transformer_circuits.model import Transformer
@@ -94,6 +94,43 @@ def test_a_log_is_read_line_by_line(store, generator):
         checkpoint.records("m")
     (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
     assert checkpoint.records("m") == [{"step": 1}, {"step": 2}]
+
+
+def test_a_damaged_log_is_named_with_the_remedy(store, generator):
+    saved(store, generator)
+    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"ste')
+    with pytest.raises(ValueError, match=r"training\.jsonl is not JSON.* line 2.* git restore"):
+        checkpoint.records("m")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            'torch = "',
+            r"config\.toml is not right: \[provenance\] .* misses \['torch'\].* git restore",
+        ),
+        ("[model]", r"config\.toml .*has no table \['model'\].* git restore"),
+        ("tokens = ", r"config\.toml .* misses \['tokens'\]"),
+    ],
+)
+def test_a_config_without_a_line_is_named_with_the_remedy(store, generator, line, message):
+    saved(store, generator)
+    path = store / "m" / "config.toml"
+    lines = path.read_text().splitlines()
+    kept = [other for other in lines if not other.startswith(line)]
+    assert len(kept) == len(lines) - 1
+    path.write_text("\n".join(kept))
+    with pytest.raises(ValueError, match=message):
+        checkpoint.load("m")
+
+
+def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
+    model = saved(store, generator)
+    other = Transformer(model.config)
+    with pytest.raises(OSError, match=r"too large: '.*/m/weights\.safetensors'"), full_disk():
+        checkpoint.save(store / "m", other, PLAN, "0" * 64, 123)
+    assert torch.equal(checkpoint.load("m").W_E, model.W_E)
 
 
 @pytest.mark.parametrize("name", ["zero-layer", "one-layer", "one-layer-twin", "two-layer"])

@@ -162,6 +162,11 @@ def test_the_first_check_of_a_claim_carries_its_anchor(results, monkeypatch):
 @pytest.mark.parametrize(
     "text, message",
     [
+        ("", r"has no \[\[claim\]\]"),
+        ("claim = 1", r"has no \[\[claim\]\]"),
+        ("claim = [1]", "is not right"),
+        ('ROW[[claim]]\nid = "b', "is not TOML"),
+        ("ROWchapter = 3", "chapter is 3 but must be text"),
         ('[[claim]]\nid = "a"\n', "source"),
         ('ROW colour = "red"\n', "colour"),
         ("ROW ROW", "2 claims but 1 ids"),
@@ -181,5 +186,5 @@ rule = "r"
     text = text.replace("ROW", row).replace("BAD", row.replace('"paper"', '"rumour"'))
     (tmp_path / "claims.toml").write_text(text)
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"claims.toml .*{message}.* git restore .*claims.toml"):
         claims.read.__wrapped__()

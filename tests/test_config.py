@@ -9,9 +9,12 @@ from transformer_circuits.config import ModelConfig, TrainConfig
 
 def test_what_is_written_is_read_back(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text(config.dumps(model=SHAPE, training=PLAN, note={"text": 'a "quoted" — word'}))
+    path.write_text(
+        config.dumps(model=SHAPE, training=PLAN, note={"text": 'a "quoted" — 🙂 word'}),
+        encoding="utf-8",
+    )
     tables = config.read(path)
-    assert tables == {"model": SHAPE, "training": PLAN, "note": {"text": 'a "quoted" — word'}}
+    assert tables == {"model": SHAPE, "training": PLAN, "note": {"text": 'a "quoted" — 🙂 word'}}
 
 
 def test_an_unknown_key_is_named(tmp_path):
@@ -34,13 +37,61 @@ def test_impossible_shapes_are_refused(change, message):
         dataclasses.replace(SHAPE, **change)
 
 
-def test_impossible_plans_are_refused():
-    with pytest.raises(ValueError, match="steps is 0"):
-        dataclasses.replace(PLAN, steps=0)
-    with pytest.raises(ValueError, match="decay_from is 1"):
-        dataclasses.replace(PLAN, decay_from=1.0)
-    with pytest.raises(ValueError, match=r"copies is 1.5 but must lie in \[0, 1\]"):
-        dataclasses.replace(PLAN, copies=1.5)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps is 0 but must be at least 1"),
+        ({"seed": -1}, "seed is -1 but must lie between 0 and"),
+        ({"seed": 99999999999999999999}, "seed is 9+ but must lie between 0 and"),
+        ({"lr_embed": 0.0}, "lr_embed is 0.0 but must be positive"),
+        ({"decay_from": 1.0}, "decay_from is 1"),
+        ({"copies": 1.5}, r"copies is 1.5 but must lie in \[0, 1\]"),
+        ({"corpus": "huge"}, 'corpus is \'huge\' but must be "small" or "full"'),
+    ],
+)
+def test_impossible_plans_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(PLAN, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_layers": 1.5}, r"\[model\] n_layers is 1.5 but must be a whole number"),
+        ({"n_heads": True}, "n_heads is True but must be a whole number"),
+        ({"begin": "no"}, "begin is 'no' but must be true or false"),
+        ({"begin": 1}, "begin is 1 but must be true or false"),
+        ({"position_base": "1"}, "position_base is '1' but must be a finite number"),
+        ({"position_base": float("nan")}, "position_base is nan but must be a finite number"),
+        ({"n_ctx": [1]}, r"n_ctx is \[1\] but must be a whole number"),
+    ],
+)
+def test_a_table_takes_no_value_of_another_type(change, message):
+    with pytest.raises(ValueError, match=message):
+        ModelConfig.from_dict(vars(SHAPE) | change)
+
+
+def test_a_whole_number_is_a_number_too():
+    found = ModelConfig.from_dict(vars(SHAPE) | {"position_base": 100})
+    assert found == SHAPE and isinstance(found.position_base, float)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model", "is not TOML"),
+        ("", r"has no table \['model'\]"),
+        ("model = 3", "model is 3 but must be a table"),
+        ("[model]\n[provenance]\ntokens = 1", r"\[model\] has unknown keys \[\]"),
+        ('MODEL\n[provenance]\ntorch = "2"', r"\[provenance\] .* misses \['corpus_sha256'"),
+        ("MODEL\n[training]\nseed = 1", r"\[training\] .* misses \['batch'"),
+    ],
+)
+def test_a_file_that_is_not_right_is_named_with_the_remedy(tmp_path, text, message):
+    path = tmp_path / "config.toml"
+    path.write_text(text.replace("MODEL", config.dumps(model=SHAPE)))
+    with pytest.raises(ValueError, match=rf"config.toml .*{message}.* git restore .*config.toml"):
+        config.read(path, "model")
 
 
 def test_field_names_are_told_apart_by_table():

@@ -15,7 +15,9 @@ def test_two_builds_are_the_same_bytes(tmp_path):
 
 def test_a_build_that_differs_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "_pinned", lambda profile: dict.fromkeys(corpus.SPLITS, "beef"))
-    with pytest.raises(RuntimeError, match=r"small-train.jsonl came out with SHA-256 .* pins beef"):
+    with pytest.raises(
+        files.UserError, match=r"small-train.jsonl came out with SHA-256 .* pins beef"
+    ):
         corpus.build("small", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -127,3 +129,34 @@ def test_a_share_of_a_batch_has_a_passage_twice():
 def test_unknown_splits_are_refused():
     with pytest.raises(ValueError, match='split is "test" but must be'):
         corpus.read("small", "test")
+    with pytest.raises(ValueError, match='split is "test" but must be'):
+        corpus.tokens("small", "test")
+    with pytest.raises(ValueError, match=r'corpus.toml pins no text of a profile "huge", only'):
+        corpus.tokens("huge", "train")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and a text of one document."""
+    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path)
+    document = Document("prose", "a", "one two three", "train")
+    monkeypatch.setattr(corpus, "read", lambda profile, split: [document])
+    return tmp_path
+
+
+def test_tokens_are_computed_once(cache, monkeypatch):
+    stream = corpus.tokens("small", "train")
+    assert stream.tolist() == tokenizer.encode(tokenizer.load(), ["one two three"]).tolist()
+    monkeypatch.delattr(corpus, "read")
+    assert corpus.tokens("small", "train").tolist() == stream.tolist()
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "changed"])
+def test_damaged_tokens_are_never_used_but_computed_again(cache, damage):
+    stream = corpus.tokens("small", "train")
+    (path,) = cache.iterdir()
+    whole = path.read_bytes()
+    changed = {"empty": b"", "truncated": whole[:-2], "changed": whole[:-1] + b"\x07"}
+    path.write_bytes(changed[damage])
+    assert corpus.tokens("small", "train").tolist() == stream.tolist()
+    assert path.read_bytes() == whole

@@ -1,6 +1,11 @@
 import hashlib
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
+from conftest import full_disk
 
 from transformer_circuits import files
 
@@ -8,14 +13,31 @@ from transformer_circuits import files
 def test_a_failed_write_leaves_the_old_content_and_no_litter(tmp_path):
     path = tmp_path / "kept.txt"
     path.write_text("old")
-    with (
-        pytest.raises(OSError, match=r"could not write .*kept.txt: disk full"),
-        files.atomic(path) as temporary,
-    ):
+    with pytest.raises(KeyError), files.atomic(path) as temporary:
         temporary.write_text("half of the n")
-        raise OSError("disk full")
+        raise KeyError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError, match=r"File too large: '.*/kept.txt'"), full_disk():
+        files.write_sealed(tmp_path / "kept.txt", b"x" * 101)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_about_another_file_passes_as_it_is(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"/input.txt'"), files.atomic(tmp_path / "out"):
+        (tmp_path / "input.txt").read_text()
+
+
+def test_a_file_that_cannot_be_replaced_is_named(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with (
+        pytest.raises(IsADirectoryError, match=r"-> '.*/folder'"),
+        files.atomic(tmp_path / "folder"),
+    ):
+        pass
 
 
 def test_a_successful_write_replaces(tmp_path):
@@ -24,6 +46,128 @@ def test_a_successful_write_replaces(tmp_path):
         temporary.write_text("whole")
     assert path.read_text() == "whole"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_new_file_has_the_permissions_that_the_user_gives_to_all(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with files.atomic(tmp_path / "x"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+
+
+def test_the_content_is_on_the_disk_before_it_takes_the_name(tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        original = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *given, n=name, o=original: (done.append(n), o(*given))
+        )
+    with files.atomic(tmp_path / "x"):
+        pass
+    assert done == ["fsync", "replace"]
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from transformer_circuits import files
+with files.atomic(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half of the n")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_kill_leaves_the_old_content_and_the_next_write_tidies_up(tmp_path):
+    path = tmp_path / "state [1].pt"
+    path.write_text("old")
+    command = [sys.executable, "-c", WRITER, str(path)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
+        assert writer.stdout.readline() == b"writing\n"
+        with files.atomic(path) as temporary:
+            temporary.write_text("meanwhile")
+        assert len(list(tmp_path.iterdir())) == 2, "what is being written must stay"
+        writer.send_signal(signal.SIGKILL)
+    assert path.read_text() == "meanwhile"
+    assert len(list(tmp_path.iterdir())) == 2
+    with files.atomic(path) as temporary:
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_into_is_refused(tmp_path):
+    files.require_writable(tmp_path / "new" / "folder")
+    assert list((tmp_path / "new" / "folder").iterdir()) == []
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(files.UserError, match=r"nothing can be written into .*/file/x .* choose"):
+        files.require_writable(tmp_path / "file" / "x")
+
+
+def test_sealed_content_comes_back_and_one_changed_bit_is_noticed(tmp_path):
+    path = tmp_path / "x"
+    assert files.read_sealed(path) is None
+    files.write_sealed(path, b"content")
+    assert files.read_sealed(path) == b"content"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert files.read_sealed(path) is None
+        path.write_bytes(whole[:place])
+        assert files.read_sealed(path) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "is not there"),
+        (b"", "is not JSON"),
+        (b'[{"a": 1},\n{"a"', "is not JSON: .* line 2"),
+        (b"\xff", "is not JSON"),
+        (b"[]", "has no rows"),
+        (b'{"a": 1}', "has no rows"),
+        (b"[1]", "has no rows"),
+    ],
+)
+def test_damaged_results_are_named_with_the_remedy(tmp_path, content, reason):
+    path = tmp_path / "seeds.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(files.UserError, match=f"seeds.json {reason}.* git restore .*seeds.json"):
+        files.read_json(path)
+
+
+def test_json_is_read_whole_or_line_by_line(tmp_path):
+    path = tmp_path / "x"
+    path.write_text('[{"a": 1},\n{"a": "é"}]\n', encoding="utf-8")
+    assert files.read_json(path) == [{"a": 1}, {"a": "é"}]
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+    assert files.read_json(path, lines=True) == [{"a": 1}, {"a": 2}]
+    path.write_text('{"a": 1}\n{"a"\n')
+    with pytest.raises(files.UserError, match="line 2"):
+        files.read_json(path, lines=True)
+    path.write_text("")
+    with pytest.raises(files.UserError, match="has no rows"):
+        files.read_json(path, lines=True)
+
+
+@pytest.mark.parametrize("content", ["no toml", "[table", '"\\ud800"'])
+def test_damaged_toml_is_named_with_the_remedy(tmp_path, content):
+    path = tmp_path / "x.toml"
+    with pytest.raises(files.UserError, match=r"x.toml is not there"):
+        files.read_toml(path)
+    path.write_text(content)
+    with pytest.raises(files.UserError, match=r"x.toml is not TOML.* git restore .*x.toml"):
+        files.read_toml(path)
+
+
+def test_what_lies_in_the_cache_is_made_again_and_not_restored():
+    error = files.damaged(files.cache_dir() / "x", "is damaged")
+    assert "x is damaged" in str(error) and "Delete it" in str(error) and "git" not in str(error)
 
 
 def test_sha256_is_the_standard_one(tmp_path):

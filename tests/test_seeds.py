@@ -43,3 +43,11 @@ def test_results_of_the_book_begin_with_the_committed_weights():
         seeds.read("zero-layer")
     with pytest.raises(ValueError, match='no analysis over seeds for "zero-layer"'):
         seeds.write("zero-layer")
+
+
+def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "seeds.json").write_text('[{"seed": 0},\n{"se')
+    with pytest.raises(ValueError, match=r"seeds\.json is not JSON: .* git restore .*seeds\.json"):
+        seeds.read("m")

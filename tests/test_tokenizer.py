@@ -56,6 +56,20 @@ def test_training_is_deterministic():
     assert one == two
 
 
-def test_a_missing_tokenizer_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no tokenizer at"):
-        tokenizer.load(tmp_path / "none.json")
+@pytest.mark.parametrize("content", [None, "", '{"model": {"vocab"', "{}"])
+def test_a_missing_or_damaged_tokenizer_is_named_with_the_remedy(tmp_path, content):
+    path = tmp_path / "tokenizer.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ValueError, match=r"tokenizer.json is no tokenizer: .* git restore "):
+        tokenizer.load(path)
+
+
+@pytest.mark.parametrize("n_vocab", [-1, 0, 256, 65537])
+def test_an_impossible_vocabulary_is_refused_before_the_text_is_read(n_vocab):
+    with pytest.raises(ValueError, match=f"vocabulary of {n_vocab} .* at least 257.* most 65536"):
+        tokenizer.train(iter(lambda: pytest.fail("the text was read"), None), n_vocab)
+
+
+def test_the_smallest_vocabulary_has_every_byte():
+    assert tokenizer.train(["text"], 257).get_vocab_size() == 257

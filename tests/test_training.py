@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import PLAN, SHAPE
+from conftest import PLAN, SHAPE, full_disk
 
 from transformer_circuits import training
 from transformer_circuits.model import Transformer
@@ -53,6 +53,40 @@ def test_a_state_of_another_run_is_not_overwritten(tmp_path):
     before = (tmp_path / "state.pt").read_bytes()
     with pytest.raises(ValueError, match=r"belongs to the run .* move it away"):
         trainer(tmp_path, dataclasses.replace(PLAN, seed=4))
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def flipped(content):
+    """The same bytes but for one bit in the middle, among the weights."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"text",
+        lambda content: content[:-100],
+        lambda content: content[32:],  # what torch writes, and versions before the seal did
+        flipped,
+    ],
+)
+def test_a_damaged_state_is_never_taken_up_and_the_remedy_named(tmp_path, damage):
+    list(trainer(tmp_path).run())
+    path = tmp_path / "state.pt"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"state\.pt is damaged, .* delete it to start afresh"):
+        trainer(tmp_path)
+
+
+def test_a_full_disk_keeps_the_last_state_and_names_the_file(tmp_path):
+    steps = trainer(tmp_path).run()
+    next(steps)
+    before = (tmp_path / "state.pt").read_bytes()
+    with pytest.raises(OSError, match=r"too large: '.*/state\.pt'"), full_disk():
+        next(steps)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
     assert (tmp_path / "state.pt").read_bytes() == before
 
 

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -34,29 +35,37 @@ def data(profile: str) -> None:
 
 def vocabulary(n_vocab: int) -> None:
     """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
-    documents = (document.text for document in corpus.read("full", "train"))
+
+    def texts() -> Iterator[str]:  # read after the size was found possible
+        for document in corpus.read("full", "train"):
+            yield document.text
+
     with files.atomic(files.data_dir() / "tokenizer.json") as temporary:
-        tokenizer.train(documents, n_vocab).save(str(temporary))
+        tokenizer.train(texts(), n_vocab).save(str(temporary))
 
 
 def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
-    """Train `data/models/<name>/config.toml`; resume if it was interrupted.
+    """Train the model called `name`, written where its config lies; resume if it was interrupted.
 
     Another seed than the one of the config is trained beside it, in `data/cache/models/`.
     """
     shape, plan = checkpoint.settings(name)
-    if seed is not None and seed != plan.seed:
+    if seed is None or seed == plan.seed:
+        folder = folder or checkpoint.folder(name)
+    else:
         plan = dataclasses.replace(plan, seed=seed)
         name = f"{name}-seed-{seed}"
         folder = folder or checkpoint.others_dir() / name
-    folder = folder or checkpoint.models_dir() / name
+    runs = files.cache_dir() / "runs" / name
+    for place in (folder, runs):
+        files.require_writable(place)
     model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
     held_out = corpus.tokens(plan.corpus, "validation")
     trainer = training.Trainer(
         model,
         plan,
         corpus.tokens(plan.corpus, "train"),
-        files.cache_dir() / "runs" / name,
+        runs,
         compile=compile,
         probe=partial(development.probe, text=held_out) if shape.n_layers else None,
     )
@@ -77,9 +86,9 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
 
 def evaluate(name: str) -> None:
-    """Loss of a trained model on the held-out text of the small profile."""
-    stream = corpus.tokens("small", "validation")
-    loss = training.evaluate(checkpoint.load(name), stream, 256)
+    """Loss of a trained model on held-out text, over the same windows as after its training."""
+    model = checkpoint.load(name)
+    loss = training.evaluate(model, corpus.tokens("small", "validation"))
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 
@@ -107,7 +116,7 @@ def chapters() -> None:
             temporary.write_text(text, encoding="utf-8")
 
 
-def main() -> None:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m transformer_circuits")
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("data", help="fetch and build the text")
@@ -127,7 +136,18 @@ def main() -> None:
     commands.add_parser("slides", help="write the slides into the built book")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
     commands.add_parser("bench", help="training speed next to TransformerLens and plain PyTorch")
-    given = vars(parser.parse_args())
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Do what the command line asks for.
+
+    What the reader can mend, and what the machine refuses, ends it with one line; a bug with its
+    traceback.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # for terminals that know ASCII alone
+    given = vars(_parser().parse_args(arguments))
     command = given.pop("command")
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
@@ -136,8 +156,11 @@ def main() -> None:
     }  # fmt: skip
     try:
         actions[command](**given)
-    except (ValueError, RuntimeError, OSError, FloatingPointError) as error:
+    except (files.UserError, OSError, FloatingPointError) as error:
         sys.exit(f"{command}: {error}")
+    except KeyboardInterrupt:
+        print(f"\n{command}: stopped; the same command goes on from what was kept", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

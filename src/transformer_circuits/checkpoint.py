@@ -1,7 +1,5 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import safetensors.torch
@@ -10,20 +8,8 @@ from safetensors import SafetensorError
 from torch import nn
 
 from transformer_circuits import config, files, tokenizer
-from transformer_circuits.config import ModelConfig, TrainConfig
+from transformer_circuits.config import ModelConfig, Provenance, TrainConfig
 from transformer_circuits.model import Transformer
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where weights come from: enough to train them again, and to notice when they are others."""
-
-    corpus_sha256: str
-    tokenizer_sha256: str
-    weights_sha256: str
-    torch: str
-    tokens: int
-    """Training tokens seen."""
 
 
 def models_dir() -> Path:
@@ -43,19 +29,23 @@ LARGEST = 10_000_000
 def save(
     folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
 ) -> None:
-    """Write weights and their provenance; the config goes last, so a half-written model never loads."""
+    """Write weights and their provenance; the config goes last, so a half-written model never loads.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
     weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if sum(tensor.nbytes for tensor in weights.values()) > LARGEST:
         weights = {name: tensor.half() for name, tensor in weights.items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
-        safetensors.torch.save_file(weights, temporary)
-    provenance = {
-        "corpus_sha256": corpus_sha256,
-        "tokenizer_sha256": files.sha256(files.data_dir() / "tokenizer.json"),
-        "weights_sha256": files.sha256(folder / "weights.safetensors"),
-        "torch": torch.__version__,
-        "tokens": tokens,
-    }
+        temporary.write_bytes(safetensors.torch.save(weights))
+    provenance = Provenance(
+        corpus_sha256=corpus_sha256,
+        tokenizer_sha256=files.sha256(files.data_dir() / "tokenizer.json"),
+        weights_sha256=files.sha256(folder / "weights.safetensors"),
+        torch=torch.__version__,
+        tokens=tokens,
+    )
     text = config.dumps(model=model.config, training=training, provenance=provenance)
     with files.atomic(folder / "config.toml") as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -65,9 +55,9 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
     """Shape and training of a model of the book, trained or not.
 
     Raises:
-        ValueError: if there is no such model, or its config.toml is not as it must be.
+        UserError: if there is no such model, or its config.toml is not as it must be.
     """
-    tables = config.read(folder(name) / "config.toml")
+    tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
 
 
@@ -75,28 +65,32 @@ def load(name: str, device: str = "cpu") -> Transformer:
     """A trained model of the book, ready for analysis, on `device`, its weights frozen.
 
     Raises:
-        ValueError: if there is no such model, it was not trained yet, the weights are not those
-            the config describes, or they were trained with another tokenizer.
+        UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
+            weights are not those the config describes, or they learned with another tokenizer.
     """
     place = folder(name)
-    tables = config.read(place / "config.toml")
+    tables = config.read(place / "config.toml", "model")
     path = place / "weights.safetensors"
     if "provenance" not in tables or not path.exists():
-        raise ValueError(f"{name} is not trained: run python -m transformer_circuits train {name}")
-    provenance = Provenance(**tables["provenance"])
+        raise files.UserError(
+            f"{name} is not trained: run python -m transformer_circuits train {name}"
+        )
+    provenance = tables["provenance"]
     if (found := files.sha256(path)) != provenance.weights_sha256:
-        raise ValueError(
-            f"{path} has SHA-256 {found} but its config says {provenance.weights_sha256}"
+        raise files.damaged(
+            path, f"has SHA-256 {found} but its config says {provenance.weights_sha256}"
         )
     vocabulary = tokenizer.load().get_vocab_size()
     if tables["model"].n_vocab != vocabulary:
-        raise ValueError(
-            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}"
+        raise files.UserError(
+            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}: "
+            "set n_vocab in its config.toml, and train it again"
         )
-    found = files.sha256(files.data_dir() / "tokenizer.json")
-    if found != provenance.tokenizer_sha256:
-        raise ValueError(
-            f"tokenizer.json is {found} but {name} learned with {provenance.tokenizer_sha256}"
+    path_of_tokenizer = files.data_dir() / "tokenizer.json"
+    if (found := files.sha256(path_of_tokenizer)) != provenance.tokenizer_sha256:
+        raise files.damaged(
+            path_of_tokenizer,
+            f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
         )
     model = Transformer(tables["model"])
     load_weights(model, path)
@@ -107,25 +101,27 @@ def records(name: str, log: str = "training") -> list[dict]:
     """The lines of a model's log: "training", see `development`; "runs", all that were tried.
 
     Raises:
-        ValueError: if there is no such model, or it has no such log.
+        UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
-        raise ValueError(f"{path} is not there: run python -m transformer_circuits train {name}")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        raise files.UserError(
+            f"{path} is not there: run python -m transformer_circuits train {name}"
+        )
+    return files.read_json(path, lines=True)
 
 
 def load_weights(model: Transformer, path: Path) -> None:
     """Fill `model` from a safetensors file.
 
     Raises:
-        ValueError: if the file is damaged or holds other names or shapes than the model.
+        UserError: if the file is damaged or holds other names or shapes than the model.
     """
     try:
         weights = safetensors.torch.load_file(path)
         model.load_state_dict(weights)
     except (SafetensorError, RuntimeError) as error:
-        raise ValueError(f"{path} does not fit the model: {error}") from error
+        raise files.damaged(path, f"does not fit the model: {error}") from error
 
 
 @torch.no_grad()
@@ -166,7 +162,7 @@ def folder(name: str) -> Path:
     """Where a model lies: in the book, or among those trained here from other seeds.
 
     Raises:
-        ValueError: if there is no such model.
+        UserError: if there is no such model.
     """
     folders = [
         path.parent
@@ -176,4 +172,4 @@ def folder(name: str) -> Path:
     for folder in folders:
         if folder.name == name:
             return folder
-    raise ValueError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')
+    raise files.UserError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')

@@ -8,14 +8,13 @@ what was found by other code never counts.
 import ast
 import hashlib
 import json
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from transformer_circuits import files
+from transformer_circuits import config, files
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here")
 SOURCES = ("paper", "follow-up", "retelling")
@@ -23,8 +22,10 @@ KINDS = ("identity", "built", "trained")
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(config.Table):
     """One row of `data/claims.toml`."""
+
+    table = "claim"
 
     id: str
     source: str
@@ -63,16 +64,22 @@ def read() -> dict[str, Claim]:
     """Every claim, by id, in the order of the file.
 
     Raises:
-        ValueError: if a claim lacks a field or has an unknown one, or an id comes twice.
+        UserError: naming the file, if it is not TOML, has no claims, a claim lacks a field, has an
+            unknown one or one that is not as it must be, or an id comes twice.
     """
     path = files.data_dir() / "claims.toml"
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
-    try:
-        found = {row["id"]: Claim(**row) for row in rows}
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    rows = files.read_toml(path).get("claim")
+    if not isinstance(rows, list):
+        raise files.damaged(path, "has no [[claim]]")
+    found: dict[str, Claim] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            claim = Claim.from_dict({"chapter": "", **row})
+        except (TypeError, ValueError) as error:
+            raise files.damaged(path, f"is not right in claim {number}: {error}") from error
+        found[claim.id] = claim
     if len(found) < len(rows):
-        raise ValueError(f"{path} has {len(rows)} claims but {len(found)} ids")
+        raise files.damaged(path, f"has {len(rows)} claims but {len(found)} ids")
     return found
 
 

@@ -8,7 +8,6 @@ the split, in the full one; so held-out text of either was never trained on.
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -90,8 +89,8 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
-        ValueError: if the profile is unknown.
-        RuntimeError: if a package cannot be had, or the text built is not the pinned text.
+        UserError: if the profile is unknown, or the text built is not the pinned text.
+        RuntimeError: if a package cannot be had.
     """
     wanted = packages.manifest(profile)
     pinned = _pinned(profile)
@@ -111,7 +110,7 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
                         file.write(json.dumps(asdict(document), ensure_ascii=False) + "\n")
             found = files.sha256(temporary)
             if found != pinned[split]:
-                raise RuntimeError(
+                raise files.UserError(
                     f"{path.name} came out with SHA-256 {found} but data/corpus.toml pins "
                     f"{pinned[split]}; if the manifest was changed on purpose, pin the new one"
                 )
@@ -119,19 +118,22 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
 
 
 def _pinned(profile: str) -> dict[str, str]:
-    tables = tomllib.loads((files.data_dir() / "corpus.toml").read_text(encoding="utf-8"))
-    return tables["profile"][profile]
+    path = files.data_dir() / "corpus.toml"
+    profiles = files.read_toml(path).get("profile", {})
+    if profiles.get(profile, {}).keys() != {*SPLITS}:
+        raise files.damaged(path, f'pins no text of a profile "{profile}", only {[*profiles]}')
+    return profiles[profile]
 
 
 def read(profile: str, split: str) -> list[Document]:
     """The documents of one split; fetched first if they are not in the cache.
 
     Raises:
-        ValueError: if the profile or the split is unknown.
+        UserError: if the profile or the split is unknown.
         RuntimeError: as `build`.
     """
     if split not in SPLITS:
-        raise ValueError(f'split is "{split}" but must be one of {SPLITS}')
+        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
     path = build(profile)[split]
     with path.open(encoding="utf-8") as file:
         return [Document(**json.loads(line)) for line in file]
@@ -143,16 +145,16 @@ def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
     Raises:
         As `read`.
     """
-    text_hash, vocab_hash = (
-        _pinned(profile)[split],
-        files.sha256(files.data_dir() / "tokenizer.json"),
-    )
-    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.npy"
-    if not cached.exists():
+    if split not in SPLITS:
+        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
+    text_hash = _pinned(profile)[split]
+    vocab_hash = files.sha256(files.data_dir() / "tokenizer.json")
+    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.tokens"
+    content = files.read_sealed(cached)
+    if content is None:  # not there yet, or damaged
         stream = tokenizer.encode(tokenizer.load(), [d.text for d in read(profile, split)])
-        with files.atomic(cached) as temporary, temporary.open("wb") as file:
-            np.save(file, stream)
-    return np.load(cached)
+        files.write_sealed(cached, content := stream.tobytes())
+    return np.frombuffer(bytearray(content), dtype=np.uint16)
 
 
 def _text(
@@ -160,7 +162,7 @@ def _text(
 ) -> Int[Tensor, "batch n_ctx_and_one"]:
     length = n_ctx if begin else n_ctx + 1
     if int(starts.max()) + length > len(stream):
-        raise ValueError(
+        raise files.UserError(
             f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
         )
     text = torch.stack(
@@ -192,7 +194,7 @@ def windows(
 def _last_start(stream: np.ndarray, n_ctx: int, begin: bool) -> int:
     last = len(stream) - n_ctx - (not begin)
     if last < 0:
-        raise ValueError(
+        raise files.UserError(
             f"the stream has {len(stream)} tokens but a window takes {n_ctx + (not begin)}"
         )
     return last

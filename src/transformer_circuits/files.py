@@ -1,11 +1,25 @@
-"""Where the project's data lies, and how a file is written without ever being half-written."""
+"""Where the project's data lies, and how a file is written and read so that no damage goes unseen."""
 
+import fcntl
+import glob
 import hashlib
+import json
 import os
+import secrets
 import tempfile
+import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
+
+
+class UserError(ValueError):
+    """What was asked for cannot be done: a name that is not there, a file that is damaged.
+
+    The message is for the reader, and says what to do. The command line prints it alone; what is
+    neither this nor the machine's own refusal (OSError) is a bug and keeps its traceback.
+    """
 
 
 def data_dir() -> Path:
@@ -31,27 +45,126 @@ def cache_dir() -> Path:
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its name only if the block succeeds.
 
-    Whatever happens inside (an exception, a full disk, a kill), `path` holds either its old
-    content or the whole new one.
+    Whatever happens inside (an exception, a full disk, a kill, a power cut), `path` holds either
+    its old content or the whole new one. What a killed process left is removed by the next one
+    that writes `path`. Write to the temporary path in place: the open file marks it as in use.
 
     Raises:
-        OSError: naming `path`, if the disk is full or the file cannot be written.
+        OSError: of the class and number the system gives it, naming `path`, if the disk is full or
+            the file cannot be written. Errors about other files pass as they are.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        yield temporary
-        temporary.chmod(0o644)  # mkstemp's own 0600 would shut out other users
-        os.replace(temporary, path)
+        with temporary.open("xb") as held:
+            _is_free(held)  # and no longer, until this process closes it or dies
+            yield temporary
+            os.fsync(held.fileno())
+            os.replace(temporary, path)
     except OSError as error:
-        raise OSError(f"could not write {path}: {error}") from error
+        if error.errno and error.filename2 is None and error.filename in (None, str(temporary)):
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _is_free(file: IO[bytes]) -> bool:
+    """Whether nobody held the file and this process does now; never on a disk without locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_leftovers(path: Path) -> None:
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with suppress(OSError), leftover.open("r+b") as file:
+            if _is_free(file):
+                leftover.unlink()
+
+
+def require_writable(folder: Path) -> None:
+    """Make the folder if it is not there, and try to write into it: before the work, not after.
+
+    Raises:
+        UserError: if nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"nothing can be written into {folder} ({error.strerror}): make it writable, or choose "
+            "another folder"
+        ) from error
 
 
 def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Write `content` with its SHA-256 in front, for `read_sealed`.
+
+    Raises:
+        OSError: as `atomic`.
+    """
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        file.write(hashlib.sha256(content).digest())
+        file.write(content)
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """What `write_sealed` wrote; None if there is no such file or one bit of it is another."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    seal, content = content[:32], content[32:]
+    return content if hashlib.sha256(content).digest() == seal else None
+
+
+def damaged(path: Path, reason: object) -> UserError:
+    """The error to raise of a file of `data/` that is not as it must be, and its remedy."""
+    remedy = f"Correct it, or take it from the repository again: git restore {path}"
+    if cache_dir() in path.parents:
+        remedy = "Delete it, and run again the command that wrote it"
+    return UserError(f"{path} {reason}. {remedy}")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+        UserError: naming the file, if it is not there or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise damaged(path, "is not there") from None
+    except ValueError as error:  # not TOML, or not even UTF-8
+        raise damaged(path, f"is not TOML: {error}") from error
+
+
+def read_json(path: Path, *, lines: bool = False) -> list[dict[str, Any]]:
+    """The rows of a JSON file: a list of objects or, with `lines`, one object in each line.
+
+    Raises:
+        UserError: naming the file, if it is not there, not JSON, or anything but such rows.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = json.loads("[" + ",\n".join(text.splitlines()) + "]" if lines else text)
+    except FileNotFoundError:
+        raise damaged(path, "is not there") from None
+    except ValueError as error:  # not JSON, or not even UTF-8
+        raise damaged(path, f"is not JSON: {error}") from error
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise damaged(path, "has no rows of results")
+    return rows

@@ -43,12 +43,14 @@ def read(name: str) -> list[dict]:
     """The results of every seed, that of the committed weights first.
 
     Raises:
-        ValueError: if there are none for this model.
+        UserError: if there are none for this model, or the file is damaged.
     """
     path = checkpoint.models_dir() / name / "seeds.json"
     if not path.is_file():
-        raise ValueError(f"{path} is not there: run python -m transformer_circuits seeds {name}")
-    return json.loads(path.read_text(encoding="utf-8"))
+        raise files.UserError(
+            f"{path} is not there: run python -m transformer_circuits seeds {name}"
+        )
+    return files.read_json(path)
 
 
 def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst"]) -> dict:
@@ -178,10 +180,10 @@ def write(name: str) -> None:
     """Analyse every seed of a model and write `seeds.json`.
 
     Raises:
-        ValueError: if a seed is not trained, or there is no such analysis.
+        UserError: if a seed is not trained, or there is no such analysis.
     """
     if name not in (ONE_LAYER, TWO_LAYER):
-        raise ValueError(
+        raise files.UserError(
             f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}" and "{TWO_LAYER}"'
         )
     shape, plan = checkpoint.settings(name)

@@ -17,7 +17,17 @@ BEGIN = 0
 
 
 def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
-    """Byte-pair encoding learned from `documents`; any text can be encoded with it."""
+    """Byte-pair encoding learned from `documents`; any text can be encoded with it.
+
+    Raises:
+        UserError: if there is no room for every byte and BEGIN, or more than 16 bits can name.
+    """
+    least, most = len(pre_tokenizers.ByteLevel.alphabet()) + 1, 2**16
+    if not least <= n_vocab <= most:
+        raise files.UserError(
+            f"a vocabulary of {n_vocab} tokens is impossible: at least {least}, every byte and "
+            f"BEGIN, and at most {most}, for text is kept in 16 bits per token"
+        )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,12 +46,13 @@ def load(path: Path | None = None) -> Tokenizer:
     """The committed tokenizer.
 
     Raises:
-        FileNotFoundError: if there is none.
+        UserError: if there is none, or it is damaged.
     """
     path = path or files.data_dir() / "tokenizer.json"
-    if not path.is_file():
-        raise FileNotFoundError(f"no tokenizer at {path}")
-    return Tokenizer.from_file(str(path))
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises nothing more precise, whatever is wrong
+        raise files.damaged(path, f"is no tokenizer: {error}") from error
 
 
 def encode(tokenizer: Tokenizer, documents: list[str]) -> UInt16[np.ndarray, " n_tokens"]:

@@ -1,5 +1,6 @@
 """The training loop: one loss, in nats per token; resumable at any moment; one or many processes."""
 
+import io
 import json
 import math
 import sys
@@ -212,14 +213,22 @@ class Trainer:
             "log": self.log,
             "settings": json.dumps([vars(self.model.config), vars(self.config)]),
         }
-        with files.atomic(self.state_path) as temporary:
-            torch.save(state, temporary)
+        written = io.BytesIO()  # a full disk is then met by our own writing, which names the file
+        torch.save(state, written)
+        files.write_sealed(self.state_path, written.getvalue())
 
     def _resume(self) -> None:
-        state = torch.load(self.state_path, map_location=self.accelerator.device, weights_only=True)
+        content = files.read_sealed(self.state_path)
+        if content is None:
+            raise files.UserError(
+                f"{self.state_path} is damaged, or was left by an older version of this code; "
+                "delete it to start afresh"
+            )
+        device = self.accelerator.device
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         settings = json.dumps([vars(self.model.config), vars(self.config)])
         if state["settings"] != settings:
-            raise ValueError(
+            raise files.UserError(
                 f"{self.state_path} belongs to the run {state['settings']} but this one is {settings}; "
                 "move it away to start afresh"
             )

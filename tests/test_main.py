@@ -1,0 +1,135 @@
+"""The command line: one line for what the reader can mend, a traceback for a bug."""
+
+import dataclasses
+import io
+import json
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import PLAN, SHAPE
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import checkpoint, config, corpus, files, tokenizer, training
+
+STREAM = (np.arange(3000) ** 2 % 2048).astype(np.uint16)
+
+
+def ended(*arguments):
+    """How a command ended: its exit status, or its last words."""
+    with pytest.raises(SystemExit) as raised:
+        cli.main([*arguments])
+    return raised.value.code
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An own data/models and data/cache with one tiny model, "tiny", that was never trained."""
+    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path / "models")
+    in_full = partial(training.Trainer, precision="no")  # as in the other tests of this process
+    monkeypatch.setattr(training, "Trainer", in_full)
+    monkeypatch.setattr(corpus, "tokens", lambda profile, split: STREAM)
+    monkeypatch.setattr(corpus, "build", lambda profile: {"train": tmp_path / "text"})
+    (tmp_path / "text").write_text("text")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "models" / "tiny").mkdir(parents=True)
+    shape = dataclasses.replace(SHAPE, n_layers=0, n_vocab=2048)
+    text = config.dumps(model=shape, training=PLAN)
+    (tmp_path / "models" / "tiny" / "config.toml").write_text(text)
+    return tmp_path
+
+
+def test_a_model_is_trained_where_its_config_lies(place):
+    cli.main(["train", "tiny", "--no-compile"])
+    other = place / "cache" / "models" / "tiny-seed-9"
+    cli.main(["train", "tiny", "--no-compile", "--seed", "9"])
+    (other / "weights.safetensors").unlink()
+    cli.main(["train", "tiny-seed-9", "--no-compile"])
+    assert (other / "weights.safetensors").is_file()
+    assert [folder.name for folder in (place / "models").iterdir()] == ["tiny"]
+    assert checkpoint.load("tiny").config == checkpoint.load("tiny-seed-9").config
+
+
+def test_eval_says_what_training_said(place, capsys):
+    cli.main(["train", "tiny", "--no-compile"])
+    capsys.readouterr()
+    cli.main(["eval", "tiny"])
+    last = json.loads((place / "models/tiny/training.jsonl").read_text().splitlines()[-1])
+    assert f"tiny: {last['held_out_nats']:.4f} nats" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, monkeypatch):
+    monkeypatch.setattr(training, "Trainer", lambda *_, **__: pytest.fail("training began"))
+    (place / "file").write_text("x")
+    wrong = ended("train", "tiny", "--folder", str(place / "file" / "x"))
+    assert wrong.startswith("train: nothing can be written into ") and "file/x" in wrong
+
+
+@pytest.mark.parametrize("seed", ["-1", "99999999999999999999"])
+def test_an_impossible_seed_is_refused(place, seed):
+    assert f"seed is {seed} but must lie between" in ended("train", "tiny", "--seed", seed)
+
+
+@pytest.mark.parametrize("n_vocab", ["0", "10", "70000"])
+def test_an_impossible_vocabulary_is_refused_and_the_tokenizer_kept(monkeypatch, n_vocab):
+    monkeypatch.setattr(corpus, "read", lambda *_: pytest.fail("the text was read"))
+    before = files.sha256(files.data_dir() / "tokenizer.json")
+    assert f"vocabulary of {n_vocab} tokens is impossible" in ended("vocabulary", n_vocab)
+    assert files.sha256(files.data_dir() / "tokenizer.json") == before
+
+
+def test_a_vocabulary_is_learned_from_the_full_training_text(tmp_path, monkeypatch):
+    document = corpus.Document("prose", "a", "the cat sat on the mat " * 20, "train")
+    monkeypatch.setattr(corpus, "read", lambda *given: [document] * (given == ("full", "train")))
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
+    cli.main(["vocabulary", "260"])
+    assert tokenizer.load(tmp_path / "tokenizer.json").get_vocab_size() == 260
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        files.UserError("no such model"),
+        OSError("no such model"),
+        FloatingPointError("no such model"),
+    ],
+)
+def test_what_the_reader_can_mend_is_one_line(monkeypatch, error):
+    monkeypatch.setattr(checkpoint, "load", lambda name: (_ for _ in ()).throw(error))
+    assert ended("eval", "x") == "eval: no such model"
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), RuntimeError("a bug"), KeyError("a bug")])
+def test_a_bug_keeps_its_traceback(monkeypatch, error):
+    monkeypatch.setattr(checkpoint, "load", lambda name: (_ for _ in ()).throw(error))
+    with pytest.raises(type(error)):
+        cli.main(["eval", "x"])
+
+
+def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
+    path = place / "models" / "tiny" / "config.toml"
+    path.write_text(path.read_text().replace("steps = 6", "steps = 250"))
+    step = training.Trainer.func._one_step
+
+    def interrupted(run):
+        if run.step == 150:
+            raise KeyboardInterrupt
+        return step(run)
+
+    with monkeypatch.context() as during:
+        during.setattr(training.Trainer.func, "_one_step", interrupted)
+        assert ended("train", "tiny", "--no-compile") == 130
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last == "train: stopped; the same command goes on from what was kept"
+    cli.main(["train", "tiny", "--no-compile"])
+    assert [record["step"] for record in checkpoint.records("tiny")] == [100, 200, 250]
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    monkeypatch.setattr(cli.editions, "slides", lambda root: "bücher")
+    cli.main(["slides"])
+    sys.stdout.flush()
+    assert sys.stdout.buffer.getvalue() == b"The slides are at b\\xfccher\n"
