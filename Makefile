@@ -1,24 +1,37 @@
 # On a fresh machine `make book` and `make test` each do everything, in either order.
-PYTHON ?= python3
+# The environment's own Python, else python3; `make PYTHON=python3.13 book` makes it of another.
+PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 NBMAKE := --nbmake --nbmake-timeout=300
 SCORECARD := chapters/13-scorecard.ipynb
 
-.PHONY: help book lab pdf test test-peers test-colab lint models bench chapters clean
+.PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
 
-.venv/.done: requirements.txt pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "The book needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+			"Remove .venv if there is one, and name another: make PYTHON=python3.13 book" >&2; exit 1; }
+	@test ! -x $(BIN)/python || \
+		test "$$($(BIN)/python -V | cut -d. -f1,2)" = "$$($(PYTHON) -V | cut -d. -f1,2)" || { \
+		echo "$(PYTHON) is $$($(PYTHON) -V), and .venv was made with $$($(BIN)/python -V)." \
+			"Remove .venv (rm -r .venv) and run the same again." >&2; exit 1; }
+
+# torch has no hash: any build of its version will do, also the small one without CUDA.
+.venv/.done: requirements.lock requirements.txt pyproject.toml | python
+	test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv
+	$(PIP) --no-deps --require-hashes -r requirements.lock
+	$(PIP) $$(grep ^torch== requirements.txt)
+	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-# An extra of pyproject.toml: .venv/.lab, .venv/.peers
+# An extra of pyproject.toml: .venv/.lab, .venv/.lock, .venv/.peers
 .venv/.%: .venv/.done
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(PIP) --constraint requirements.txt --no-build-isolation --editable '.[$*]'
 	touch $@
 
 node_modules/.done: .venv/.done package.json package-lock.json
@@ -36,7 +49,7 @@ book: data/cache/.done node_modules/.done  ## build the book, every chapter exec
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
-	$(BIN)/jupyter lab --notebook-dir=chapters
+	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
 _build/html/index.html:
 	$(MAKE) book
@@ -72,6 +85,14 @@ test-peers: .venv/.peers data/cache/.done  ## our models in TransformerLens: log
 
 chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
 	$(BIN)/python -m transformer_circuits chapters
+
+lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest
+	$(BIN)/uv pip compile requirements.txt --no-config --quiet $(UPGRADE) \
+		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+		--only-binary :all: --emit-build-options --no-header --output-file requirements.lock
+	awk 'BEGIN { print "# Every package that requirements.txt needs, with hashes; torch and CUDA excepted. Made by make lock." } \
+		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' requirements.lock > .venv/lock
+	mv .venv/lock requirements.lock
 
 clean:  ## remove what was built; keep the environment and the text
 	rm -rf _build

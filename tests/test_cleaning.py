@@ -83,6 +83,18 @@ def test_bible_is_one_document_a_book(tmp_path):
     assert text == "Ruth\n\nChapter 1\n\nNow it came to pass\nAnd\n\nChapter 2\n\nThen\n"
 
 
+def test_what_is_no_bible_leaves_no_open_database(monkeypatch):
+    opened = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path: opened.append(database := connect(path)) or database
+    )
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        clean("bible", b"no database" * 100)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        opened[0].execute("select 1")
+
+
 @pytest.mark.parametrize("name", sorted(cleaning.CLEANERS))
 def test_cleaners_are_documented(name):
     assert cleaning.CLEANERS[name].__doc__

@@ -1,7 +1,8 @@
+import io
+import os
 import subprocess
 import tarfile
 import zipfile
-from types import SimpleNamespace
 
 import pytest
 
@@ -24,12 +25,39 @@ def wheel(tmp_path):
     return path
 
 
-def pip_that(monkeypatch, action):
-    def run(command, **_):
-        folder = next(word for word in command if word.startswith("--dest="))[7:]
-        return action(folder)
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """An empty folder that is the only place where pip looks for packages."""
+    (folder := tmp_path / "index").mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
 
-    monkeypatch.setattr(subprocess, "run", run)
+
+@pytest.fixture
+def no_pip(monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was called"))
+
+
+def source_archive(folder, mark, project):
+    """p-1.tar.gz, whose code leaves a file at `mark` when any of it runs."""
+    leaves_a_mark = f"open({str(mark)!r}, 'w').close()\n"
+    contents = {"setup.py": leaves_a_mark + "from setuptools import setup\nsetup()\n"}
+    contents |= {"PKG-INFO": "Metadata-Version: 2.1\nName: p\nVersion: 1\n"}
+    contents |= {"p.py": f'"""Text."""\n__version__ = "1"\n{leaves_a_mark}'}
+    contents |= {"pyproject.toml": project} if project else {}
+    path = folder / "p-1.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in contents.items():
+            entry = tarfile.TarInfo(f"p-1/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content.encode()))
+    return path
+
+
+SETUPTOOLS = '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+FLIT = '[build-system]\nrequires = ["flit_core"]\nbuild-backend = "flit_core.buildapi"\n'
 
 
 def test_the_manifest_is_complete_and_licensed():
@@ -63,35 +91,49 @@ def test_a_damaged_archive_is_named(wheel):
         list(packages.members(wheel))
 
 
-def test_what_is_there_and_right_is_not_fetched_again(wheel, monkeypatch):
-    pip_that(monkeypatch, lambda folder: pytest.fail("pip was called"))
+def test_what_is_there_and_right_is_not_fetched_again(wheel, no_pip):
     packages.fetch([package(wheel)], wheel.parent)
 
 
-def test_no_network_gives_one_error_and_leaves_the_cache_usable(wheel, monkeypatch):
-    failure = SimpleNamespace(returncode=1, stderr="WARNING: retry\nERROR: no route to host\n")
-    pip_that(monkeypatch, lambda folder: failure)
+def test_what_is_missing_is_fetched(wheel, index, tmp_path):
+    wheel = wheel.rename(index / wheel.name)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("p-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: p\nVersion: 1\n")
+        archive.writestr("p-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    packages.fetch([package(wheel)], tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [wheel.name]
+
+
+def test_no_network_is_said_and_leaves_the_cache_usable(wheel, monkeypatch):
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
     missing = package(wheel.with_name("q-2-py3-none-any.whl"), name="q", version="2")
-    with pytest.raises(RuntimeError, match=r"could not fetch q-2-.*\(q==2\): ERROR: no route"):
+    with pytest.raises(RuntimeError, match=r"could not fetch q-2-.*\(q==2\)") as caught:
         packages.fetch([package(wheel), missing], wheel.parent)
+    assert "Connection refused" in str(caught.value)
+    assert "No matching distribution found for q==2" in str(caught.value)
     assert [path.name for path in wheel.parent.iterdir()] == [wheel.name]
 
 
-def test_a_wrong_or_truncated_file_is_refused_and_not_kept(wheel, monkeypatch):
-    right = package(wheel)
-    wheel.write_bytes(b"truncated")
+@pytest.mark.parametrize("project", [SETUPTOOLS, FLIT, ""], ids=["setuptools", "flit", "neither"])
+def test_nothing_of_a_source_archive_is_run(index, tmp_path, project):
+    path = source_archive(index, tmp_path / "mark", project)
+    packages.fetch([package(path)], tmp_path / "cache")
+    assert (tmp_path / "cache" / path.name).read_bytes() == path.read_bytes()
+    assert not (tmp_path / "mark").exists()
 
-    def pip(folder):
-        with open(f"{folder}/{wheel.name}", "wb") as file:
-            file.write(b"something else")
-        return SimpleNamespace(returncode=0, stderr="")
 
-    pip_that(monkeypatch, pip)
+def test_a_file_that_is_not_the_pinned_one_is_refused_unrun_and_not_kept(index, tmp_path):
+    path = source_archive(index, tmp_path / "mark", SETUPTOOLS)
+    pinned = package(path, sha256="0" * 64)
     with pytest.raises(
-        RuntimeError, match=f"{wheel.name} has SHA-256 .* but {right.sha256} is pinned"
+        RuntimeError, match=rf"p-1.tar.gz(?s:.*){'0' * 64}\s*Got\s*{files.sha256(path)}"
     ):
-        packages.fetch([right], wheel.parent)
-    assert list(wheel.parent.iterdir()) == []
+        packages.fetch([pinned], tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert not (tmp_path / "mark").exists()
 
 
 def test_takes_choose_by_glob():

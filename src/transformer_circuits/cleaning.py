@@ -3,6 +3,7 @@
 A cleaner takes (name, bytes) and yields (document name, text). Nothing depends on the platform.
 """
 
+import contextlib
 import html
 import json
 import re
@@ -62,14 +63,13 @@ def play(name: str, raw: bytes) -> Documents:
 
 def bible(name: str, raw: bytes) -> Documents:
     """A Bible in SQLite, one document per book."""
-    with sqlite3.connect(":memory:") as database:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(raw)
         rows = database.execute(
             "select b.common_name, v.chapter_number, v.text from verses v "
             "join books b on b.id = v.book_id "
             "order by b.sort_order, v.chapter_number, v.verse_number"
         ).fetchall()
-    database.close()
     books: dict[str, list[str]] = {}
     last = None
     for book, chapter, verse in rows:

@@ -2,6 +2,7 @@
 
 import fnmatch
 import io
+import os
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,29 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
+
+BACKENDS = ("setuptools.build_meta", "flit_core.buildapi")
+"""The build backends that source archives of `data/corpus.toml` ask for."""
+
+# pip asks a source archive's build backend for name and version, even to download it. This stands
+# in for the backend: it copies what the archive itself says, and runs nothing.
+_RUNS_NOTHING = """
+import email
+import os
+import shutil
+import sys
+
+__legacy__ = sys.modules[__name__]  # the backend of an archive that names none
+
+
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    with open("PKG-INFO", encoding="utf-8") as file:
+        says = email.message_from_file(file)
+    name = f"{says['Name'].replace('-', '_')}-{says['Version']}.dist-info"
+    os.mkdir(os.path.join(folder, name))
+    shutil.copy("PKG-INFO", os.path.join(folder, name, "METADATA"))
+    return name
+"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +100,8 @@ def manifest(profile: str, path: Path | None = None) -> list[Package]:
 def fetch(packages: list[Package], folder: Path) -> None:
     """Bring every archive into `folder`; what is there already, and right, is kept.
 
+    Nothing of an archive is run: neither before its SHA-256 was compared nor after.
+
     Raises:
         RuntimeError: naming the archive, if it cannot be had or is not the pinned one. The
             archives fetched before stay usable; a wrong one is not left behind.
@@ -86,34 +112,51 @@ def fetch(packages: list[Package], folder: Path) -> None:
         if target.exists() and files.sha256(target) == package.sha256:
             continue
         target.unlink(missing_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            arrived = _download(package, Path(temporary))
-            found = files.sha256(arrived)
-            if found != package.sha256:
-                raise RuntimeError(
-                    f"{package.file} has SHA-256 {found} but {package.sha256} is pinned"
-                )
-            arrived.replace(target)
+        with tempfile.TemporaryDirectory(dir=folder.resolve()) as temporary:
+            _download(package, Path(temporary)).replace(target)
 
 
 def _download(package: Package, folder: Path) -> Path:
-    wheel = package.file.endswith(".whl")
-    # The pure wheel is the same file whatever Python and machine ask for it.
-    platform = ["--platform=any", "--implementation=py", "--abi=none", "--python-version=3.12"]
-    kind = ["--only-binary=:all:", *platform] if wheel else ["--no-binary=:all:"]
+    """Let pip fetch the archive and compare its SHA-256."""
     requirement = f"{package.name}=={package.version}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *kind]
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{requirement} --hash=sha256:{package.sha256}\n", encoding="utf-8")
+    if package.file.endswith(".whl"):
+        # The pure wheel is the same file whatever Python and machine ask for it.
+        platform = ["--platform=any", "--implementation=py", "--abi=none", "--python-version=3.12"]
+        kind = ["--only-binary=:all:", *platform]
+    else:
+        kind = ["--no-binary=:all:", "--use-pep517", "--no-build-isolation"]
+        for package_name, module in (backend.split(".") for backend in BACKENDS):
+            (folder / package_name).mkdir()
+            (folder / package_name / "__init__.py").touch()  # else an installed one goes first
+            (folder / package_name / f"{module}.py").write_text(_RUNS_NOTHING, encoding="utf-8")
+    # -vv: pip tells only then why an index did not answer.
+    command = [sys.executable, "-m", "pip", "download", "-vv", "--no-deps", "--require-hashes"]
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     result = subprocess.run(
-        [*command, f"--dest={folder}", requirement], capture_output=True, text=True, check=False
+        [*command, *kind, f"--dest={folder}", f"--requirement={wanted}"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     arrived = folder / package.file
     if result.returncode or not arrived.exists():
-        reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise RuntimeError(
-            f"could not fetch {package.file} ({requirement}): {reason}. "
+            f"could not fetch {package.file} ({requirement}). pip says:\n"
+            f"{_reason(result.stdout, result.stderr)}\n"
             "Run the same command again: what was fetched before is kept."
         )
     return arrived
+
+
+def _reason(output: str, errors: str) -> str:
+    """What pip says of indexes that did not answer, of files it discarded, and its errors."""
+    telling = ("Could not fetch URL", "Discarding")
+    said = [line.strip() for line in output.splitlines() if line.strip().startswith(telling)]
+    said += errors[max(0, errors.find("ERROR:")) :].strip().splitlines()
+    return "\n".join(f"    {line}" for line in said or ["nothing"])
 
 
 def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
