@@ -43,3 +43,12 @@ def test_results_of_the_book_begin_with_the_committed_weights():
         seeds.read("zero-layer")
     with pytest.raises(ValueError, match='no analysis over seeds for "zero-layer"'):
         seeds.write("zero-layer")
+
+
+@pytest.mark.parametrize("text", ["", "[", "null", "[]", "[3]", '[{"loss": 1}]'])
+def test_a_damaged_file_is_named_with_its_remedy(tmp_path, monkeypatch, text):
+    (tmp_path / "some").mkdir()
+    (path := tmp_path / "some" / "seeds.json").write_text(text)
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    with pytest.raises(ValueError, match=f"{path} is damaged .*`git restore {path}`"):
+        seeds.read("some")

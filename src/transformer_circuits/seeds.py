@@ -43,12 +43,21 @@ def read(name: str) -> list[dict]:
     """The results of every seed, that of the committed weights first.
 
     Raises:
-        ValueError: if there are none for this model.
+        ValueError: if there are none for this model, or their file is damaged.
     """
     path = checkpoint.models_dir() / name / "seeds.json"
     if not path.is_file():
         raise ValueError(f"{path} is not there: run python -m transformer_circuits seeds {name}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        if not [row["seed"] for row in rows]:
+            raise ValueError("it holds no seed")
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error!r}): bring it back with `git restore {path}`, "
+            f"or compute it again with python -m transformer_circuits seeds {name}"
+        ) from error
+    return rows
 
 
 def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst"]) -> dict:
