@@ -56,9 +56,12 @@ def test_a_missing_chapter_is_run_and_a_failing_one_is_named(monkeypatch, capsys
     nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
     monkeypatch.setattr(book.files, "data_dir", lambda: tmp_path / "data")
     monkeypatch.setattr(book.claims, "missing", lambda: ["some"])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     book.run_missing()
     assert (tmp_path / "chapters" / "written").read_text() == "x"
-    assert capsys.readouterr().out == "1 chapters were run now: some\n"
+    said = capsys.readouterr()
+    assert said.out == "1 chapters were run now: some\n"
+    assert "some:   0%" in said.err and "| 1/1 [" in said.err
     notebook.cells[0].source = "1 / 0"
     nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
     with pytest.raises(RuntimeError, match="some fails: "):
