@@ -1,6 +1,7 @@
-"""Chapters run as Colab runs them: the notebook alone, in an empty folder, in another environment.
+"""Chapters run as Colab runs them: each as the first that a reader opens, alone in an empty folder.
 
-One of them with the rest of the tests, all of them by `make test-colab`.
+Each fetches the book and what else it needs into a room of its own. One of them with the rest of
+the tests, all of them by `make test-colab`; the scorecard then runs all other chapters again.
 """
 
 import os
@@ -9,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -50,44 +53,47 @@ def published(folder):
 
 @pytest.fixture(scope="module")
 def colab(tmp_path_factory):
-    """Runs a chapter like a reader who opens one after the other in one Colab session."""
+    """Opens a chapter like a reader who opens it first, in a Colab session of its own."""
     place = tmp_path_factory.mktemp("colab")
     published(place / "repository")
     (startup := place / "ipython/profile_default/startup").mkdir(parents=True)
     (startup / "00-colab.py").write_text(STARTUP)
-    (content := place / "content").mkdir()
-    python = place / "venv/bin/python"
     run([sys.executable, "-m", "venv", place / "venv"])
     pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     wanted = [p for p in pins if re.split("==", p)[0] in (*PREINSTALLED, "ipykernel", "nbclient")]
     # An older Altair than the book's, as Colab has.
-    run([python, "-m", "pip", "install", "-q", *wanted, "altair==5.5.0", "nbconvert"])
+    pip = [place / "venv/bin/python", "-m", "pip", "install", "-q"]
+    run([*pip, *wanted, "altair==5.5.0", "nbconvert"])
 
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     environment |= {
         "IPYTHONDIR": str(place / "ipython"),
-        "JUPYTER_PATH": str(place / "venv/share/jupyter"),
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.file://{place / 'repository'}.insteadOf",
         "GIT_CONFIG_VALUE_0": url,
     }
 
-    def execute(chapter):
+    @cache
+    def opened(chapter):
+        room = place / chapter
+        # Hard links cost nothing, and what the first cell installs stays in this room.
+        shutil.copytree(place / "venv", room / "venv", symlinks=True, copy_function=os.link)
+        (content := room / "content").mkdir()
         shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content)
-        convert = [python, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
+        python = room / "venv/bin/python"
+        # By module: the scripts beside it start the Python they were first installed for.
+        convert = [python, "-m", "nbconvert", "--to", "notebook", "--execute", f"{chapter}.ipynb"]
         start = time.perf_counter()
         run(
-            [*convert, f"{chapter}.ipynb", "--output", "executed.ipynb"],
+            [*convert, "--output", "executed.ipynb"],
             cwd=content,
-            env=environment,
+            env=environment | {"JUPYTER_PATH": str(room / "venv/share/jupyter")},
         )
         print(f"{chapter}: {time.perf_counter() - start:.0f} s")
-        assert (content / "book/src").is_dir()
-        return (content / "executed.ipynb").read_text(encoding="utf-8")
+        return SimpleNamespace(python=python, content=content, before=place / "venv")
 
-    execute.python, execute.content = python, content
-    return execute
+    return opened
 
 
 @pytest.mark.parametrize(
@@ -98,11 +104,18 @@ def colab(tmp_path_factory):
     ],
 )
 def test_a_chapter_runs_in_a_fresh_environment_as_in_colab(colab, chapter):
-    assert "✓" in colab(chapter)
+    room = colab(chapter)
+    assert "✓" in (room.content / "executed.ipynb").read_text(encoding="utf-8")
+    names = {path.name for path in room.content.iterdir()}
+    assert names == {"book", f"{chapter}.ipynb", "executed.ipynb"}
+    assert run(["git", "status", "--short"], cwd=room.content / "book") == ""
+    installed = "lib/*/site-packages/vl_convert"
+    assert list(room.python.parents[1].glob(installed)), "the first cell brings it"
+    assert not list(room.before.glob(installed)), "for this chapter only"
 
 
 def test_charts_are_drawn_with_the_altair_that_colab_has(colab):
-    colab(ALWAYS)
+    room = colab(ALWAYS)
     code = """
 import altair
 from transformer_circuits import charts, diagrams
@@ -113,5 +126,5 @@ charts.over_time({"s": [[1, 2]]}, [0], items={"s": "pq"}, x="t", y="v", **words)
 diagrams.links({"K": [[1.0]]}, earlier="a", later="b", **words)
 print(altair.__version__)
 """
-    path = {"PYTHONPATH": str(colab.content / "book/src"), "PATH": os.environ["PATH"]}
-    assert run([colab.python, "-c", code], env=path).startswith("5.")
+    path = {"PYTHONPATH": str(room.content / "book/src"), "PATH": os.environ["PATH"]}
+    assert run([room.python, "-c", code], env=path).startswith("5.")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits import checkpoint, composition, hand_built, seeds
+from transformer_circuits import checkpoint, composition, files, hand_built, seeds
 
 
 def test_a_known_circuit_is_recognised():
@@ -45,9 +45,10 @@ def test_results_of_the_book_begin_with_the_committed_weights():
         seeds.write("zero-layer")
 
 
-def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch):
+@pytest.mark.parametrize("text", ["", "[", "null", "[]", "[[3]]", '[{"loss": 1}]'])
+def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch, text):
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
     (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "seeds.json").write_text('[{"seed": 0},\n{"se')
-    with pytest.raises(ValueError, match=r"seeds\.json is not JSON: .* git restore .*seeds\.json"):
+    (tmp_path / "m" / "seeds.json").write_text(text)
+    with pytest.raises(files.UserError, match=r"seeds\.json .*git restore .*seeds\.json"):
         seeds.read("m")

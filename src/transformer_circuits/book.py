@@ -1,8 +1,10 @@
 """What chapters need besides the analysis: the set-up, and a claim with its check."""
 
 import html
+import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -12,25 +14,30 @@ from transformer_circuits import claims, files
 
 FIRST_CELL = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
-import importlib.util
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
-if "google.colab" in sys.modules:
+if "google.colab" in sys.modules and not find_spec("transformer_circuits"):
     url = "{url}"
-    if not os.path.isdir("book"):
-        subprocess.run(["git", "clone", "-q", "--depth=1", url, "book"], check=True)
     needs = "altair einops jaxtyping safetensors tokenizers accelerate tqdm tabulate"
-    missing = [name for name in needs.split() if importlib.util.find_spec(name) is None]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "vl-convert-python>=1.9", *missing], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "vl-convert-python>=1.9"]
+    pip += [name for name in needs.split() if not find_spec(name)]
+    git = ["git", "clone", "-q", "--depth=1", url, "book"]
+    for step in [pip] if os.path.isdir("book/src/transformer_circuits") else [git, pip]:
+        if (done := subprocess.run(step, capture_output=True, text=True)).returncode:
+            raise OSError(done.stderr + "Rename any other folder book, or try later.")
     sys.path.insert(0, os.path.abspath("book/src"))
 
 from transformer_circuits import book
 
 book.setup()"""
-"""The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`."""
+"""The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
+
+In Colab it ends with a message, git's or pip's own, if something could not be fetched. A kernel
+that finds the package (those of `run_missing` do) fetches nothing.
+"""
 
 
 def setup(seed: int = 0) -> None:
@@ -38,6 +45,22 @@ def setup(seed: int = 0) -> None:
     torch.manual_seed(seed)
     torch.set_printoptions(precision=3, sci_mode=False, linewidth=88)
     torch.set_num_threads(min(2, torch.get_num_threads()))
+    claims.begin()
+    _watch()
+
+
+@cache
+def _watch() -> None:
+    """Have the notebook's kernel, if this is one, tell `claims` which cells were executed."""
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+
+        if shell := get_ipython():
+            shell.events.register("post_run_cell", _executed)
+
+
+def _executed(result) -> None:
+    claims.executed(result.info.raw_cell if result and result.success else None)
 
 
 class _Passed:
@@ -119,12 +142,17 @@ def run_missing() -> None:
     from nbclient.exceptions import CellExecutionError
 
     folder = files.data_dir().parent / "chapters"
-    for chapter in tqdm(
+    # In Colab the package is not installed, only the path of this process leads to it.
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    bar = tqdm(
         missing, unit="chapter", disable=not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    ):
+    )
+    for chapter in bar:
+        bar.set_description(chapter)
         notebook = nbformat.read(folder / f"{chapter}.ipynb", 4)
+        client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}})
         try:
-            NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
+            client.execute(env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
         except CellExecutionError as error:
             raise RuntimeError(f"{chapter} fails: {error}") from error
     print(f"{len(missing)} chapters were run now: {', '.join(missing)}")

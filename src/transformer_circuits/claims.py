@@ -1,16 +1,16 @@
 """The claims of `data/claims.toml`, and what the chapters found about each.
 
-A chapter registers evidence with `book.check(..., claim="id")`. Each claim's evidence lies in
-`data/cache/results/<id>.json`, with a stamp of the code and the chapter it came from, so that
-what was found by other code never counts.
+A chapter registers evidence with `book.check(..., claim="id")`. It is kept, in
+`data/cache/results/<chapter>.json`, when the last code cell of the chapter has been executed, if
+all of them were, from the first on, each once and without an error, as they stand in the file:
+half a chapter, or one changed and run in parts, has decided nothing. A stamp of chapter, claims
+and all code is kept with it, so that what was found by other code never counts.
 """
 
-import ast
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -52,7 +52,6 @@ class Claim(config.Table):
 class Evidence:
     """What a chapter found about a claim: the statements it checked, for and against."""
 
-    stamp: str
     speaks_for: list[str] = field(default_factory=list)
     speaks_against: list[str] = field(default_factory=list)
     ours: list[str] = field(default_factory=list)
@@ -94,33 +93,28 @@ def _code(chapter: str) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def named(chapter: str) -> Counter[str]:
-    """The claims that a chapter's checks name, and in how many places.
-
-    Raises:
-        ValueError: if a check computes the name: only literal ones can be found.
-    """
-    found: Counter[str] = Counter()
-    for node in ast.walk(ast.parse("\n".join(_code(chapter)))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
-            for given in (word.value for word in node.keywords if word.arg == "claim"):
-                if not isinstance(given, ast.Constant):
-                    raise ValueError(f"{chapter}: claim={ast.unparse(given)} is not a literal")
-                found[given.value] += 1
-    return found
+def stamp(chapter: str, of_loaded: str) -> str:
+    """A hash of a chapter's code, of its claims, and of what it may load (`loaded`)."""
+    rows = [repr(claim) for claim in read().values() if claim.chapter == chapter]
+    whole = json.dumps([rows, _code(chapter), of_loaded])
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
-def stamp(claim: Claim) -> str:
-    """A hash of a claim, of its chapter's code and of all that this may load."""
+def loaded() -> str:
+    """A hash of all that chapters may load, as it lies on the disk."""
     root = files.data_dir().parent
-    digest = hashlib.sha256(json.dumps([repr(claim), _code(claim.chapter)]).encode())
+    digest = hashlib.sha256()
     for path in sorted(path for pattern in LOADED for path in root.glob(pattern)):
         digest.update(files.sha256(path).encode())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
-def _path(claim: str) -> Path:
-    return files.cache_dir() / "results" / f"{claim}.json"
+_loaded_at_first = cache(loaded)
+"""The same when it was first asked for: modules imported then stay as they were."""
+
+
+def _path(chapter: str) -> Path:
+    return files.cache_dir() / "results" / f"{chapter}.json"
 
 
 def in_words(ours: str | float | Sequence[float]) -> str:
@@ -133,13 +127,21 @@ def in_words(ours: str | float | Sequence[float]) -> str:
 
 
 _found: dict[str, Evidence] = {}
-"""What this process has registered."""
+_executed: list[str | None] = []
+"""What the checks found, and the code cells, since the first cell of a chapter was run."""
+
+
+def begin() -> None:
+    """The first cell of a chapter is being run: what was found before no longer counts."""
+    _loaded_at_first()
+    _found.clear()
+    _executed.clear()
 
 
 def register(
     claim: str, statement: str, ours: str | float | Sequence[float] | None, against: bool
 ) -> bool:
-    """Add evidence to a claim; whether it is the first that this process adds to it.
+    """Add evidence to a claim; whether it is the first for it since the chapter began.
 
     Raises:
         ValueError: if there is no such claim, or it counts as not testable.
@@ -148,27 +150,32 @@ def register(
     if known is None or not known.chapter:
         raise ValueError(f'data/claims.toml has no testable claim "{claim}"')
     first = claim not in _found
-    if first:
-        _found[claim] = Evidence(stamp(known))
-    evidence = _found[claim]
-    statements = evidence.speaks_against if against else evidence.speaks_for
-    if statement not in statements:
-        statements.append(statement)
-        if ours is not None:
-            evidence.ours.append(in_words(ours))
-    with files.atomic(_path(claim)) as temporary:
-        temporary.write_text(json.dumps(vars(evidence), ensure_ascii=False), encoding="utf-8")
+    found = _found.setdefault(claim, Evidence())
+    (found.speaks_against if against else found.speaks_for).append(statement)
+    if ours is not None:
+        found.ours.append(in_words(ours))
     return first
 
 
+def executed(cell: str | None) -> None:
+    """Note that a code cell was run, None if it failed; with the last, keep what was found."""
+    _executed.append(cell)
+    for chapter in {read()[claim].chapter for claim in _found}:
+        if _executed == _code(chapter):
+            found = {name: asdict(evidence) for name, evidence in _found.items()}
+            kept = {"stamp": stamp(chapter, _loaded_at_first()), "found": found}
+            with files.atomic(_path(chapter)) as temporary:
+                temporary.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+
+
 def evidence(claim: Claim) -> Evidence | None:
-    """What the chapter found, if all its checks of the claim were run, and with the present code."""
-    path = _path(claim.id)
-    if not claim.chapter or not path.is_file():
-        return None
-    found = Evidence(**json.loads(path.read_text(encoding="utf-8")))
-    complete = len(found.speaks_for + found.speaks_against) >= named(claim.chapter)[claim.id]
-    return found if complete and found.stamp == stamp(claim) else None
+    """What the chapter found; None if it was not executed as a whole with the present code."""
+    try:
+        kept = json.loads(_path(claim.chapter).read_text(encoding="utf-8"))
+        made_by, found = kept["stamp"], Evidence(**kept["found"][claim.id])
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None  # nothing is there, or what an older version or a broken disk left
+    return found if made_by == stamp(claim.chapter, loaded()) else None
 
 
 def missing() -> list[str]:

@@ -50,7 +50,13 @@ def read(name: str) -> list[dict]:
         raise files.UserError(
             f"{path} is not there: run python -m transformer_circuits seeds {name}"
         )
-    return files.read_json(path)
+    rows = files.read_json(path)
+    if not (isinstance(rows, list) and rows and all("seed" in row for row in rows)):
+        raise files.UserError(
+            f"{path} does not hold a row for every seed: bring it back with `git restore {path}`, "
+            f"or compute it again with python -m transformer_circuits seeds {name}"
+        )
+    return rows
 
 
 def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst"]) -> dict:
