@@ -1,18 +1,30 @@
 """Exercises that tell right from wrong without holding the answer.
 
 Every exercise of a chapter is one `Exercise`. Its test is a property of the answer, or what the
-library computes in another way; and it has to refuse wrong answers in front of the reader.
+library computes in another way; and it has to refuse wrong answers in front of the reader. What
+an answer is made of must not matter: `as_tensor`, `agrees` and `whole_number` read it.
 """
 
+import copy
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-NONSENSE = (None, "", (), object())
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+NONSENSE = (None, "", (), object(), True, False)
 """Refused by every exercise that can tell anything."""
 
 
 class Exercise:
     """A question whose answer is tested by `right`, a function of the answer.
+
+    A single number is handed to `right` as Python's, whatever its type. A function is handed over
+    so that it works on copies: what it does to its arguments stays without effect.
 
     `wrong`: answers that others have given, or would: each is tried at once. An answer that makes
     `right` raise is wrong.
@@ -36,30 +48,125 @@ class Exercise:
     def _tried(self, answer: Any) -> tuple[bool, str]:
         """Whether the answer is right; and what went wrong, if it cannot even be used."""
         try:
-            return bool(self._right(answer)), ""
+            return bool(self._right(_on_copies(answer) if callable(answer) else _plain(answer))), ""
         except Exception as error:  # whatever an answer does, it is an answer, and a wrong one
-            return False, f": {type(error).__name__}: {error}"
+            kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+            return False, f": {kind}{error}"
 
     def check(self, answer: Any) -> None:
         """Say whether a reader's answer is right; `...`, or a function that returns it, is none yet."""
         returned = []
 
-        def watched(*given):
+        def noted(*given):
             returned.append(answer(*given))
             return returned[-1]
 
-        right, trouble = self._tried(watched if callable(answer) else answer)
+        right, trouble = self._tried(noted if callable(answer) else answer)
         if answer is ... or any(value is ... for value in returned):
             print("… no answer yet")
         else:
             print("✓ right" if right else f"✗ not yet{trouble}")
 
-    def solve(self, answer: Any) -> None:
-        """Show the book's own answer.
+    def solve(self, *answers: Any) -> None:
+        """Show the book's own answer, or several that are equally right.
 
         Raises:
-            AssertionError: if it is wrong: the chapter and the test suite stop there.
+            AssertionError: if one is wrong: the chapter and the test suite stop there.
         """
-        if not self.accepts(answer):
-            raise AssertionError(f"the solution is refused by its own exercise: {answer!r}")
+        for answer in answers:
+            if not self.accepts(answer):
+                raise AssertionError(f"the solution is refused by its own exercise: {answer!r}")
         print("✓ right")
+
+
+def as_tensor(answer: Any, shape: Sequence[int]) -> Float64[Tensor, "..."]:
+    """The answer, a tensor, an array, or lists of numbers or of either, in float64.
+
+    Raises:
+        ValueError: in words, if it is no such thing, not real, or not of this shape.
+    """
+    needed = f"numbers of shape {list(shape)} are needed" if shape else "a number is needed"
+    try:
+        made = answer if isinstance(answer, Tensor) else torch.from_numpy(np.array(answer))
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{needed} but got {reprlib.repr(answer)}") from None
+    if made.is_complex() and bool(made.imag.abs().max() <= 1e-4 * made.abs().max()):
+        made = made.real
+    if not shape and made.numel() == 1:
+        made = made.reshape(())
+    if made.shape != tuple(shape) or made.is_complex():
+        kind = "complex numbers" if made.is_complex() else "numbers"
+        raise ValueError(f"{needed} but got {kind} of shape {list(made.shape)}")
+    return made.detach().cpu().double()
+
+
+def agrees(answer: Any, right: float | int | Float[Tensor, "..."], tolerance: float = 1e-4) -> bool:
+    """Whether the answer is `right`, entry by entry, to `tolerance` times the largest of its entries.
+
+    The default lets through what is computed in float32 and nothing that was meant otherwise.
+
+    Raises:
+        ValueError: if the answer is not numbers of the same shape.
+    """
+    wanted = torch.as_tensor(right, dtype=torch.float64)
+    off = (as_tensor(answer, wanted.shape) - wanted).abs().max()
+    return bool(off <= tolerance * wanted.abs().max())
+
+
+def whole_number(answer: Any, below: int | None = None) -> int:
+    """The answer, a whole number of any type, as an int; with `below`, one of 0, …, below - 1.
+
+    Raises:
+        ValueError: if it is something else: a fraction, a truth value, too large, or negative.
+    """
+    number = _plain(answer)
+    whole = type(number) in (int, float) and float(number).is_integer()
+    if not whole or (below is not None and not 0 <= number < below):
+        needed = "a whole number" if below is None else f"a whole number from 0 to {below - 1}"
+        raise ValueError(f"{needed} is needed but got {reprlib.repr(answer)}")
+    return int(number)
+
+
+def watched(function: Callable[..., Any], side: int) -> Callable[..., Any]:
+    """The function, which now raises a ValueError when it builds a matrix that is too large.
+
+    Too large is a tensor with more than `side` rows and more than `side` columns. What is built
+    in NumPy is not seen, so leaving PyTorch raises a ValueError, too.
+    """
+
+    def under_watch(*given):
+        with _Watch(side):
+            return function(*given)
+
+    return under_watch
+
+
+class _Watch(TorchFunctionMode):
+    def __init__(self, side: int):
+        super().__init__()
+        self.side = side
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple) else (made,):
+            if isinstance(one, np.ndarray):
+                raise ValueError("what NumPy builds is not seen here: stay with tensors")
+            if isinstance(one, Tensor) and sum(n > self.side for n in one.shape) > 1:
+                raise ValueError(f"this builds a matrix {list(one.shape)}, which is too large")
+        return made
+
+
+def _plain(value: Any) -> Any:
+    """A tensor or array of no dimension as Python's own number or truth value."""
+    single = isinstance(value, Tensor | np.ndarray | np.generic) and value.ndim == 0
+    return value.item() if single else value
+
+
+def _on_copies(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which now gets copies of its arguments and returns single numbers plainly."""
+
+    def apart(*given):
+        own = [x.clone() if isinstance(x, Tensor) else copy.deepcopy(x) for x in given]
+        return _plain(function(*own))
+
+    return apart
