@@ -57,9 +57,25 @@ def test_the_null_sees_what_stands_around_the_head(generator):
 
 
 def test_own_ranks_agree_with_sorting_the_dense_matrix(generator):
-    circuit = LowRank(
-        torch.randn(11, 3, generator=generator), torch.randn(3, 11, generator=generator)
-    )
+    """Small whole numbers: no sum is rounded, and ties abound."""
+    left, right = (torch.randint(-3, 4, (211, 5), generator=generator).float() for _ in range(2))
+    circuit = LowRank(left, right.T)
     dense = circuit.dense()
-    expected = [int((dense[:, t] > dense[t, t] + 1e-6).sum()) for t in range(11)]
-    assert spectra.own_ranks(circuit, chunk=4).tolist() == expected
+    assert (dense == dense.diagonal()).sum() > 1000
+    expected = [int((dense[:, t] > dense[t, t]).sum()) for t in range(211)]
+    assert spectra.own_ranks(circuit, chunk=40).tolist() == expected
+
+
+def test_a_token_is_never_counted_against_itself(generator):
+    """At a real size, where the same entry summed in another order comes out different."""
+    left = torch.randn(2048, 64, generator=generator)
+    right = left.T + torch.randn(64, 2048, generator=generator)
+    circuit = LowRank(left, right)
+    first = spectra.own_ranks(circuit) == 0
+    assert torch.equal(first, circuit.dense().argmax(dim=0) == torch.arange(2048))
+    assert 0.1 < first.float().mean() < 0.999
+
+
+def test_own_ranks_need_a_square_matrix():
+    with pytest.raises(ValueError, match=r"square matrix but this one is \(3, 4\)"):
+        spectra.own_ranks(LowRank(torch.ones(3, 2), torch.ones(2, 4)))

@@ -51,9 +51,13 @@ def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
     Raises:
         ValueError: if the matrix is not square.
     """
-    own = circuit.diagonal()
-    ranks = [
-        (circuit.left @ right > mine).sum(dim=0)
-        for right, mine in zip(circuit.right.split(chunk, dim=1), own.split(chunk), strict=True)
-    ]
+    if circuit.shape[0] != circuit.shape[1]:
+        raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
+    ranks, start = [], 0
+    for right in circuit.right.split(chunk, dim=1):
+        outputs = circuit.left @ right
+        # Not circuit.diagonal(): summed in another order, the same entry comes out different in
+        # the last bit, and the token would be counted against itself.
+        ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
+        start += right.shape[1]
     return torch.cat(ranks)
