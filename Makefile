@@ -69,7 +69,7 @@ test-colab: data/cache/.done  ## every chapter alone, in an environment like Col
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
 lint: .venv/.done  ## ruff
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff check src tests chapters
 	$(BIN)/ruff format --check src tests
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)

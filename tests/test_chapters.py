@@ -172,6 +172,24 @@ def test_figures_have_a_title_and_alternative_text(cells):
             assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
 
 
+def test_a_title_that_counts_is_checked(cells):
+    """What a figure's title says of most, few or more, a check of the chapter states, too."""
+    titles, statements = [], []
+    for call in (
+        node
+        for cell in cells
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call)
+    ):
+        if ast.unparse(call.func) == "book.check":
+            statements.append(ast.unparse(call.args[0]).strip("'\"").lower())
+        titles += [ast.unparse(k.value).strip("'\"") for k in call.keywords if k.arg == "title"]
+    for title in titles:
+        if re.search(r"\b(most|half|few|some|more)\b", title, re.IGNORECASE):
+            assert any(s.startswith(title.lower()) for s in statements), f"not checked: {title}"
+
+
 def test_prose_states_no_number_that_a_cell_must_print(cells):
     """Decimals in prose are results; results belong to cells, those of others to quotations."""
     for cell in cells:
