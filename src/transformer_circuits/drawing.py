@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import get_data_path, rc_context
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
@@ -23,6 +23,9 @@ IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
 """Set in the environment while the book is built; see `scripts`."""
 ASSETS = Path(__file__).with_name("assets")
 """The scripts of what moves: views, charts, the live model."""
+
+FONTS = Path(get_data_path(), "fonts", "ttf")
+"""The fonts that come with matplotlib, DejaVu Sans among them."""
 
 Numbers = Any
 """A list, a NumPy array or a torch tensor of numbers."""

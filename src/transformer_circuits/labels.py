@@ -1,4 +1,4 @@
-"""Where names stand in a static figure: never on each other, on a curve or beyond the edge.
+"""Where names stand in a figure: never on each other, on a curve or beyond the edge.
 
 Names of lines stand outside the axes, where nothing else is drawn; what is left is to keep them
 apart in one direction. Lengths are in points, 1/72 of an inch.
@@ -6,15 +6,20 @@ apart in one direction. Lengths are in points, 1/72 of an inch.
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
 GREY = "#555"
 GAP = 4.0
 """The least space between two names in one row."""
 LINE = 14.0
 """From one line of text to the next."""
 LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+DOT = 6
+"""Half the side of the square around a dot that no name covers, in pixels."""
 SMALLEST = 5.0
 """Smaller tick labels could not be read: then only every second or third is written."""
 
@@ -111,6 +116,55 @@ def apart(places: Sequence[float], least: float, low: float, high: float) -> lis
         moved[i] = min(moved[i], high)
         high = moved[i] - least
     return moved
+
+
+def near(
+    points: Sequence[Point], widths: Sequence[float | None], area: Box
+) -> list[tuple[Point, Point] | None]:
+    """Where names of points stand, and where a line to the point begins; all in pixels.
+
+    `widths`: of the names; a point with None has no name. No name covers a dot, another name or
+    a line to one, or leaves the `area`.
+
+    Raises:
+        ValueError: if there is no room for a name.
+    """
+    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    names, lines, found = [], [], []
+    for (x, y), width in zip(points, widths, strict=True):
+        if width is None:
+            found.append(None)
+            continue
+        for box in _around(x, y, width, area):
+            edge = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
+            steps = [k / 20 for k in range(1, 20)]
+            line = [(x + k * (edge[0] - x), y + k * (edge[1] - y)) * 2 for k in steps]
+            if not _hit([box], dots + names + lines) and not _hit(line, names):
+                break
+        else:
+            raise ValueError(f"there is no room for {len(widths) - widths.count(None)} names")
+        names.append(box)
+        lines += line
+        found.append((((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), edge))
+    return found
+
+
+def _around(x: float, y: float, width: float, area: Box) -> Iterator[Box]:
+    """Boxes of one line of text around a point, the nearest first, those above right before others."""
+    for distance in range(DOT + 1, int(area[2] - area[0]), 4):
+        for turn in range(16):
+            angle = math.pi * (turn - 1) / 8
+            left = x + math.cos(angle) * (distance + width / 2) - width / 2
+            top = y - math.sin(angle) * (distance + LINE / 2) - LINE / 2
+            box = left, top, left + width, top + LINE
+            if min(left - area[0], top - area[1], area[2] - box[2], area[3] - box[3]) >= 0:
+                yield box
+
+
+def _hit(some: Sequence[Box], others: Sequence[Box]) -> bool:
+    return any(
+        a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a in some for b in others
+    )
 
 
 def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
