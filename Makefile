@@ -14,12 +14,12 @@ help:  ## list the targets
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "The book needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+		echo "The book needs Python 3.11 or newer, but $(PYTHON) -V says: $$($(PYTHON) -V 2>&1)." \
 			"Remove .venv if there is one, and name another: make PYTHON=python3.13 book" >&2; exit 1; }
 	@test ! -x $(BIN)/python || \
 		test "$$($(BIN)/python -V | cut -d. -f1,2)" = "$$($(PYTHON) -V | cut -d. -f1,2)" || { \
 		echo "$(PYTHON) is $$($(PYTHON) -V), and .venv was made with $$($(BIN)/python -V)." \
-			"Remove .venv (rm -r .venv) and run the same again." >&2; exit 1; }
+			"Remove .venv, then run the same again." >&2; exit 1; }
 
 # torch has no hash: any build of its version will do, also the small one without CUDA.
 .venv/.done: requirements.lock requirements.txt pyproject.toml | python
