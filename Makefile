@@ -87,12 +87,13 @@ chapters: .venv/.done  ## write the first cell, with the repository's address, i
 	$(BIN)/python -m transformer_circuits chapters
 
 lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest
+	cp requirements.lock .venv/lock   # the versions that stay, unless UPGRADE is given
 	$(BIN)/uv pip compile requirements.txt --no-config --quiet $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-		--only-binary :all: --emit-build-options --no-header --output-file requirements.lock
+		--only-binary :all: --emit-build-options --no-header --output-file .venv/lock
 	awk 'BEGIN { print "# Every package that requirements.txt needs, with hashes; torch and CUDA excepted. Made by make lock." } \
-		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' requirements.lock > .venv/lock
-	mv .venv/lock requirements.lock
+		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' .venv/lock > .venv/lock.ours
+	mv .venv/lock.ours requirements.lock
 
 clean:  ## remove what was built; keep the environment and the text
 	rm -rf _build
