@@ -14,12 +14,12 @@ help:  ## list the targets
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "The book needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+		echo "The book needs Python 3.11 or newer, but $(PYTHON) -V says: $$($(PYTHON) -V 2>&1)." \
 			"Remove .venv if there is one, and name another: make PYTHON=python3.13 book" >&2; exit 1; }
 	@test ! -x $(BIN)/python || \
 		test "$$($(BIN)/python -V | cut -d. -f1,2)" = "$$($(PYTHON) -V | cut -d. -f1,2)" || { \
 		echo "$(PYTHON) is $$($(PYTHON) -V), and .venv was made with $$($(BIN)/python -V)." \
-			"Remove .venv (rm -r .venv) and run the same again." >&2; exit 1; }
+			"Remove .venv, then run the same again." >&2; exit 1; }
 
 # torch has no hash: any build of its version will do, also the small one without CUDA.
 .venv/.done: requirements.lock requirements.txt pyproject.toml | python
@@ -87,12 +87,13 @@ chapters: .venv/.done  ## write the first cell, with the repository's address, i
 	$(BIN)/python -m transformer_circuits chapters
 
 lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest
+	cp requirements.lock .venv/lock   # the versions that stay, unless UPGRADE is given
 	$(BIN)/uv pip compile requirements.txt --no-config --quiet $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-		--only-binary :all: --emit-build-options --no-header --output-file requirements.lock
+		--only-binary :all: --emit-build-options --no-header --output-file .venv/lock
 	awk 'BEGIN { print "# Every package that requirements.txt needs, with hashes; torch and CUDA excepted. Made by make lock." } \
-		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' requirements.lock > .venv/lock
-	mv .venv/lock requirements.lock
+		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' .venv/lock > .venv/lock.ours
+	mv .venv/lock.ours requirements.lock
 
 clean:  ## remove what was built; keep the environment and the text
 	rm -rf _build

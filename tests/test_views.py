@@ -90,6 +90,12 @@ def test_what_has_no_value_is_blank():
     assert data["values"]["loss"] == [None, 1.0, 2.0]
 
 
+def test_without_scripts_the_values_shown_first_stand_there():
+    rows = {"one": [1, 2, 3], "two": [4, 5, 6]}
+    view = views.tokens(TOKENS, rows, unit="nats", first="two", **WORDS)
+    assert "two [nats]" in view.without_scripts and "one [nats]" not in view.without_scripts
+
+
 def test_a_saved_view_is_a_page(tmp_path):
     every_view()[0].save(tmp_path / "view.html")
     page = (tmp_path / "view.html").read_text(encoding="utf-8")
@@ -120,5 +126,10 @@ def test_bad_input_is_named():
         views.attention(TOKENS, A, heads=["0.0"], **WORDS)
     with pytest.raises(ValueError, match=r"loss has shape \(2,\) but there are 3 tokens"):
         views.tokens(TOKENS, {"loss": [1, 2]}, unit="nats", **WORDS)
+    for wrong in ({"first": "saved"}, {"differences": ["saved"]}):
+        with pytest.raises(
+            ValueError, match=r"\['saved'\] are asked for but the values are \['l'\]"
+        ):
+            views.tokens(TOKENS, {"l": [1, 2, 3]}, unit="nats", **wrong, **WORDS)
     with pytest.raises(ValueError, match='must have "head"'):
         views.skip_trigrams([{"source": "a"}], **WORDS)

@@ -3,6 +3,7 @@
 Run by `make test` after the book is built: `pytest -m browser`.
 """
 
+import dataclasses
 import html
 import re
 
@@ -185,7 +186,7 @@ def test_two_views_on_a_page_do_not_meddle(tmp_path, watched):
 
 def test_values_are_said_and_switched(saved):
     rows = {"loss": [np.nan, 2, 1, 0, 3], "saved": [np.nan, -1, 0, 1, 0.5]}
-    page = saved(views.tokens(TOKENS, rows, unit="nats", label="Loss"))
+    page = saved(views.tokens(TOKENS, rows, unit="nats", label="Loss", differences=["saved"]))
     page.locator(".cv-token").nth(1).hover()
     expect(page.locator(".cv-say")).to_have_text("“␣one” (1): loss 2.00 nats, saved -1.00 nats")
     expect(page.locator(".cv-token").nth(0)).to_have_attribute(
@@ -193,6 +194,21 @@ def test_values_are_said_and_switched(saved):
     )
     page.get_by_role("radio", name="saved").check()
     expect(page.locator(".cv-scale").locator("xpath=..")).to_have_text("-1.001.00 nats")
+
+
+def test_one_colour_is_one_value_whichever_model_is_shown(saved):
+    rows = {"one": [0, 1, 2, 3, 4], "two": [4, 1, 2, 8, 0], "saved": [-4, 0, 0, -5, 4]}
+    options = {"unit": "nats", "differences": ["saved"], "first": "saved"}
+    page = saved(views.tokens(TOKENS, rows, label="Loss", **options))
+    scale, token = page.locator(".cv-scale").locator("xpath=.."), page.locator(".cv-token")
+    expect(page.get_by_role("radio", name="saved")).to_be_checked()
+    expect(scale).to_have_text("-5.005.00 nats")
+    colours = []
+    for name, alike in (("one", 4), ("two", 0)):
+        page.get_by_role("radio", name=name).check()
+        expect(scale).to_have_text("08.00 nats")
+        colours.append(token.nth(alike).evaluate("(button) => button.style.background"))
+    assert colours[0] == colours[1]
 
 
 def test_a_view_that_cannot_be_read_leaves_the_others_alone(browser, tmp_path):
@@ -275,6 +291,19 @@ def test_the_slider_moves_the_moment(drawn):
     before = bars.nth(0).get_attribute("d")
     page.locator("input[type=range]").fill("0")
     expect(bars.nth(0)).not_to_have_attribute("d", before)
+
+
+def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path, monkeypatch):
+    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
+    broken = dataclasses.replace(chart, spec={"marks": [{"type": "no such mark"}]})
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append((message.type, message.text)))
+    page.goto(chart_page(broken, tmp_path, monkeypatch))
+    expect(page.locator(".hc-live")).to_have_count(0)
+    assert page.locator(".hover-chart > img").is_visible()
+    page.close()
+    [(kind, text)] = said
+    assert kind == "error" and SEEN["alt"] in text and "no such mark" in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,7 +8,7 @@ Imports only go down this table; `tests/test_layers.py` enforces it.
 | 1 world | `cleaning`, `packages`, `hardware`, `tokenizer`, `corpus`, `model` |
 | 2 objects | `checkpoint`, `training`, `heads`, `packed` |
 | 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `importance`, `composition`, `induction`, `development`, `hand_built`, `folding`, `bases` |
-| 4 figures | `drawing`, `plots`, `tables`, `views`, `hover`, `charts`, `diagrams` |
+| 4 figures | `drawing`, `labels`, `plots`, `tables`, `views`, `hover`, `charts`, `diagrams` |
 | 5 edges | `seeds`, `bench`, `book`, `exercises`, `reference`, `web`, `editions`, `__main__` |
 
 Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.

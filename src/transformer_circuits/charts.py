@@ -7,7 +7,10 @@ import numpy as np
 
 from transformer_circuits.drawing import COLOURS, Numbers, array
 from transformer_circuits.hover import MOST_ROWS, HoverChart, chart, finish, tip, x_axis, y_axis
+from transformer_circuits.labels import GREY, LINE, near
 
+SCATTER = (480, 280)
+"""Size of a scatter plot in pixels."""
 SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[*COLOURS[:2]])
 
 
@@ -41,14 +44,51 @@ def scatter(
     rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
     tips = [tip("name:N"), tip("x:Q", x), tip("y:Q", y)]
     few = len(rows) <= MOST_ROWS
-    places = chart(rows, 480, 280).encode(x_axis("x:Q", x), y_axis("y:Q", y))
-    dots = places.mark_point(
+    across, up = x_axis("x:Q", x, _domain(xs)), y_axis("y:Q", y, _domain(ys))
+    dots = chart(rows, *SCATTER).mark_point(
         filled=True, size=70 if few else 25, opacity=0.9 if few else 0.5
-    ).encode(color=altair.value(COLOURS[0]), tooltip=tips)
-    names = places.transform_filter(altair.FieldOneOfPredicate("name", list(written)))
-    names = names.mark_text(align="left", dx=7, dy=-5).encode(text="name:N")
+    )
+    dots = dots.encode(across, up, color=altair.value(COLOURS[0]), tooltip=tips)
+    names = chart(_named(points, written, _domain(xs), _domain(ys)), *SCATTER)
+    lines = names.mark_rule(color=GREY, strokeWidth=0.8)
+    lines = lines.encode(across, up, altair.X2("x2:Q"), altair.Y2("y2:Q"))
+    texts = names.mark_text().encode(
+        x_axis("at:Q", x, _domain(xs)), y_axis("up:Q", y, _domain(ys)), text="name:N"
+    )
     shown = [{"name": name, x: a, y: b} for name, a, b in points]
-    return finish(altair.layer(dots, names), title, alt, rows=shown)
+    return finish(altair.layer(lines, dots, texts), title, alt, rows=shown)
+
+
+def _domain(values: np.ndarray) -> tuple[float, float]:
+    """What an axis shows: all values, and a little more for dots and names at the edges."""
+    least, most = float(values.min()), float(values.max())
+    margin = 0.06 * (most - least or 1)
+    return least - margin, most + margin
+
+
+def _named(points, written, x_domain, y_domain) -> list[dict]:
+    """Rows of names: x, y of the point, at, up of the name, x2, y2 where the line between them ends."""
+    (left, right), (low, high) = x_domain, y_domain
+    wide, tall = SCATTER
+    pixels = [
+        ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
+    ]
+    widths = [7.5 * len(name) if name in written else None for name, _, _ in points]
+    rows = []
+    area = (
+        0.0,
+        -LINE,
+        wide + 60.0,
+        float(tall),
+    )  # above and to the right of the axes there is room, too
+    for (name, x, y), place in zip(points, near(pixels, widths, area), strict=True):
+        if place:
+            (at, x2), (up, y2) = (
+                [left + px / wide * (right - left) for px, _ in place],
+                [high - py / tall * (high - low) for _, py in place],
+            )
+            rows.append({"name": name, "x": x, "y": y, "at": at, "up": up, "x2": x2, "y2": y2})
+    return rows
 
 
 def eigenvalues(
@@ -188,7 +228,9 @@ def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
     )
     here = all_rows.transform_filter("datum.k == moment").transform_aggregate(t="max(t)")
     rule = here.mark_rule(strokeDash=[4, 3]).encode(x="t:Q")
-    said = here.mark_text(align="right", dx=-4, baseline="top", y=2).encode(
+    early = f"datum.t < {(moments[0] + moments[-1]) / 2}"  # then there is room to the right only
+    side = altair.expr(f"{early} ? 'left' : 'right'"), altair.expr(f"{early} ? 4 : -4")
+    said = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
         x="t:Q", text=altair.Text("t:Q", format=".1f")
     )
     return altair.vconcat(bars, altair.layer(curves, near, rule, said)).add_params(when)

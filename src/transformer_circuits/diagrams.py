@@ -51,11 +51,11 @@ def links(
         bind=altair.binding_radio(options=list(values), name="Show "),
     )
     over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
-    live = _drawn(edges, earlier, later, 420, over).add_params(which)
+    live = _drawn(edges, earlier, later, 360, over).add_params(which)
     side_by_side, strongest = [], []
     for name in values:
         own = [edge for edge in edges if edge["panel"] == name]
-        side_by_side.append(_drawn(own, earlier, later, 150).properties(title=name))
+        side_by_side.append(_drawn(own, earlier, later, 100).properties(title=name))
         for edge in sorted(own, key=lambda edge: -edge["value"])[:MOST_EDGES]:
             strongest.append({key: edge[key] for key in ("panel", "from", "to", "value")})
     still = altair.hconcat(*side_by_side)
@@ -63,10 +63,14 @@ def links(
 
 
 def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over=None):
-    """All edges, or with a selection of dots, `over`, those of the panel that is shown."""
-    size = width, 26 * max(len(earlier), len(later))
+    """All edges, or with a selection of dots, `over`, those of the panel that is shown.
+
+    `width`: from one column of dots to the other, in pixels; their names stand outside.
+    """
+    margin = 16 + 8 * max(len(name) for name in (*earlier, *later))
+    size = width + 2 * margin, 26 * max(len(earlier), len(later))
     rows = altair.Scale(domain=[max(len(earlier), len(later)) - 0.5, -0.5])
-    sides = altair.Scale(domain=[-0.2, 1.2])
+    sides = altair.Scale(domain=[-margin / width, 1 + margin / width], nice=False)
     across = altair.X("x:Q", scale=sides, axis=None), altair.Y("i:Q", scale=rows, axis=None)
     lines = chart([{**edge, "x": 0, "x2": 1} for edge in edges], *size)
     lines = lines.mark_rule(strokeWidth=3, color=COLOURS[0])
@@ -91,7 +95,7 @@ def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over
     )
     names = [
         places.transform_filter(f"datum.x == {side}")
-        .mark_text(dx=18 * (2 * side - 1))
+        .mark_text(dx=(-9, 9)[side], align=("right", "left")[side])
         .encode(text="head:N")
         for side in (0, 1)
     ]

@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import get_data_path, rc_context
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
-from transformer_circuits import files
+from transformer_circuits import files, labels
 
 IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
 """Set in the environment while the book is built; see `scripts`."""
 ASSETS = Path(__file__).with_name("assets")
 """The scripts of what moves: views, charts, the live model."""
+
+FONTS = Path(get_data_path(), "fonts", "ttf")
+"""The fonts that come with matplotlib, DejaVu Sans among them."""
 
 Numbers = Any
 """A list, a NumPy array or a torch tensor of numbers."""
@@ -34,6 +37,7 @@ LINES = ("-", "--", "-.", ":")
 _STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
     "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
 }  # fmt: skip
 
 
@@ -74,7 +78,9 @@ def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Fi
     """One pair of axes, painted by `paint(axes)`; size in inches."""
     with rc_context(_STYLE):
         figure = MplFigure(figsize=size, layout="constrained")
-        paint(figure.subplots())
+        axes = figure.subplots()
+        paint(axes)
+        labels.wrap(axes)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return Figure(buffer.getvalue(), title, alt)
@@ -92,7 +98,7 @@ def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80)
     text = textwrap.fill("  ".join(pieces), width) if across else "\n".join(pieces)
     with rc_context(_STYLE):
         figure = MplFigure(figsize=(0.1, 0.1))
-        figure.text(0, 0, text.replace("$", r"\$"), family="monospace", fontsize=8)
+        figure.text(0, 0, text, family="monospace", fontsize=8)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
     return buffer.getvalue()

@@ -3,6 +3,7 @@
 The specification is compiled here, so that pages need no more than Vega itself.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ import vl_convert
 
 from transformer_circuits import drawing, tables
 
+FONT = "system-ui, sans-serif"
+WIDE_FONT = "DejaVu Sans"
+vl_convert.register_font_directory(str(drawing.FONTS))
 MOST_ROWS = 60
 """A chart may have its numbers as a table, for keyboards and screen readers, if they are so few."""
 
@@ -54,16 +58,22 @@ def finish(
     spec = _compiled(chart, alt)
     return HoverChart(
         spec,
-        vl_convert.vega_to_svg(_compiled(still, alt) if still else spec),
+        _svg(_compiled(still, alt) if still else spec),
         title,
         alt,
         tables.table(rows, caption=title, digits=3) if 0 < len(rows) <= MOST_ROWS else None,
     )
 
 
+def _svg(spec: Mapping) -> str:
+    """A picture whose texts have room in any font: measured in a wide one, shown in the page's."""
+    wide = json.loads(json.dumps(spec).replace(FONT, WIDE_FONT))
+    return vl_convert.vega_to_svg(wide).replace(WIDE_FONT, FONT)
+
+
 def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     chart = chart.properties(description=alt)
-    chart = chart.configure(background="white", font="system-ui, sans-serif")
+    chart = chart.configure(background="white", font=FONT)
     return vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
 
 
@@ -72,15 +82,16 @@ def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
     return altair.Chart(altair.Data(values=list(rows)), width=width, height=height)
 
 
-def x_axis(field: str, title: str) -> altair.X:
-    """A horizontal axis that need not begin at 0."""
+def x_axis(field: str, title: str, domain: Sequence[float]) -> altair.X:
+    """A horizontal axis that shows a domain and no more."""
     axis = altair.Axis(labelFlush=False, tickCount=8)  # else labels at the edges overlap
-    return altair.X(field, title=title, scale=altair.Scale(zero=False, padding=12), axis=axis)
+    scale = altair.Scale(domain=list(domain), nice=False)
+    return altair.X(field, title=title, scale=scale, axis=axis)
 
 
-def y_axis(field: str, title: str) -> altair.Y:
-    """A vertical axis that need not begin at 0."""
-    return altair.Y(field, title=title, scale=altair.Scale(zero=False, padding=12))
+def y_axis(field: str, title: str, domain: Sequence[float]) -> altair.Y:
+    """A vertical axis that shows a domain and no more."""
+    return altair.Y(field, title=title, scale=altair.Scale(domain=list(domain), nice=False))
 
 
 def tip(field: str, title: str = "") -> altair.Tooltip:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from transformer_circuits import labels
 from transformer_circuits.drawing import (
     COLOURS,
     LINES,
@@ -38,14 +39,13 @@ def matrix(
         ValueError: if there are labels but not one per row or column.
     """
     values = array(values)
-    for name, labels, n in (
+    for name, given, n in (
         ("row", row_labels, values.shape[0]),
         ("col", col_labels, values.shape[1]),
     ):
-        if len(labels) not in (0, n):
-            raise ValueError(f"{len(labels)} {name}_labels given but there are {n} {name}s")
+        if len(given) not in (0, n):
+            raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
     signed, most = values.min() < 0, np.abs(values).max()
-    size = np.clip(270 / max(values.shape), 5, 10)  # of labels, so that they do not overlap
 
     def paint(axes):
         image = axes.imshow(
@@ -54,10 +54,8 @@ def matrix(
         )  # fmt: skip
         axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
         axes.set(xlabel=cols, ylabel=rows)
-        if len(row_labels):
-            axes.set_yticks(range(len(row_labels)), row_labels, fontsize=size)
-        if len(col_labels):
-            axes.set_xticks(range(len(col_labels)), col_labels, fontsize=size, rotation=90)
+        if len(row_labels) or len(col_labels):
+            labels.ticks(axes, row_labels, col_labels)
 
     height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 6.0)
     return draw(paint, title, alt, (6.5, height))
@@ -77,33 +75,18 @@ def curves(
     """Named curves (x values, y values); named horizontal `baselines` and vertical `places`."""
 
     def paint(axes):
-        for i, (name, (xs, ys)) in enumerate(lines.items()):
-            marker = MARKERS[i] if len(array(xs)) < 30 else None
-            axes.plot(
-                array(xs),
-                array(ys),
-                LINES[i % 4],
-                color=COLOURS[i % 7],
-                marker=marker,
-                ms=4,
-                label=name,
-            )
-        for i, (name, level) in enumerate((baselines or {}).items()):
-            axes.axhline(level, color="#555", lw=1, ls=LINES[(i + 1) % 4])
-            axes.annotate(
-                name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom"
-            )
-        for i, (name, place) in enumerate((places or {}).items()):
-            axes.axvline(place, color="#555", lw=1, ls=":")
-            axes.annotate(
-                name, (place, 1), xycoords=("data", "axes fraction"), va="top", rotation=90,
-                ha=("right", "left")[i % 2],  # so that neighbours do not overlap
-            )  # fmt: skip
+        drawn = []
+        for i, (xs, ys) in enumerate(lines.values()):
+            marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
+            style = {"color": COLOURS[i % 7], "marker": marker, "ms": 4}
+            drawn += axes.plot(array(xs), array(ys), LINES[i % 4], **style)
         if log_x:
-            axes.set_xscale("log", base=2)
+            _log(axes, 2)
         axes.set(xlabel=x, ylabel=y)
         if len(lines) > 1:
-            axes.legend()
+            labels.legend(axes, drawn, list(lines))
+        labels.flags(axes, places or {})
+        labels.beside(axes, baselines or {}, LINES[1:] + LINES[:1])
 
     return draw(paint, title, alt, (6.5, 3.4))
 
@@ -120,14 +103,18 @@ def bars(
 
     def paint(axes):
         names, heights = list(values), list(values.values())
-        drawn = axes.barh(names, heights, color=COLOURS[0])
-        axes.bar_label(drawn, fmt="%.2f", padding=3)
-        axes.margins(x=0.12)
+        axes.barh(range(len(names)), heights, color=COLOURS[0])
+        axes.set_yticks(range(len(names)), names)
+        for i, value in enumerate(heights):  # right of the axes, where no line crosses it
+            axes.annotate(
+                f"{value:.2f}", (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
+                textcoords="offset points", va="center",
+            )  # fmt: skip
         axes.invert_yaxis()
         axes.set_xlabel(unit)
         if baseline:
-            axes.axvline(baseline[1], color=COLOURS[1], ls="--", label=baseline[0])
-            axes.figure.legend(loc="outside upper right")  # no bar can lie below it
+            line = axes.axvline(baseline[1], color=COLOURS[1], ls="--")
+            labels.legend(axes, [line], [baseline[0]])
 
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
 
@@ -146,12 +133,12 @@ def histogram(
 
     def paint(axes):
         axes.hist(array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
-        for i, (name, places) in enumerate((marks or {}).items()):
-            places = array(places)
-            axes.plot(
-                places, 0 * places, "^", ms=8, color=COLOURS[i + 1], clip_on=False, label=name
-            )
-            axes.legend()
+        drawn = []
+        for i, places in enumerate((marks or {}).values()):
+            style = {"ms": 8, "color": COLOURS[(i + 1) % 7], "clip_on": False}
+            drawn += axes.plot(array(places), 0 * array(places), "^", **style)
+        if marks:
+            labels.legend(axes, drawn, list(marks))
         axes.set(xlabel=x, ylabel=y)
 
     return draw(paint, title, alt, (6.5, 3.0))
@@ -163,15 +150,21 @@ def singular_values(
     """Sorted singular values of named matrices; `rank` marks the largest rank they can have."""
 
     def paint(axes):
-        for i, (name, values) in enumerate(spectra.items()):
+        drawn = []
+        for i, values in enumerate(spectra.values()):
             values = array(values)
-            axes.plot(
-                range(1, len(values) + 1), values, LINES[i % 4], color=COLOURS[i % 7], label=name
-            )
-        if rank is not None:
-            axes.axvline(rank, color="#555", lw=1, ls=":")
-            axes.annotate(f"rank {rank}", (rank, axes.get_ylim()[1]), ha="left", va="top")
-        axes.set(xlabel="singular value, largest first", ylabel="size", xscale="log")
-        axes.legend()
+            places = range(1, len(values) + 1)
+            drawn += axes.plot(places, values, LINES[i % 4], color=COLOURS[i % 7])
+        _log(axes, 10)
+        axes.set(xlabel="singular value, largest first", ylabel="size")
+        labels.legend(axes, drawn, list(spectra))
+        labels.flags(axes, {} if rank is None else {f"rank {rank}": float(rank)})
 
     return draw(paint, title, alt, (6.5, 3.2))
+
+
+def _log(axes, base: int) -> None:
+    """A logarithmic horizontal axis with plain numbers."""
+    axes.set_xscale("log", base=base)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")

@@ -4,16 +4,29 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from tabulate import tabulate
 
 
 @dataclass(frozen=True)
 class Link:
-    """A cell that leads somewhere; plain text shows its text."""
+    """A cell that leads somewhere; plain text shows its text.
+
+    Raises:
+        ValueError: if `href` is neither http(s) nor relative: no other scheme, no other host
+            without one (`//host`), and nothing that browsers read in ways of their own (control
+            characters, blanks, backslashes).
+    """
 
     text: str
     href: str
+
+    def __post_init__(self):
+        odd = re.search(r"[\x00-\x20\x7f-\xa0\\]", self.href)
+        scheme, host, *_ = ("", "") if odd else urlsplit(self.href)
+        if odd or (scheme, bool(host)) not in (("http", True), ("https", True), ("", False)):
+            raise ValueError(f"a link leads to http(s) or a relative address, not to {self.href!r}")
 
     def __str__(self) -> str:
         return self.text
@@ -33,23 +46,25 @@ class Table:
     caption: str
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        options = {"headers": "keys", "disable_numparse": True}
-        escaped = [{_html(k): _html(v) for k, v in row.items()} for row in self.rows]
-        body = tabulate(escaped, tablefmt="unsafehtml", **options)
-        body = body.replace("<th>", '<th scope="col">')
-        body = re.sub(r"<tr><td([^>]*)>(.*?)</td>", r'<tr><th scope="row"\1>\2</th>', body)
+        head = "".join(f'<th scope="col">{_html(name)}</th>' for name in self.rows[0])
+        lines = []
+        for row in self.rows:
+            first, *others = map(_html, row.values())
+            cells = "".join(f"<td>{cell}</td>" for cell in others)
+            lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
         caption = f"<caption>{html.escape(self.caption)}</caption>"
-        body = body.replace("<table>", f'<table class="findings">{caption}', 1)
+        body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
         box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{html.escape(self.caption)}">'
-        plain = tabulate(self.rows, tablefmt="simple", **options)
-        return {"text/html": f"{box}{body}</div>", "text/plain": f"{self.caption}\n{plain}"}
+        plain = tabulate(self.rows, headers="keys", disable_numparse=True, tablefmt="simple")
+        text = f'{box}<table class="findings">{caption}{body}</table></div>'
+        return {"text/html": text, "text/plain": f"{self.caption}\n{plain}"}
 
 
 def table(rows: Sequence[Mapping[str, object]], *, caption: str, digits: int = 2) -> Table:
     """A table of one mapping per row, all with the same columns; `caption` says what it shows.
 
-    Numbers with a fraction get `digits` decimals; `Link`s lead somewhere; everything else is shown
+    Numbers with a fraction get `digits` decimals, also those of 0-dim tensors; `Link`s lead somewhere; everything else is shown
     as `str` has it.
 
     Raises:
@@ -64,6 +79,8 @@ def table(rows: Sequence[Mapping[str, object]], *, caption: str, digits: int = 2
     def text(value: object) -> str | Link:
         if isinstance(value, Link):
             return value
+        if getattr(value, "ndim", None) == 0:  # a tensor or an array of one number
+            value = value.item()
         return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
     return Table(tuple({name: text(v) for name, v in row.items()} for row in rows), caption)

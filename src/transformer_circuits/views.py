@@ -7,7 +7,7 @@ it is a picture or a table. The scripts are `views.js`, `attention.js` and `toke
 
 import base64
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,15 +143,24 @@ def _montage(patterns: Float[np.ndarray, "head n n"], columns: int) -> Float[np.
 
 
 def tokens(
-    tokens: Sequence[str], values: Numbers | Mapping[str, Numbers], *, unit: str, label: str
+    tokens: Sequence[str],
+    values: Numbers | Mapping[str, Numbers],
+    *,
+    unit: str,
+    label: str,
+    differences: Collection[str] = (),
+    first: str | None = None,
 ) -> View:
     """A text whose tokens are coloured by a value each; several named values can be switched.
 
     Red above 0 and blue below it, as strong as the value is far from 0; NaN (a first token's
-    loss, say) stays blank. `unit` and `label` as in `attention` and `plots`.
+    loss, say) stays blank. `unit` and `label` as in `attention` and `plots`. All named values
+    share one scale, so that the same colour is the same value whichever is shown; those called
+    `differences` share another, to either side of 0. `first` is shown at first, if not the first.
 
     Raises:
-        ValueError: if there is not one value per token, or no value at all, or one is infinite.
+        ValueError: if there is not one value per token, or no value at all, or one is infinite, or
+            `differences` or `first` are not among the names.
     """
     named = dict(values) if isinstance(values, Mapping) else {"value": values}
     if not named or not len(tokens):
@@ -162,8 +171,12 @@ def tokens(
         if row.shape != (len(tokens),):
             raise ValueError(f"{name} has shape {row.shape} but there are {len(tokens)} tokens")
         rows[name] = [None if np.isnan(v) else float(f"{v:.4g}") for v in row]
+    first = next(iter(rows)) if first is None else first
+    if unknown := {first, *differences} - set(rows):
+        raise ValueError(f"{sorted(unknown)} are asked for but the values are {list(rows)}")
     data = {"tokens": list(tokens), "values": rows, "unit": unit}
-    first, row = next(iter(rows.items()))
+    data |= {"differences": list(differences), "first": first}
+    row = rows[first]
     shown = [{"token": t, f"{first} [{unit}]": v} for t, v in zip(tokens, row, strict=True)]
     png = drawing.text_picture(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]

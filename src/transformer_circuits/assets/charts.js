@@ -22,9 +22,9 @@
       script.crossOrigin = "anonymous";
       const { define } = root; // where RequireJS is, Vega would register there and not as a global
       root.define = undefined;
-      const done = (then) => () => ((root.define = define), then(root.vega));
-      script.onload = done(resolve);
-      script.onerror = done(reject);
+      const done = (then) => () => ((root.define = define), then());
+      script.onload = done(() => resolve(root.vega));
+      script.onerror = done(() => reject(new Error(`${ELSEWHERE} could not be loaded`)));
       document.head.append(script);
     });
     return root.vegaIsComing;
@@ -73,6 +73,9 @@
   }
   document.querySelectorAll(".hover-chart:not([data-mounted])").forEach((host) => {
     host.dataset.mounted = "";
-    draw(host).catch(() => host.querySelector(".hc-live")?.remove());
+    draw(host).catch((error) => {
+      console.error(`“${host.querySelector("img").alt}” stays a picture:`, error);
+      host.querySelector(".hc-live")?.remove();
+    });
   });
 })(window);

@@ -10,7 +10,8 @@
   const BLUE = [33, 102, 172];
   const RED = [178, 24, 43];
 
-  // data: tokens, values: {name: one number per token}, unit, label.
+  // data: tokens, values: {name: one number per token}, unit, label, differences: names of values with
+  // a scale of their own, first: the name that is shown at first.
   class Tokens extends View {
     constructor(host, data) {
       super(host, data.label);
@@ -25,9 +26,9 @@
     update(data) {
       const names = Object.keys(data.values);
       if (names.length !== this.names?.length) {
-        this.index = 0;
+        this.index = Math.max(0, names.indexOf(data.first));
         const pick = (i) => ((this.index = i), this.draw());
-        this.switch = choice("Show", names, pick);
+        this.switch = choice("Show", names, pick, this.index);
         this.switch.hidden = names.length < 2;
         this.controls.replaceChildren(this.switch, this.scale);
       }
@@ -46,12 +47,19 @@
       this.draw();
     }
 
+    // The most of all values that share a scale with those of a name, and whether some may be below 0.
+    range(name) {
+      const { values, differences = [] } = this.data;
+      const apart = differences.includes(name);
+      const alike = this.names.filter((other) => differences.includes(other) === apart);
+      const known = alike.flatMap((other) => values[other].filter((v) => v !== null));
+      return [Math.max(0, ...known.map(Math.abs)) || 1, apart || known.some((v) => v < 0)];
+    }
+
     paint() {
       const dark = isDark();
       const values = this.data.values[this.names[this.index]];
-      const known = values.filter((v) => v !== null);
-      const signed = Math.min(...known) < 0;
-      const most = Math.max(0, ...known.map(Math.abs)) || 1;
+      const [most, signed] = this.range(this.names[this.index]);
       const full = (v) => blend(v < 0 ? BLUE : RED, [255, 255, 255], dark ? 0.15 : 0);
       const colour = (v) => blend(ground(dark), full(v), Math.abs(v) / most);
       const ends = [signed ? -most : 0, most];

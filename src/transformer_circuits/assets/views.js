@@ -82,7 +82,7 @@
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
   }
 
-  function choice(name, options, onChange) {
+  function choice(name, options, onChange, chosen = 0) {
     const box = make("fieldset");
     box.append(make("legend", "", name));
     const group = "cv" + Math.random().toString(36).slice(2);
@@ -91,7 +91,7 @@
       const input = make("input");
       input.type = "radio";
       input.name = group;
-      input.checked = index === 0;
+      input.checked = index === chosen;
       input.addEventListener("change", () => onChange(index));
       label.append(input, " ", make("span", "", text));
       box.append(label);

@@ -1,0 +1,200 @@
+"""Where names stand in a figure: never on each other, on a curve or beyond the edge.
+
+Names of lines stand outside the axes, where nothing else is drawn; what is left is to keep them
+apart in one direction. Lengths are in points, 1/72 of an inch.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+GREY = "#555"
+GAP = 4.0
+"""The least space between two names in one row."""
+LINE = 14.0
+"""From one line of text to the next."""
+LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+DOT = 6
+"""Half the side of the square around a dot that no name covers, in pixels."""
+SMALLEST = 5.0
+"""Smaller tick labels could not be read: then only every second or third is written."""
+
+
+def wrap(axes: Any) -> None:
+    """Break titles into lines: upright ones longer than their axis, others wider than the figure."""
+    figure = axes.figure
+    figure.draw_without_rendering()
+    for each in figure.axes:
+        across, upright = each.xaxis.label, each.yaxis.label
+        box = across.get_window_extent()
+        if box.x0 < 0 or box.x1 > figure.bbox.x1:
+            lines = _fill(across, each.bbox.width / box.width)
+            _grow(axes, (lines - 1) * LINE)
+        length = upright.get_window_extent().height
+        if length > each.bbox.height:
+            _fill(upright, each.bbox.height / length)
+
+
+def _fill(text: Any, share: float) -> int:
+    """Let a text take a share of its length; how many lines it has then."""
+    words = text.get_text()
+    lines = textwrap.wrap(words, max(1, int(0.9 * share * len(words))))
+    text.set_text("\n".join(lines))
+    return len(lines)
+
+
+def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Name curves and marks above the axes, in as many columns as fit; the figure grows by it."""
+    figure = axes.figure
+    for columns in range(len(names), 0, -1):
+        made = figure.legend(handles, names, loc="outside upper left", ncols=columns)
+        box = made.get_window_extent()
+        if columns == 1 or box.width <= figure.bbox.width:
+            return _grow(axes, box.height / _scale(axes))
+        made.remove()
+
+
+def flags(axes: Any, places: Mapping[str, float]) -> None:
+    """Draw vertical lines and name them above the axes, each name to the right of its line.
+
+    Where lines are near each other, names of those to the left stand higher, so that no line
+    crosses a name. The figure grows by what the names need.
+    """
+    above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    from_right = sorted(places.items(), key=lambda item: -item[1])
+    names = []
+    for name, place in from_right:
+        axes.axvline(place, color=GREY, lw=1, ls=":")
+        names.append(axes.annotate(name, (place, 1), xytext=(3, 2), **above))
+    axes.figure.draw_without_rendering()
+    rows = []  # where each begins, from the left, so far
+    for (_, place), name in zip(from_right, names, strict=True):
+        box = name.get_window_extent()
+        taken = [left < box.x1 + GAP * _scale(axes) for left in rows]
+        row = max((i + 1 for i, hit in enumerate(taken) if hit), default=0)
+        rows[row : row + 1] = [box.x0]
+        name.set_position((3, 2 + row * LINE))
+        pole = {**LEADER, "ls": ":"}
+        axes.annotate("", (place, 1), xytext=(0, (row + 1) * LINE), arrowprops=pole, **above)
+    _grow(axes, len(rows) * LINE)
+
+
+def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> None:
+    """Draw horizontal lines and name them to the right of the axes, in the order of their levels.
+
+    Call it last: what changes the height of the axes moves the levels.
+    """
+    names = []
+    for i, (name, level) in enumerate(levels.items()):
+        axes.axhline(level, color=GREY, lw=1, ls=styles[i % len(styles)])
+        names.append(
+            axes.annotate(
+                name, (1, level), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
+                textcoords="offset points", arrowprops={**LEADER, "relpos": (0, 0.5)},
+            )
+        )  # fmt: skip
+    axes.figure.draw_without_rendering()
+    heights = [axes.transData.transform((0, level))[1] for level in levels.values()]
+    least, half = LINE * _scale(axes), LINE * _scale(axes) / 2
+    moved = apart(heights, least, axes.bbox.y0 + half, axes.bbox.y1 - half)
+    for name, height, to in zip(names, heights, moved, strict=True):
+        name.set_position((8, (to - height) / _scale(axes)))
+
+
+def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:
+    """Places in the same order at least `least` apart, from `low` to `high` if there is room."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    for i in order:
+        moved[i] = max(moved[i], low)
+        low = moved[i] + least
+    for i in reversed(order):
+        moved[i] = min(moved[i], high)
+        high = moved[i] - least
+    return moved
+
+
+def near(
+    points: Sequence[Point], widths: Sequence[float | None], area: Box
+) -> list[tuple[Point, Point] | None]:
+    """Where names of points stand, and where a line to the point begins; all in pixels.
+
+    `widths`: of the names; a point with None has no name. No name covers a dot, another name or
+    a line to one, or leaves the `area`.
+
+    Raises:
+        ValueError: if there is no room for a name.
+    """
+    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    names, lines, found = [], [], []
+    for (x, y), width in zip(points, widths, strict=True):
+        if width is None:
+            found.append(None)
+            continue
+        for box in _around(x, y, width, area):
+            edge = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
+            steps = [k / 20 for k in range(1, 20)]
+            line = [(x + k * (edge[0] - x), y + k * (edge[1] - y)) * 2 for k in steps]
+            if not _hit([box], dots + names + lines) and not _hit(line, names):
+                break
+        else:
+            raise ValueError(f"there is no room for {len(widths) - widths.count(None)} names")
+        names.append(box)
+        lines += line
+        found.append((((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), edge))
+    return found
+
+
+def _around(x: float, y: float, width: float, area: Box) -> Iterator[Box]:
+    """Boxes of one line of text around a point, the nearest first, those above right before others."""
+    for distance in range(DOT + 1, int(area[2] - area[0]), 4):
+        for turn in range(16):
+            angle = math.pi * (turn - 1) / 8
+            left = x + math.cos(angle) * (distance + width / 2) - width / 2
+            top = y - math.sin(angle) * (distance + LINE / 2) - LINE / 2
+            box = left, top, left + width, top + LINE
+            if min(left - area[0], top - area[1], area[2] - box[2], area[3] - box[3]) >= 0:
+                yield box
+
+
+def _hit(some: Sequence[Box], others: Sequence[Box]) -> bool:
+    return any(
+        a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a in some for b in others
+    )
+
+
+def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
+    """Name the rows and columns of a matrix, as large as fits; names of columns stand upright if wide.
+
+    If they would be smaller than `SMALLEST`, every second, third ... is named.
+    """
+    size = 270 / max(len(rows), len(cols), 27)
+    axes.set_yticks(range(len(rows)), rows, fontsize=size)
+    axes.set_xticks(range(len(cols)), cols, fontsize=size)
+    axes.figure.draw_without_rendering()
+    widths = [label.get_window_extent().width for label in axes.get_xticklabels()]
+    upright = max(widths, default=0) + GAP * _scale(axes) > axes.bbox.width / len(cols or " ")
+    if upright:
+        axes.tick_params("x", rotation=90)
+        axes.figure.draw_without_rendering()
+    for names, side, setter, turned in (
+        (rows, axes.bbox.height, axes.set_yticks, 0),
+        (cols, axes.bbox.width, axes.set_xticks, 90 * upright),
+    ):
+        room = side / _scale(axes) / len(names or " ") / 1.25
+        step = math.ceil(SMALLEST / room)
+        places = range(0, len(names), step)
+        setter(places, names[::step], fontsize=min(size, max(room, SMALLEST)), rotation=turned)
+
+
+def _scale(axes: Any) -> float:
+    """Pixels per point."""
+    return axes.figure.dpi / 72
+
+
+def _grow(axes: Any, height: float) -> None:
+    axes.figure.set_figheight(axes.figure.get_figheight() + height / 72)

@@ -1,0 +1,161 @@
+"""What a fresh clone is set up from: line endings, the lock file, the Makefile, the README."""
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PIP_CHOOSES = re.compile("(torch|triton|nvidia-.*|cuda-.*)$")
+"""Any build of the pinned torch will do; those for Nvidia bring packages of their own."""
+
+
+def pins(name):
+    """(requirement, its hashes) of a requirements file."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"^[\w.-]+==.*$", text, re.MULTILINE):
+        requirement, *hashes = line.split("--hash=")
+        yield Requirement(requirement), [each.strip() for each in hashes]
+
+
+def versions(name):
+    """What a requirements file says for this Python and machine."""
+    return {
+        canonicalize_name(pin.name): pin.specifier
+        for pin, _ in pins(name)
+        if pin.marker is None or pin.marker.evaluate()
+    }
+
+
+def needed():
+    """The packages that requirements.txt names, and what they need in turn, as installed here."""
+    found, todo = set(), [(name, "") for name in versions("requirements.txt")]
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) in found or (PIP_CHOOSES.match(name) and name != "torch"):
+            continue
+        found.add((name, extra))
+        for requirement in map(Requirement, importlib.metadata.requires(name) or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                name_of_it = canonicalize_name(requirement.name)
+                todo += [(name_of_it, each) for each in ("", *requirement.extras)]
+    return {name for name, _ in found}
+
+
+def git(*command, folder=None):
+    subprocess.run(["git", *command], cwd=folder, check=True, capture_output=True)
+
+
+def test_git_changes_no_line_ending_even_where_it_is_asked_to(tmp_path):
+    listed = subprocess.check_output(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True
+    )
+    texts = [name for name in listed.splitlines() if not name.endswith(".safetensors")]
+    for name in filter(lambda name: (ROOT / name).is_file(), texts):
+        (tmp_path / "a" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / "a" / name)
+    git("init", "-q", folder=tmp_path / "a")
+    git("add", "-A", folder=tmp_path / "a")
+    author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    git(*author, "commit", "-qm", "all", folder=tmp_path / "a")
+    git("clone", "-q", "-c", "core.autocrlf=true", tmp_path / "a", tmp_path / "b")
+    for name in ("data/tokenizer.json", "data/models/one-layer/config.toml", "Makefile", ".ci/run"):
+        assert (tmp_path / "b" / name).read_bytes() == (ROOT / name).read_bytes(), name
+
+
+def test_every_locked_package_has_a_hash_and_torch_is_not_among_them():
+    for pin, hashes in pins("requirements.lock"):
+        assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes), pin
+        assert not PIP_CHOOSES.match(pin.name), pin
+
+
+def test_every_pin_of_requirements_txt_is_in_the_lock():
+    locked = versions("requirements.lock")
+    for name, version in versions("requirements.txt").items():
+        assert name == "torch" or locked[name] == version, name
+
+
+def test_what_is_installed_is_what_the_lock_says():
+    locked = versions("requirements.lock")
+    for name in needed() - {"torch"}:
+        assert f"=={importlib.metadata.version(name)}" == str(locked[name]), name
+    assert importlib.metadata.version("torch") in versions("requirements.txt")["torch"]
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    """A folder, whose name asks for care, with the Makefile and what its rules depend on."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    (folder := tmp_path / "päth with späces").mkdir()
+    pins = ("requirements.txt", "requirements.lock", "package-lock.json", "data/corpus.toml")
+    for name in ("Makefile", "pyproject.toml", "package.json", *pins):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def make(folder, *command):
+    return subprocess.run(["make", *command], cwd=folder, capture_output=True, text=True)
+
+
+def program(path, says="", code=0):
+    """A stand-in at `path` that prints something and exits; -V is never an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\necho "{says}"\ntest "$1" = -V || exit {code}\n')
+    path.chmod(0o755)
+
+
+def test_a_python_that_is_too_old_is_refused_before_anything_is_installed(fresh):
+    program(fresh / "old", "Python 3.10.13", code=1)
+    refused = make(fresh, "PYTHON=./old", "book")
+    assert refused.returncode
+    assert "needs Python 3.11 or newer, but ./old -V says: Python 3.10.13" in refused.stderr
+    assert not (fresh / ".venv").exists()
+
+
+def test_an_environment_of_another_python_than_asked_for_is_named(fresh):
+    program(fresh / "new", "Python 3.13.1")
+    program(fresh / ".venv/bin/python", "Python 3.12.4")
+    program(fresh / ".venv/bin/pip")
+    refused = make(fresh, "PYTHON=./new", ".venv/.done")
+    assert refused.returncode
+    assert "./new is Python 3.13.1, and .venv was made with Python 3.12.4" in refused.stderr
+    assert not (fresh / ".venv/.done").exists()
+    assert make(fresh, ".venv/.done").returncode == 0, "the environment's own Python is the default"
+
+
+def test_the_book_is_made_in_a_folder_with_spaces_and_umlauts(fresh):
+    (fresh / "data/cache").mkdir()
+    (fresh / "node_modules").mkdir()
+    for name in ("python", "pip", "npm", "jupyter-book"):
+        program(fresh / ".venv/bin" / name, "Python 3.12.4")
+    made = make(fresh, "book")
+    assert made.returncode == 0, made.stderr
+    assert f"The book is at {fresh}/_build/html/index.html" in made.stdout
+
+
+def test_jupyterlab_starts_in_containers_too_where_one_is_root(fresh):
+    assert "jupyter lab --allow-root" in make(fresh, "-n", "lab").stdout
+
+
+def test_only_the_lock_is_installed_with_every_hash_required():
+    for name in ("Makefile", ".binder/postBuild"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "--no-deps --require-hashes -r requirements.lock" in text, name
+        assert "-r requirements.txt" not in text, name
+
+
+def test_the_readme_names_the_pinned_torch_and_every_python():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = re.findall(r"torch(==\S+)", readme)
+    assert asked and set(asked) == {str(versions("requirements.txt")["torch"])}
+    pythons = [each.split()[-1] for each in project["classifiers"] if "Python ::" in each]
+    assert pythons and all(version in readme for version in pythons)
