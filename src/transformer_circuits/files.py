@@ -58,20 +58,26 @@ def atomic(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         with temporary.open("xb") as held:
-            _is_free(held)  # and no longer, until this process closes it or dies
+            _hold(held)
             yield temporary
             os.fsync(held.fileno())
             os.replace(temporary, path)
     except OSError as error:
         if error.errno and error.filename2 is None and error.filename in (None, str(temporary)):
             error.filename = str(path)
+            error.strerror += (
+                ", and the old content is kept: make room or give access, and try again"
+            )
         raise
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _is_free(file: IO[bytes]) -> bool:
-    """Whether nobody held the file and this process does now; never on a disk without locks."""
+def _hold(file: IO[bytes]) -> bool:
+    """Hold the file until it is closed or this process dies; False if another one holds it.
+
+    False, too, on a disk that knows no locks: nothing is ever taken for a leftover there.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -82,7 +88,7 @@ def _is_free(file: IO[bytes]) -> bool:
 def _remove_leftovers(path: Path) -> None:
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         with suppress(OSError), leftover.open("r+b") as file:
-            if _is_free(file):
+            if _hold(file):
                 leftover.unlink()
 
 
