@@ -80,7 +80,7 @@ class NormedTransformer(nn.Module):
     def disturb(self, generator: torch.Generator) -> None:
         """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
         for weight in self.parameters():
-            weight.add_(0.5 * torch.randn(weight.shape, generator=generator))
+            weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def fold(model: NormedTransformer) -> Folded:
     first matrix reads the stream, the second vector reads the one.
     """
     d = model.config.d_model
-    centre = torch.eye(d, dtype=model.W_E.dtype) - 1 / d
+    centre = torch.eye(d).to(model.W_E) - 1 / d
 
     def reader(W: Tensor, b: Tensor, norm: nn.Module) -> Tensor:
         constant = W @ norm.bias + b.view(W.shape[:-1])
