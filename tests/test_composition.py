@@ -37,6 +37,16 @@ def test_v_composition_has_the_later_head_to_the_left(model):
     assert reverse == pytest.approx(0)
 
 
+def test_scores_are_as_exact_as_the_weights(model, generator):
+    """In float64 an orthogonal change of basis leaves them to twelve digits."""
+    shape = SHAPE.d_model, SHAPE.d_model
+    turn = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
+    turned = composition.scores(composition.change_basis(model, turn), "K")
+    assert turned.dtype == torch.float64
+    torch.testing.assert_close(turned, composition.scores(model, "K"), rtol=1e-12, atol=0)
+    assert composition.scores(model.float(), "K").dtype == torch.float32
+
+
 @pytest.mark.parametrize(("kind", "other"), [("Q", "K"), ("K", "Q")])
 def test_q_and_k_are_told_apart(model, kind, other):
     """Head 0.0 writes dimension 3; head 1.0 reads it with its query or its key alone."""

@@ -126,6 +126,14 @@ def test_a_share_of_a_batch_has_a_passage_twice():
         assert torch.equal(row[changed], before[origin : origin + len(changed)])
 
 
+def test_what_comes_twice_is_text_and_never_the_begin_token():
+    stream = np.arange(1, 3000, dtype=np.uint16)
+    inputs, targets = corpus.batch(stream, 200, 9, torch.Generator().manual_seed(0), True, 1.0)
+    assert (inputs[:, 0] == tokenizer.BEGIN).all()
+    assert (targets != tokenizer.BEGIN).all()
+    assert (targets.diff() != 1).any()  # passages do come twice
+
+
 def test_unknown_splits_are_refused():
     with pytest.raises(ValueError, match='split is "test" but must be'):
         corpus.read("small", "test")

@@ -9,7 +9,7 @@ from transformer_circuits import folding
 @pytest.fixture
 def normed(generator):
     """Layer norm, biases and positions, all of them random, in float64."""
-    model = folding.NormedTransformer(SHAPE).double().requires_grad_(False)
+    model = folding.NormedTransformer(SHAPE, generator).double().requires_grad_(False)
     model.disturb(generator)
     return model
 
@@ -17,6 +17,14 @@ def normed(generator):
 @pytest.fixture
 def folded(normed):
     return folding.fold(normed)
+
+
+def test_the_first_weights_depend_on_the_generator_alone():
+    one, two = (
+        folding.NormedTransformer(SHAPE, torch.Generator().manual_seed(5)) for _ in range(2)
+    )
+    for name, weight in one.named_parameters():
+        assert torch.equal(weight, two.get_parameter(name))
 
 
 def test_the_unfolded_model_is_what_pytorch_computes(normed, tokens):

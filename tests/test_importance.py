@@ -68,6 +68,19 @@ def test_each_target_knows_its_document():
     assert targets.tolist() == [[5, 6, 0], [9, 9, 9]]
 
 
+@pytest.mark.parametrize("begin", [True, False])
+def test_documents_belong_to_the_targets_of_the_same_windows(begin):
+    stream = np.tile(np.array([0, 5, 6, 7], dtype=np.uint16), 9)
+    number = np.cumsum(stream == 0).astype(np.uint16)
+    expected = corpus.evenly(number, 4, 5, begin)[1]
+    assert torch.equal(importance.documents(stream, 4, 5, begin), expected)
+
+
+def test_there_may_be_more_documents_than_tokens_can_be_told_apart():
+    stream = np.tile(np.array([0, 5], dtype=np.uint16), 70_000)
+    assert int(importance.documents(stream, 2, 3, False)[-1, -1]) == 70_000
+
+
 def test_the_bootstrap_draws_whole_documents(generator):
     """Two documents of 1 and 3 tokens: means are those of the four possible draws."""
     values = torch.tensor([[4.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])

@@ -47,6 +47,13 @@ def test_the_null_is_around_zero_and_narrows_with_the_rank(generator):
     assert many.std() < few.std()
 
 
+def test_the_null_is_as_exact_as_what_stands_around_it(generator):
+    left = torch.randn(9, 4, generator=generator, dtype=torch.float64)
+    found = spectra.null(left, left.T, 2, 3, generator)
+    assert found.dtype == torch.float64
+    assert (found != found.float()).any()
+
+
 def test_the_null_sees_what_stands_around_the_head(generator):
     """Where W_E W_U is lopsided, a random head is too far from 0 to be called chance."""
     left, right = torch.randn(90, 4, generator=generator), torch.randn(4, 90, generator=generator)

@@ -104,7 +104,7 @@ def costs(
     if instead == "mean":
         sums = [torch.stack(model.trace(some).head_outputs).sum(dim=(1, 3)) for some, _ in pairs]
         means = sum(sums) / inputs.numel()
-    rises = torch.zeros(config.n_layers, config.n_heads, dtype=torch.float64)
+    rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
     for some, right in pairs:
         trace = model.trace(some)
         intact = _summed_loss(trace.logits, right)
@@ -136,7 +136,9 @@ def copy_costs(
         raise ValueError("no lengths given, but at least one is needed")
     rows = []
     for length, tokens in induction.every_length(model, lengths, 2, generator, n):
-        after, place = tokens.roll(-1, dims=1), torch.arange(tokens.shape[1])
+        tokens = tokens.to(model.W_E.device)
+        after = tokens.roll(-1, dims=1)
+        place = torch.arange(tokens.shape[1], device=tokens.device)
         copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
         counted = (after.masked_fill(~copy, -100) for copy in copies)
         rows.append(torch.stack([costs(model, tokens, some, frozen=frozen) for some in counted]))
@@ -171,7 +173,8 @@ def losses_at(
         )
     intact, without_each = [], []
     for some in starts.split(8):
-        inputs, targets = corpus.windows(stream, some, n_ctx, begin)
+        pair = corpus.windows(stream, some, n_ctx, begin)
+        inputs, targets = (part.to(model.W_E.device) for part in pair)
         trace = model.trace(inputs)
         last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)
         logits = torch.cat([trace.logits[:, None, -1], trace.logits[:, None, -1] - last], dim=1)

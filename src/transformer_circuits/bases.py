@@ -66,7 +66,7 @@ def recovered(
     Switching a feature on must change its own output by 1 and all others by 0, to `tolerance`.
     """
     change = F.relu(W.T @ W + b[:, None]) - F.relu(b)[:, None]
-    return ((change - torch.eye(len(b))).abs() <= tolerance).all(dim=0)
+    return ((change - torch.eye(len(b)).to(b)).abs() <= tolerance).all(dim=0)
 
 
 def triples_held(

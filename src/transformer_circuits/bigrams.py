@@ -52,6 +52,7 @@ def cross_entropy(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out 
     """
     if logits.shape != table.shape:
         raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
+    table = table.to(logits.device)
     return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
 
 
@@ -71,6 +72,7 @@ def correlation(
     Returns:
         the correlations in [-1, 1], and which source tokens they belong to.
     """
+    table = table.to(logits.device)
     seen = table >= least
     kept = seen.sum(dim=0) >= least
     weight = seen[:, kept].double()

@@ -52,7 +52,8 @@ def split(
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
-    present = torch.eye(inputs.shape[1], dtype=torch.bool) | (inputs == BEGIN)[:, None, None]
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+    present = itself | (inputs == BEGIN)[:, None, None]
     patterns = trace.patterns[0].masked_fill(present, 0)
     moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
     earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
@@ -100,16 +101,18 @@ def veto(
         ValueError: if the model has not one layer.
     """
     pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
     for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
-        raised = torch.where(bugs, earlier, torch.zeros(()))
+        raised = earlier.masked_fill(~bugs, 0)
         vetoed = present + earlier - raised
         for i, kept in enumerate(KEPT):
-            losses[i] += F.cross_entropy((vetoed + kept * raised)[0], targets[0])
+            losses[i] += float(F.cross_entropy((vetoed + kept * raised)[0], targets[0]))
         on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
-        masses += torch.stack([*on_bugs, bugs.gather(-1, targets[..., None]).float().mean()])
+        in_fact = bugs.gather(-1, targets[..., None]).float().mean()
+        masses += torch.stack([*on_bugs, in_fact]).cpu()
     return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
 
 
@@ -152,7 +155,7 @@ def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> T
     if n < 1:
         raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
-    wider = Transformer(config, generator)
+    wider = Transformer(config, generator).to(model.W_E)
     wider.W_E.copy_(model.W_E)
     wider.W_U.copy_(model.W_U)
     for new, old in zip(wider.layers, model.layers, strict=True):

@@ -102,7 +102,7 @@ def eigenvalues(
     Raises:
         ValueError: if there is no eigenvalue but zeros.
     """
-    values = {name: np.asarray(v).astype(complex) for name, v in spectra.items()}
+    values = {name: _complex(v) for name, v in spectra.items()}
     most = max((np.abs(v).max() for v in values.values()), default=0.0)
     if most == 0:
         raise ValueError(f"all eigenvalues of {list(spectra)} are 0")
@@ -117,6 +117,11 @@ def eigenvalues(
                 "size": f"{abs(value):.3g}", "sign": "≥ 0" if value.real >= 0 else "< 0",
             })  # fmt: skip
     return finish(_planes(rows, list(values), decades), title, alt)
+
+
+def _complex(values: Numbers) -> np.ndarray:
+    on_cpu = values.detach().cpu() if hasattr(values, "detach") else values
+    return np.asarray(on_cpu, dtype=complex)
 
 
 def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):

@@ -48,7 +48,8 @@ def scores(
     each = range(model.config.n_heads)
     read = [_unit(reader(model, kind, later, head)) for head in each]
     written = [_unit(heads.W_OV(model, earlier, head).T).T for head in each]
-    return torch.tensor([[float((circuit @ ov).norm()) for ov in written] for circuit in read])
+    norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
+    return torch.stack(norms).cpu()
 
 
 def _unit(matrix: LowRank) -> LowRank:

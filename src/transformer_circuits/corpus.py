@@ -230,7 +230,7 @@ def batch(
     last = _last_start(stream, n_ctx, begin)
     starts = torch.randint(last + 1, (size,), generator=generator)
     text = _text(stream, starts, n_ctx, begin)
-    for row in text[: round(copies * size)]:
+    for row in text[: round(copies * size), int(begin) :]:
         _repeat_a_passage(row, generator)
     return text[:, :-1], text[:, 1:]
 

@@ -35,14 +35,18 @@ def _pattern(q: Tensor, k: Tensor) -> Pattern:
 class NormedLayer(nn.Module):
     """Attention heads that read through a layer norm and have biases."""
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
         super().__init__()
         n, d, d_head = config.n_heads, config.d_model, config.d_head
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(shape, generator=generator)
+
         self.gain, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
         for name in "QKV":
-            self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(n, d_head, d) / d**0.5))
+            self.register_parameter(f"W_{name}", nn.Parameter(normal(n, d_head, d) / d**0.5))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(n, 1, d_head)))
-        self.W_O = nn.Parameter(torch.randn(n, d, d_head) / (n * d_head) ** 0.5)
+        self.W_O = nn.Parameter(normal(n, d, d_head) / (n * d_head) ** 0.5)
         self.b_O = nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Float[Tensor, "batch pos d"]) -> Float[Tensor, "batch pos d"]:
@@ -54,18 +58,22 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """An attention-only transformer as one would train it: layer norm, biases, learned positions.
 
-    Initial weights come from the global random state.
+    Initial weights come from `generator`; without one, from the global random state.
     """
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
         super().__init__()
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(shape, generator=generator)
+
         self.config = config
-        self.W_E = nn.Parameter(torch.randn(config.d_model, config.n_vocab))
-        self.W_P = nn.Parameter(torch.randn(config.n_ctx, config.d_model))
-        self.layers = nn.ModuleList(NormedLayer(config) for _ in range(config.n_layers))
+        self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
+        self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
+        self.layers = nn.ModuleList(NormedLayer(config, generator) for _ in range(config.n_layers))
         self.gain = nn.Parameter(torch.ones(config.d_model))
         self.bias = nn.Parameter(torch.zeros(config.d_model))
-        self.W_U = nn.Parameter(torch.randn(config.n_vocab, config.d_model) / config.d_model**0.5)
+        self.W_U = nn.Parameter(normal(config.n_vocab, config.d_model) / config.d_model**0.5)
         self.b_U = nn.Parameter(torch.zeros(config.n_vocab))
 
     def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos n_vocab"]:
@@ -80,7 +88,7 @@ class NormedTransformer(nn.Module):
     def disturb(self, generator: torch.Generator) -> None:
         """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
         for weight in self.parameters():
-            weight.add_(0.5 * torch.randn(weight.shape, generator=generator))
+            weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
 @dataclass(frozen=True)
@@ -172,7 +180,7 @@ def fold(model: NormedTransformer) -> Folded:
     first matrix reads the stream, the second vector reads the one.
     """
     d = model.config.d_model
-    centre = torch.eye(d, dtype=model.W_E.dtype) - 1 / d
+    centre = torch.eye(d).to(model.W_E) - 1 / d
 
     def reader(W: Tensor, b: Tensor, norm: nn.Module) -> Tensor:
         constant = W @ norm.bias + b.view(W.shape[:-1])

@@ -106,8 +106,9 @@ def documents(
     Raises:
         ValueError: if the stream is shorter than one window.
     """
-    number = np.cumsum(stream == tokenizer.BEGIN).astype(np.uint16)
-    return corpus.evenly(number, n_windows, n_ctx, begin)[1]
+    number = torch.from_numpy(np.cumsum(stream == tokenizer.BEGIN))
+    starts = torch.linspace(0, corpus._last_start(stream, n_ctx, begin), n_windows).long()
+    return number[starts[:, None] + torch.arange(n_ctx) + (not begin)]
 
 
 def bootstrap(
@@ -125,7 +126,7 @@ def bootstrap(
     Raises:
         ValueError: if there are fewer than two documents.
     """
-    of, index = document.flatten().unique(return_inverse=True)
+    of, index = document.to(values.device).flatten().unique(return_inverse=True)
     if len(of) < 2:
         raise ValueError(f"a bootstrap draws among documents but there is {len(of)}")
     sums = values.new_zeros(len(values), len(of))

@@ -180,8 +180,8 @@ def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
     Raises:
         ValueError: if no token occurs twice.
     """
-    n_pos = tokens.shape[1]
-    uniform = torch.ones(n_pos, n_pos).tril() / torch.arange(1, n_pos + 1)[:, None]
+    allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
+    uniform = allowed / allowed.sum(dim=1, keepdim=True)
     return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
 
 

@@ -51,7 +51,7 @@ def dumps(model: Transformer) -> str:
     model.require_attention_only()
     data, tensors = b"", []
     for name, weight in _matrices(model).items():
-        whole, scale = quantise(weight.detach().float())
+        whole, scale = quantise(weight.detach().cpu().float())
         data += b"\0" * (-len(data) % 4)
         tensors.append({"name": name, "shape": list(weight.shape), "offset": len(data)})
         data += scale.numpy().tobytes() + whole.contiguous().numpy().tobytes()

@@ -98,6 +98,7 @@ def top(
         raise ValueError(f"n is {n} but must be between 1 and the {n_vocab} tokens")
     f1, f2 = factors.attention, factors.logits
     if weight is not None:
+        weight = weight.to(f1.device)
         f1 = f1 * weight[:, None] * weight
     # A source outside the n best, by its own best triple, has n stronger triples above it; and
     # so has the i-th destination of a source with its j-th output once i · j exceeds n.
@@ -120,6 +121,7 @@ def strongest_sources(
     """The n sources with the strongest triples, each once; `weight` as for `top`."""
     best = factors.attention
     if weight is not None:
+        weight = weight.to(best.device)
         best = best * weight[:, None] * weight
     return (best.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
 
@@ -134,7 +136,7 @@ def row(
     """
     f1 = factors.attention[:, src]
     if weight is not None:
-        f1 = f1 * weight
+        f1 = f1 * weight.to(f1.device)
     return f1.topk(n).indices.tolist(), factors.logits[:, src].topk(n).indices.tolist()
 
 

@@ -39,10 +39,10 @@ def null(
     middle = right @ left
     scores = []
     for _ in range(n):
-        writes = torch.randn(d_model, d_head, generator=generator)
-        reads = torch.randn(d_head, d_model, generator=generator)
+        writes = torch.randn(d_model, d_head, generator=generator).to(middle)
+        reads = torch.randn(d_head, d_model, generator=generator).to(middle)
         scores.append(positivity(LowRank(middle @ writes, reads).eigenvalues()))
-    return torch.tensor(scores)
+    return torch.tensor(scores, dtype=left.dtype)
 
 
 def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:

@@ -76,10 +76,11 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
 class Trainer:
     """One run: `for record in Trainer(...).run()` trains and yields a record per logged step.
 
-    Under `torchrun` every process takes its share of each batch; the batches, and so the result,
-    are the same for any number of processes that divides the batch. Trains on a GPU of CUDA (or
-    ROCm) if there is one, else on the processor: others, Apple's for one, lack operations that
-    `probe` may need.
+    Under `torchrun` every process takes its share of each batch. The batches are the same for any
+    number of processes that divides the batch, and so, up to rounding, is the result.
+
+    Trains on a GPU of CUDA (or ROCm) if there is one, else on the processor: others, Apple's for
+    one, lack operations that `probe` may need.
 
     Raises:
         ValueError: if the stream holds tokens beyond n_vocab, processes do not divide the batch,
