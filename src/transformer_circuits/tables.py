@@ -38,6 +38,7 @@ class Table:
         body = tabulate(escaped, tablefmt="unsafehtml", **options)
         body = body.replace("<th>", '<th scope="col">')
         body = re.sub(r"<tr><td([^>]*)>(.*?)</td>", r'<tr><th scope="row"\1>\2</th>', body)
+        body = re.sub(r'<th scope="col">\s*</th>', "<td></td>", body)  # no name: no head
         caption = f"<caption>{html.escape(self.caption)}</caption>"
         body = body.replace("<table>", f'<table class="findings">{caption}', 1)
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
