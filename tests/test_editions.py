@@ -57,6 +57,15 @@ def test_a_sheet_is_one_page_and_leads_to_no_file_of_this_machine(browser, tmp_p
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("margin", ["0mm", "10mm"])
+@pytest.mark.parametrize("name", editions.SHEETS)
+def test_a_sheet_is_one_page_when_a_browser_prints_it(watched, name, margin):
+    watched.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
+    assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
+
+
+@pytest.mark.browser
 def test_slides_are_the_page_of_slides_with_figures_and_without_network(watched):
     source = (ROOT / f"{editions.SLIDES}.md").read_text(encoding="utf-8")
     watched.set_viewport_size({"width": 1280, "height": 720})

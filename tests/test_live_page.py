@@ -221,7 +221,7 @@ def test_a_link_opened_on_the_open_page_is_followed(live):
 
 def test_no_text_at_all(live):
     live.get_by_label("Text for the model").fill("")
-    expect(live.get_by_role("status").first).to_have_text("1 tokens")
+    expect(live.get_by_role("status").first).to_have_text("1 token")
     live.get_by_role("radio", name=re.compile("^loss of each")).check()
     assert "Infinity" not in live.locator("[data-live-model]").inner_text()
 
@@ -268,9 +268,14 @@ def test_random_tokens_come_three_times(live):
     assert len(words) == 61 and words[1:21] == words[21:41] == words[41:61]
     passages = re.compile(r"nats per token, by passage [\d.]+, [\d.]+, [\d.]+$")
     expect(live.get_by_role("status").first).to_contain_text(passages)
-    expect(live.get_by_label("Text for the model")).not_to_be_editable()
-    live.get_by_role("button", name="Example").click()
-    expect(live.get_by_label("Text for the model")).to_be_editable()
+
+
+def test_after_random_tokens_the_text_can_be_changed(live):
+    live.get_by_role("button", name="Random tokens, three times").click()
+    live.get_by_label("Text for the model").press_sequentially(" hello")
+    live.wait_for_function("location.hash.includes('hello')")
+    words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
+    assert "".join(words).endswith("hello")
 
 
 def test_a_long_text_is_cut_and_the_page_says_so(live):
@@ -278,6 +283,27 @@ def test_a_long_text_is_cut_and_the_page_says_so(live):
     expect(live.get_by_role("status").first).to_contain_text(
         re.compile("the first 200 of [0-9]+ tokens")
     )
+
+
+def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live, watched):
+    live.get_by_label("Text for the model").fill("one two three " * 4000)
+    live.wait_for_function("location.hash.includes('ids')")
+    words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
+    link = live.url
+    assert len(words) == 200 and len(link) < 3000
+    watched.goto("about:blank")
+    watched.goto(link)
+    watched.wait_for_selector(READY)
+    assert watched.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts() == words
+
+
+def test_without_scripts_the_page_says_first_what_it_needs(browser):
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(PAGE.as_uri())
+    expect(page.locator("[data-live-model]")).to_have_text(
+        re.compile("^The model needs JavaScript")
+    )
+    page.close()
 
 
 def test_one_layer_comes_when_asked_for(live):

@@ -82,3 +82,8 @@ def test_rows_must_be_there_and_alike():
         tables.table([], caption="empty")
     with pytest.raises(ValueError, match="a row has columns"):
         tables.table([{"a": 1}, {"b": 1}], caption="c")
+
+
+def test_a_column_without_a_name_has_no_empty_head():
+    shown = tables.table([{"": "a", "b": "c"}], caption="c")._repr_mimebundle_()["text/html"]
+    assert '<tr><td></td><th scope="col">b' in shown and '<tr><th scope="row">a' in shown

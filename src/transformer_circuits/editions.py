@@ -46,6 +46,7 @@ def slides(root: Path) -> Path:
             "external_toc_path": (root / "_toc.yml").as_posix(),
             "latex_individualpages": False,
             "nitpicky": True,
+            "html_domain_indices": False,  # one page has no index of modules
         },
         doctreedir=build / ".doctrees",
         filenames=[str(root / f"{SLIDES}.md")],
@@ -72,7 +73,8 @@ def chromium() -> str | None:
 def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
     """Print a page with a Chromium, everything that is folded opened; how many pages it took.
 
-    `sheet`: for a page that is to fit on one: small margins, no page number, no outline.
+    `sheet`: for a page that is to fit on one, and says itself how large it is: small margins, no
+    page number, no outline.
 
     Raises:
         FileNotFoundError: if the page is not built, or there is no Chromium.
@@ -93,7 +95,7 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
         tab.evaluate(LINKS_ON_PAPER)
         tab.pdf(
             path=temporary, format="A4", print_background=True, outline=not sheet, tagged=True,
-            scale=0.75, display_header_footer=not sheet, header_template="<span></span>",
+            scale=1 if sheet else 0.75, display_header_footer=not sheet, header_template="<span></span>",
             footer_template=_FOOTER,
             margin={"top": edge, "bottom": edge, "left": "15mm", "right": "15mm"},
         )  # fmt: skip

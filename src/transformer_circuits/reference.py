@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
-from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle
+from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
 from transformer_circuits import drawing
 
@@ -128,6 +128,11 @@ def _collect(app, doctree) -> None:
     names = [figure.id for figure in shown]
     for name in sorted({name for name in names if names.count(name) > 1}):
         LOGGER.warning("two figures have the id %s", name, location=app.env.docname)
+    for node in doctree.findall(
+        lambda node: isinstance(node, (exercise_enumerable_node, solution_node))
+    ):
+        for content in node.findall(nodes.section):  # else all on a page have the same id
+            content["ids"] = [f"{node['label']}-content"]
     here = {"figures": shown, "exercises": list(_exercises(doctree))}
     _found(app.env)[app.env.docname] = here
 

@@ -46,7 +46,11 @@ class Table:
     caption: str
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        head = "".join(f'<th scope="col">{_html(name)}</th>' for name in self.rows[0])
+        named = (
+            f'<th scope="col">{_html(name)}</th>' if name.strip() else "<td></td>"
+            for name in self.rows[0]
+        )
+        head = "".join(named)
         lines = []
         for row in self.rows:
             first, *others = map(_html, row.values())

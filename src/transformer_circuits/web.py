@@ -36,7 +36,7 @@ NEEDED_BY = {
 }
 """Scripts, below `_static/`, of every page that contains a mark."""
 FOR_PAGES = (
-    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_thebe", "sphinx_tippy", "sphinx_togglebutton",
+    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
 )  # fmt: skip
 """Modules that take whatever is written for a page of the book."""
@@ -55,6 +55,7 @@ def setup(app) -> dict[str, bool]:
     app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
+    app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("html-page-context", _load)
     app.connect("html-page-context", _without_brands, priority=600)  # after the theme
@@ -139,10 +140,15 @@ def _without_theme(app) -> None:
         app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
         app.registry.js_files.clear()
         app.builder._js_files.clear()
-        for listeners in app.events.listeners.values():
-            for listener in list(listeners):
-                if listener.handler.__module__.startswith(FOR_PAGES):
-                    app.disconnect(listener.id)
+        _silence(app, FOR_PAGES)
+
+
+def _silence(app, modules: tuple[str, ...]) -> None:
+    """Let extensions add nothing. Jupyter Book always loads `sphinx_thebe`, whose script stops pages."""
+    for listeners in app.events.listeners.values():
+        for listener in list(listeners):
+            if listener.handler.__module__.startswith(modules):
+                app.disconnect(listener.id)
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:

@@ -161,7 +161,8 @@
 
   function writeFragment() {
     const said = new URLSearchParams({ model: state.model });
-    if (state.ids) said.set("ids", state.ids.join(","));
+    // Of a text that is cut, only what counts: a link must not grow without end.
+    if (state.ids || run.cut) said.set("ids", run.ids.slice(1).join(","));
     else said.set("text", state.text);
     if (state.off.size) said.set("off", [...state.off].map((index) => names()[index]).join(","));
     if (state.frozen) said.set("frozen", "1");
@@ -198,20 +199,20 @@
     const whole = state.frozen && state.off.size ? model().forward(ids) : null;
     run = model().forward(ids, { off: state.off, patterns: whole?.patterns ?? null });
     const spent = performance.now() - start;
+    run.cut = all.length > ids.length;
     run.loss = ids.map((id, i) => (i ? -model().logProbabilities(run, i - 1)[id] : null));
     const mean = run.loss.slice(1).reduce((a, b) => a + b, 0) / (ids.length - 1);
-    const cut = all.length > ids.length ? `, the first ${ids.length} of ${all.length} tokens` : "";
+    const cut = run.cut ? `, the first ${ids.length} of ${all.length} tokens` : "";
     parts.status.textContent =
-      `${ids.length} tokens${cut}` +
+      `${ids.length} ${ids.length === 1 ? "token" : "tokens"}${cut}` +
       (ids.length > 1 ? `; ${mean.toFixed(2)} nats per token` : "") +
       byPassage() +
       (state.off.size ? `; off: ${[...state.off].map((index) => names()[index]).join(", ")}` : "");
     parts.time.textContent = `computed in ${spent.toFixed(0)} ms`;
-    parts.text.readOnly = Boolean(state.ids);
     parts.model.value = state.model;
     parts.frozen.checked = state.frozen;
     parts.boxes.forEach(([, input], index) => (input.checked = !state.off.has(index)));
-    const text = state.ids ? state.ids.map((id) => labels[id]).join(" ") : state.text;
+    const text = state.ids ? tokenizer.decode(state.ids) : state.text;
     if (parts.text.value !== text && document.activeElement !== parts.text) parts.text.value = text;
     showAttention();
     showNext();

@@ -28,8 +28,8 @@
     made.append(make("caption", "", caption));
     const row = make("tr");
     columns.forEach((name) => {
-      const cell = make("th", "", name);
-      cell.scope = "col";
+      const cell = make(name ? "th" : "td", "", name);
+      if (name) cell.scope = "col";
       row.append(cell);
     });
     const head = make("thead");
