@@ -10,7 +10,7 @@ import nbformat
 import pytest
 import torch
 
-from transformer_circuits import book
+from transformer_circuits import book, files
 
 
 def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeypatch):
@@ -64,7 +64,7 @@ def test_a_missing_chapter_is_run_and_a_failing_one_is_named(monkeypatch, capsys
     assert "some:   0%" in said.err and "| 1/1 [" in said.err
     notebook.cells[0].source = "1 / 0"
     nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
-    with pytest.raises(RuntimeError, match="some fails: "):
+    with pytest.raises(files.UserError, match="some fails: "):
         book.run_missing()
 
 

@@ -60,6 +60,11 @@ def test_modules_and_functions_stay_short():
                 assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"
 
 
+def test_what_the_reader_can_mend_is_told_as_such():
+    """`files.UserError`, which the command line prints alone; anything else is a bug of ours."""
+    assert [p.name for p in SOURCE.glob("*.py") if "raise RuntimeError" in p.read_text()] == []
+
+
 def test_scripts_stay_short():
     for path in SOURCE.glob("assets/*.js"):
         assert path.read_text().count("\n") <= 320, path

@@ -87,7 +87,7 @@ def test_members_come_in_order_and_from_zips_inside(wheel, tmp_path):
 
 def test_a_damaged_archive_is_named(wheel):
     wheel.write_bytes(wheel.read_bytes()[:30])
-    with pytest.raises(RuntimeError, match=f"{wheel.name} is damaged"):
+    with pytest.raises(files.UserError, match=f"{wheel.name} is damaged"):
         list(packages.members(wheel))
 
 
@@ -110,7 +110,7 @@ def test_no_network_is_said_and_leaves_the_cache_usable(wheel, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     missing = package(wheel.with_name("q-2-py3-none-any.whl"), name="q", version="2")
-    with pytest.raises(RuntimeError, match=r"could not fetch q-2-.*\(q==2\)") as caught:
+    with pytest.raises(files.UserError, match=r"could not fetch q-2-.*\(q==2\)") as caught:
         packages.fetch([package(wheel), missing], wheel.parent)
     assert "Connection refused" in str(caught.value)
     assert "No matching distribution found for q==2" in str(caught.value)
@@ -129,7 +129,7 @@ def test_a_file_that_is_not_the_pinned_one_is_refused_unrun_and_not_kept(index, 
     path = source_archive(index, tmp_path / "mark", SETUPTOOLS)
     pinned = package(path, sha256="0" * 64)
     with pytest.raises(
-        RuntimeError, match=rf"p-1.tar.gz(?s:.*){'0' * 64}\s*Got\s*{files.sha256(path)}"
+        files.UserError, match=rf"p-1.tar.gz(?s:.*){'0' * 64}\s*Got\s*{files.sha256(path)}"
     ):
         packages.fetch([pinned], tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []

@@ -131,7 +131,7 @@ def run_missing() -> None:
     results are kept.
 
     Raises:
-        RuntimeError: naming the chapter, if one fails.
+        UserError: naming the chapter, if one fails.
     """
     missing = claims.missing()
     if not missing:
@@ -154,7 +154,7 @@ def run_missing() -> None:
         try:
             client.execute(env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
         except CellExecutionError as error:
-            raise RuntimeError(f"{chapter} fails: {error}") from error
+            raise files.UserError(f"{chapter} fails: {error}") from error
     print(f"{len(missing)} chapters were run now: {', '.join(missing)}")
 
 
@@ -162,9 +162,9 @@ def first_cell(config: Path) -> str:
     """The first cell for the repository that `_config.yml` names.
 
     Raises:
-        ValueError: if it names none.
+        UserError: if it names none.
     """
     for line in config.read_text(encoding="utf-8").splitlines():
         if line.strip().startswith("url:"):
             return FIRST_CELL.format(url=line.split("url:", 1)[1].strip())
-    raise ValueError(f"{config} has no repository url")
+    raise files.UserError(f"{config} has no repository url")

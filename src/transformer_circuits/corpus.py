@@ -89,8 +89,8 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
-        UserError: if the profile is unknown, or the text built is not the pinned text.
-        RuntimeError: if a package cannot be had.
+        UserError: if the profile is unknown, a package cannot be had, or the text built is not the
+            pinned text.
     """
     wanted = packages.manifest(profile)
     pinned = _pinned(profile)
@@ -129,8 +129,7 @@ def read(profile: str, split: str) -> list[Document]:
     """The documents of one split; fetched first if they are not in the cache.
 
     Raises:
-        UserError: if the profile or the split is unknown.
-        RuntimeError: as `build`.
+        UserError: if the split is unknown, and as `build`.
     """
     if split not in SPLITS:
         raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')

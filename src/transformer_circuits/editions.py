@@ -29,7 +29,7 @@ def slides(root: Path) -> Path:
     """Write the page of slides for reveal.js into the built book; where it lies.
 
     Raises:
-        RuntimeError: if Sphinx could not write it.
+        UserError: if Sphinx could not write it.
     """
     from jupyter_book.sphinx import build_sphinx
 
@@ -56,7 +56,7 @@ def slides(root: Path) -> Path:
         quiet=True,
     )
     if failed:
-        raise RuntimeError(f"the slides were not written: {failed}")
+        raise files.UserError(f"the slides were not written: {failed}")
     written = build / "html" / "slides"
     # Sphinx writes the first page of the book with any other, Jupyter Book what leads there.
     shutil.rmtree(written / "chapters")

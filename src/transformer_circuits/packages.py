@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,11 +81,11 @@ def manifest(profile: str, path: Path | None = None) -> list[Package]:
     """The packages of a profile, in the order of `data/corpus.toml`.
 
     Raises:
-        ValueError: if the profile is neither "small" nor "full".
+        UserError: if the profile is neither "small" nor "full".
     """
     if profile not in ("small", "full"):
-        raise ValueError(f'profile is "{profile}" but must be "small" or "full"')
-    tables = tomllib.loads((path or files.data_dir() / "corpus.toml").read_text(encoding="utf-8"))
+        raise files.UserError(f'profile is "{profile}" but must be "small" or "full"')
+    tables = files.read_toml(path or files.data_dir() / "corpus.toml")
     packages = []
     for table in tables["package"]:
         takes = tuple(
@@ -103,7 +102,7 @@ def fetch(packages: list[Package], folder: Path) -> None:
     Nothing of an archive is run: neither before its SHA-256 was compared nor after.
 
     Raises:
-        RuntimeError: naming the archive, if it cannot be had or is not the pinned one. The
+        UserError: naming the archive, if it cannot be had or is not the pinned one. The
             archives fetched before stay usable; a wrong one is not left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -143,7 +142,7 @@ def _download(package: Package, folder: Path) -> Path:
     )
     arrived = folder / package.file
     if result.returncode or not arrived.exists():
-        raise RuntimeError(
+        raise files.UserError(
             f"could not fetch {package.file} ({requirement}). pip says:\n"
             f"{_reason(result.stdout, result.stderr)}\n"
             "Run the same command again: what was fetched before is kept."
@@ -165,7 +164,7 @@ def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
     A file of a zip that matches `inside` is called "outer.zip!inner".
 
     Raises:
-        RuntimeError: naming the archive, if it is damaged.
+        UserError: naming the archive, if it is damaged.
     """
     try:
         if path.name.endswith(".tar.gz"):
@@ -177,7 +176,7 @@ def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
         else:
             yield from _zip_members(path, inside)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise RuntimeError(
+        raise files.UserError(
             f"{path.name} is damaged ({error}); delete it and fetch again"
         ) from error
 

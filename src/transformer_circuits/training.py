@@ -109,7 +109,9 @@ class Trainer:
         if precision not in (None, "bf16", "no"):
             raise ValueError(f'precision is "{precision}" but must be "bf16" or "no"')
         if (highest := int(stream.max())) >= model.config.n_vocab:
-            raise ValueError(f"the text has token {highest} but n_vocab is {model.config.n_vocab}")
+            raise files.UserError(
+                f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
+            )
         # Precision is ours: accelerate's is one for the whole process, and stays on the model.
         self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
         device = self.accelerator.device
@@ -117,7 +119,7 @@ class Trainer:
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
         n_processes = self.accelerator.num_processes
         if config.batch % n_processes:
-            raise ValueError(
+            raise files.UserError(
                 f"batch is {config.batch} but {n_processes} processes do not divide it"
             )
         self.model, self.config, self.stream, self.every = model, config, stream, every
