@@ -69,7 +69,6 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
     A = model.trace(inputs).patterns[0]
     each = range(model.config.n_heads)
-    ranks = [spectra.own_ranks(heads.full_ov(model, 0, h)) for h in each]
     generator = torch.Generator().manual_seed(0)
     null = spectra.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
     everything_off = ablation.without(model, ablation.every_head(model))
@@ -82,7 +81,6 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
         "ov_positivity": [spectra.positivity(heads.full_ov(model, 0, h).eigenvalues()) for h in each],
         "qk_positivity": [spectra.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
-        "own_top_5": [float((rank < 5).float().mean()) for rank in ranks],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
         "ablation_cost": ablation.costs(model, *windows)[0].tolist(),
