@@ -88,6 +88,8 @@ def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
         charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match="0 x, 0 y and 0 labels given"):
+        charts.scatter([], [], labels="", x="a", y="b", **WORDS)
     with pytest.raises(ValueError, match=r"\['z'\] are to be written but labels are"):
         charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
     with pytest.raises(ValueError, match='both axes are called "a"'):

@@ -174,6 +174,16 @@ def test_every_name_is_shown_as_it_is_written(name):
         assert not any("mathdefault" in text for text in written)
 
 
+def test_a_picture_of_text_takes_dollar_signs_as_they_are():
+    png = drawing.text_picture(["$\\foo$"])
+    assert png.startswith(b"\x89PNG") and png != drawing.text_picture([r"\$\foo\$"])
+
+
+def test_names_of_points_need_room():
+    with pytest.raises(ValueError, match="there is no room for 2 names"):
+        labels.near([(5.0, 5.0)] * 2, [30.0, 30.0], (0.0, 0.0, 50.0, 30.0))
+
+
 def test_places_move_no_further_than_they_must():
     assert labels.apart([5.0, 1.0], 1.0, 0.0, 9.0) == [5.0, 1.0]
     assert labels.apart([5.0, 5.5, 5.0], 1.0, 0.0, 9.0) == [5.0, 7.0, 6.0]

@@ -295,7 +295,7 @@ def test_the_slider_moves_the_moment(drawn):
 
 def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path, monkeypatch):
     chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
-    broken = dataclasses.replace(chart, spec={"marks": [{"type": "no such mark"}]})
+    broken = dataclasses.replace(chart, spec={"data": [{"name": "a", "source": "nowhere"}]})
     page, said = browser.new_page(), []
     page.on("console", lambda message: said.append((message.type, message.text)))
     page.goto(chart_page(broken, tmp_path, monkeypatch))
@@ -303,7 +303,7 @@ def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_p
     assert page.locator(".hover-chart > img").is_visible()
     page.close()
     [(kind, text)] = said
-    assert kind == "error" and SEEN["alt"] in text and "no such mark" in text
+    assert kind == "error" and SEEN["alt"] in text and "nowhere" in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -30,38 +30,45 @@ def scatter(
     `written`: names that stand beside their points, for those who cannot point.
 
     Raises:
-        ValueError: if there is not one label and one y per x, a name that is to stand beside its
-            point has none, or both axes have the same title.
+        ValueError: if there is not one label and one y per x, or no x, a name that is to stand
+            beside its point has none or finds no room, or both axes have the same title.
     """
     xs, ys = array(x_values), array(y_values)
-    if not len(xs) == len(ys) == len(labels):
+    if not 0 < len(xs) == len(ys) == len(labels):
         raise ValueError(f"{len(xs)} x, {len(ys)} y and {len(labels)} labels given")
     if unknown := set(written) - set(labels):
         raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
     if x == y:
         raise ValueError(f'both axes are called "{x}"')
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
+    shown = [{"name": name, x: a, y: b} for name, a, b in points]
+    return finish(_points(points, written, x, y), title, alt, rows=shown)
+
+
+def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
+    """Dots, and the names of some with a line to each; points are name, x, y."""
+    _, xs, ys = zip(*points, strict=True)
+    x_domain, y_domain = _domain(xs), _domain(ys)
     rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
     tips = [tip("name:N"), tip("x:Q", x), tip("y:Q", y)]
     few = len(rows) <= MOST_ROWS
-    across, up = x_axis("x:Q", x, _domain(xs)), y_axis("y:Q", y, _domain(ys))
+    across, up = x_axis("x:Q", x, x_domain), y_axis("y:Q", y, y_domain)
     dots = chart(rows, *SCATTER).mark_point(
         filled=True, size=70 if few else 25, opacity=0.9 if few else 0.5
     )
     dots = dots.encode(across, up, color=altair.value(COLOURS[0]), tooltip=tips)
-    names = chart(_named(points, written, _domain(xs), _domain(ys)), *SCATTER)
+    names = chart(_named(points, written, x_domain, y_domain), *SCATTER)
     lines = names.mark_rule(color=GREY, strokeWidth=0.8)
     lines = lines.encode(across, up, altair.X2("x2:Q"), altair.Y2("y2:Q"))
     texts = names.mark_text().encode(
-        x_axis("at:Q", x, _domain(xs)), y_axis("up:Q", y, _domain(ys)), text="name:N"
+        x_axis("at:Q", x, x_domain), y_axis("up:Q", y, y_domain), text="name:N"
     )
-    shown = [{"name": name, x: a, y: b} for name, a, b in points]
-    return finish(altair.layer(lines, dots, texts), title, alt, rows=shown)
+    return altair.layer(lines, dots, texts)
 
 
-def _domain(values: np.ndarray) -> tuple[float, float]:
+def _domain(values: Sequence[float]) -> tuple[float, float]:
     """What an axis shows: all values, and a little more for dots and names at the edges."""
-    least, most = float(values.min()), float(values.max())
+    least, most = min(values), max(values)
     margin = 0.06 * (most - least or 1)
     return least - margin, most + margin
 

@@ -174,9 +174,8 @@ def tokens(
     first = next(iter(rows)) if first is None else first
     if unknown := {first, *differences} - set(rows):
         raise ValueError(f"{sorted(unknown)} are asked for but the values are {list(rows)}")
-    data = {"tokens": list(tokens), "values": rows, "unit": unit}
-    data |= {"differences": list(differences), "first": first}
-    row = rows[first]
+    data = {"tokens": list(tokens), "values": rows, "unit": unit, "first": first}
+    data["differences"], row = list(differences), rows[first]
     shown = [{"token": t, f"{first} [{unit}]": v} for t, v in zip(tokens, row, strict=True)]
     png = drawing.text_picture(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
