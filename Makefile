@@ -3,7 +3,7 @@
 PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-NBMAKE := --nbmake --nbmake-timeout=300
+NBMAKE := --nbmake --nbmake-timeout=900
 SCORECARD := chapters/13-scorecard.ipynb
 
 .PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
