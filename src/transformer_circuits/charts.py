@@ -58,7 +58,7 @@ def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
     )
     dots = dots.encode(across, up, color=altair.value(COLOURS[0]), tooltip=tips)
     names = chart(_named(points, written, x_domain, y_domain), *SCATTER)
-    lines = names.mark_rule(color=GREY, strokeWidth=0.8)
+    lines = names.mark_rule(color=GREY, strokeWidth=0.8, aria=False)
     lines = lines.encode(across, up, altair.X2("x2:Q"), altair.Y2("y2:Q"))
     texts = names.mark_text().encode(
         x_axis("at:Q", x, x_domain), y_axis("up:Q", y, y_domain), text="name:N"
