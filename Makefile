@@ -63,7 +63,7 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake,
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
 	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
 	$(MAKE) book
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -m browser -n 2
 
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
