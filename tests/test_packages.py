@@ -140,3 +140,13 @@ def test_takes_choose_by_glob():
     take = Take("python", "python", ("p/*.py",), ("*/tests/*",))
     assert take.wants("p/a/b.py")
     assert not take.wants("p/tests/b.py") and not take.wants("q/a.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", '[[package]]\nname = "p"\n', '[[package]]\nname = "p"\n[[package.take]]\nglob = "*"\n'],
+)
+def test_a_manifest_that_is_not_right_is_named(tmp_path, text):
+    (path := tmp_path / "corpus.toml").write_text(text)
+    with pytest.raises(files.UserError, match=r"corpus\.toml (names no package|is not right in p)"):
+        packages.manifest("full", path)

@@ -52,3 +52,8 @@ def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch, text):
     (tmp_path / "m" / "seeds.json").write_text(text)
     with pytest.raises(files.UserError, match=r"seeds\.json .*git restore .*seeds\.json"):
         seeds.read("m")
+
+
+def test_seeds_that_are_not_trained_are_named_with_the_command():
+    with pytest.raises(files.UserError, match=r"First run: .* train one-layer --seed [12]"):
+        seeds.write("one-layer")

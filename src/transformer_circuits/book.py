@@ -164,7 +164,9 @@ def first_cell(config: Path) -> str:
     Raises:
         UserError: if it names none.
     """
-    for line in config.read_text(encoding="utf-8").splitlines():
-        if line.strip().startswith("url:"):
-            return FIRST_CELL.format(url=line.split("url:", 1)[1].strip())
-    raise files.UserError(f"{config} has no repository url")
+    import yaml  # Jupyter Book's; chapters do without
+
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    if not (url := settings.get("repository", {}).get("url")):
+        raise files.UserError(f"{config} has no repository url")
+    return FIRST_CELL.format(url=url)

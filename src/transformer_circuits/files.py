@@ -138,7 +138,7 @@ def read_sealed(path: Path) -> bytes | None:
 
 def damaged(path: Path, reason: object) -> UserError:
     """The error to raise of a file of `data/` that is not as it must be, and its remedy."""
-    remedy = f"Correct it, or take it from the repository again: git restore {path}"
+    remedy = f"Correct it, or take it from the repository again: rm {path} && git restore {path}"
     if cache_dir() in path.parents:
         remedy = "Delete it, and run again the command that wrote it"
     return UserError(f"{path} {reason}. {remedy}")

@@ -81,25 +81,32 @@ def manifest(profile: str, path: Path | None = None) -> list[Package]:
     """The packages of a profile, in the order of `data/corpus.toml`.
 
     Raises:
-        UserError: if the profile is neither "small" nor "full".
+        UserError: if the profile is neither "small" nor "full", or the file is not as it must be.
     """
     if profile not in ("small", "full"):
         raise files.UserError(f'profile is "{profile}" but must be "small" or "full"')
-    tables = files.read_toml(path or files.data_dir() / "corpus.toml")
+    path = path or files.data_dir() / "corpus.toml"
+    tables = files.read_toml(path)
     packages = []
-    for table in tables["package"]:
-        takes = tuple(
-            Take(**{k: tuple(v) if isinstance(v, list) else v for k, v in take.items()})
-            for take in table.pop("take")
-        )
-        packages.append(Package(takes=takes, **table))
+    for table in tables.get("package", []):
+        try:
+            takes = tuple(
+                Take(**{k: tuple(v) if isinstance(v, list) else v for k, v in take.items()})
+                for take in table.pop("take")
+            )
+            packages.append(Package(takes=takes, **table))
+        except (TypeError, KeyError) as error:
+            raise files.damaged(path, f"is not right in {table.get('name')}: {error}") from error
+    if not packages:
+        raise files.damaged(path, "names no package")
     return [package for package in packages if package.small or profile == "full"]
 
 
 def fetch(packages: list[Package], folder: Path) -> None:
     """Bring every archive into `folder`; what is there already, and right, is kept.
 
-    Nothing of an archive is run: neither before its SHA-256 was compared nor after.
+    Nothing of an archive is run before its SHA-256 was compared; nor after, unless it brings a
+    build backend of its own, which none of ours does.
 
     Raises:
         UserError: naming the archive, if it cannot be had or is not the pinned one. The

@@ -193,7 +193,11 @@ def write(name: str) -> None:
     shape, plan = checkpoint.settings(name)
     ours, rows = plan.seed, []
     for seed in {*SEEDS} - {ours}:
-        checkpoint.folder(f"{name}-seed-{seed}")  # raises at once, not after the others' analysis
+        try:  # at once, not after the others' analysis
+            checkpoint.folder(f"{name}-seed-{seed}")
+        except files.UserError as error:
+            command = f"python -m transformer_circuits train {name} --seed {seed}"
+            raise files.UserError(f"{error}. First run: {command}") from error
     text = corpus.tokens("small", "validation")
     if name == ONE_LAYER:
         train = corpus.tokens("small", "train")
