@@ -35,7 +35,7 @@ def test_close_does_not_broadcast():
 
 def test_the_repository_address_comes_from_the_configuration(tmp_path):
     config = tmp_path / "_config.yml"
-    config.write_text("repository:\n  url: "https://example.org/some/book"  # ours\n")
+    config.write_text('repository:\n  url: "https://example.org/some/book"  # ours\n')
     assert '"https://example.org/some/book"' in book.first_cell(config)
     config.write_text("title: none\n")
     with pytest.raises(ValueError, match="no repository url"):
