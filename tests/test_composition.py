@@ -65,7 +65,10 @@ def test_chance_is_one_over_the_root_of_d_model(generator, d_head):
 def test_the_published_score_is_another_number(generator):
     """The erratum: a cyclic turn keeps trace and eigenvalues and changes the norm."""
     later, earlier = (
-        LowRank(torch.randn(20, 3, generator=generator), torch.randn(3, 20, generator=generator))
+        LowRank(
+            torch.randn(20, 3, generator=generator, dtype=torch.float64),
+            torch.randn(3, 20, generator=generator, dtype=torch.float64),
+        )
         for _ in range(2)
     )
     right = composition.score(later, earlier)
