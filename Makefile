@@ -70,7 +70,7 @@ test-colab: data/cache/.done  ## every chapter alone, in an environment like Col
 
 lint: .venv/.done  ## ruff
 	$(BIN)/ruff check src tests chapters
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff format --check src tests chapters
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
