@@ -68,9 +68,10 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake,
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
-lint: .venv/.done  ## ruff
+lint: .venv/.done  ## ruff; imports only go down
 	$(BIN)/ruff check src tests chapters
 	$(BIN)/ruff format --check src tests chapters
+	$(BIN)/lint-imports --no-cache
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from transformer_circuits.config import ModelConfig, TrainConfig
-from transformer_circuits.model import Transformer
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training.config import TrainConfig
 
 SHAPE = ModelConfig(
     n_layers=2, n_heads=5, d_model=14, d_head=3, n_vocab=17, n_ctx=11, position_base=100.0
@@ -63,9 +64,9 @@ def browser():
     """
     from playwright.sync_api import sync_playwright
 
-    from transformer_circuits import editions
+    from transformer_circuits.website import printing
 
-    found = editions.chromium()
+    found = printing.chromium()
     if found is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")

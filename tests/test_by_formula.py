@@ -7,7 +7,9 @@ loops, every matrix is dense.
 import numpy as np
 import pytest
 
-from transformer_circuits import checkpoint, composition, corpus, expansion, heads, importance
+from transformer_circuits.analysis import composition, expansion, heads, term_importance
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint
 
 
 def weights(model):
@@ -149,5 +151,7 @@ def test_the_orders_of_term_importance(case):
 
     by_formula = [x, x + written(0, x) + written(1, x)]
     by_formula.append(by_formula[1] + written(1, written(0, x)))
-    for ours, library in zip(by_formula, importance.streams(model, tokens).orders, strict=True):
+    for ours, library in zip(
+        by_formula, term_importance.streams(model, tokens).orders, strict=True
+    ):
         assert np.abs(ours - library[0].numpy()).max() < 1e-5

@@ -118,7 +118,7 @@ def test_charts_are_drawn_with_the_altair_that_colab_has(colab):
     room = colab(ALWAYS)
     code = """
 import altair
-from transformer_circuits import charts, diagrams
+from transformer_circuits.figures import charts, diagrams
 words = {"title": "t", "alt": "a"}
 charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **words)
 charts.eigenvalues({"W": [1, -1]}, **words)

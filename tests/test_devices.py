@@ -10,26 +10,26 @@ from conftest import SHAPE
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from transformer_circuits import (
+from transformer_circuits import training
+from transformer_circuits.analysis import (
     ablation,
-    bases,
     bigrams,
-    bugs,
-    charts,
     composition,
+    copying_scores,
     development,
     expansion,
-    folding,
     heads,
-    importance,
     induction,
-    packed,
+    layer_norm,
     patterns,
+    skip_trigram_bugs,
     skip_trigrams,
-    spectra,
-    training,
+    superposition,
+    term_importance,
 )
-from transformer_circuits.model import Transformer
+from transformer_circuits.figures import charts
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.website.live import weights
 
 GPU = torch.device("cuda", 0)
 
@@ -158,7 +158,7 @@ def here():
 
 
 def normed(model):
-    return folding.NormedTransformer(SHAPE).to("cpu")
+    return layer_norm.NormedTransformer(SHAPE).to("cpu")
 
 
 def factors(model):
@@ -179,9 +179,9 @@ ANALYSES = {
     "prefix_matching": lambda m: induction.prefix_matching(m.trace(here()).patterns[0], here()),
     "uniform_matching": lambda m: induction.uniform_matching(here()),
     "copying": lambda m: induction.copying(heads.full_ov(m, 0, 1), random(), 5, 3),
-    "positivity": lambda m: spectra.positivity(heads.full_ov(m, 0, 1).eigenvalues()),
-    "spectra.null": lambda m: spectra.null(m.W_U, m.W_E, 3, 4, random()),
-    "own_ranks": lambda m: spectra.own_ranks(heads.full_ov(m, 0, 1), 5),
+    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, 0, 1).eigenvalues()),
+    "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, random()),
+    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, 0, 1), 5),
     "eigenvalues": lambda m: charts.eigenvalues(
         {"0.1": heads.full_ov(m, 0, 1).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),
@@ -193,16 +193,18 @@ ANALYSES = {
     "copy_costs": lambda m: ablation.copy_costs(m, COPIES, random(), 2),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
     "edges": lambda m: ablation.edges(m, here(), here()),
-    "split": lambda m: bugs.split(one_layer(m), here()),
-    "veto": lambda m: bugs.veto(one_layer(m), STREAM, bugs.never_seen(TABLE, 0.5), 3),
-    "gated": lambda m: bugs.gated(m)(here()),
-    "with_more_heads": lambda m: bugs.with_more_heads(m, 2, random())(here()),
+    "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
+    "veto": lambda m: skip_trigram_bugs.veto(
+        one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3
+    ),
+    "gated": lambda m: skip_trigram_bugs.gated(m)(here()),
+    "with_more_heads": lambda m: skip_trigram_bugs.with_more_heads(m, 2, random())(here()),
     "skip_trigrams.top": lambda m: skip_trigrams.top(factors(m), 3, common()),
     "strongest_sources": lambda m: skip_trigrams.strongest_sources(factors(m), 3, common()),
     "row": lambda m: skip_trigrams.row(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
-    "packed.dumps": packed.dumps,
-    "packed.rounded": lambda m: packed.rounded(m)(here()),
+    "weights.dumps": weights.dumps,
+    "weights.rounded": lambda m: weights.rounded(m)(here()),
     "kl": lambda m: bigrams.kl(m.W_U @ m.W_E, TABLE),
     "correlation": lambda m: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
     "composition.scores": lambda m: composition.scores(m, "K"),
@@ -212,19 +214,21 @@ ANALYSES = {
     ),
     "paths": lambda m: expansion.paths(m, here()),
     "score_terms": lambda m: expansion.score_terms(m, here(), 1, 2),
-    "streams": lambda m: importance.streams(m, here(), frozen=False),
-    "patterns_of_embeddings": lambda m: importance.patterns_of_embeddings(m, here()),
-    "bootstrap": lambda m: importance.bootstrap(
-        torch.stack(list(importance.losses(m, here(), here()).values())),
+    "streams": lambda m: term_importance.streams(m, here(), frozen=False),
+    "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, here()),
+    "bootstrap": lambda m: term_importance.bootstrap(
+        torch.stack(list(term_importance.losses(m, here(), here()).values())),
         torch.arange(4)[:, None].expand(4, 7),
         5,
         random(),
     ),
-    "fold": lambda m: paths_of_folded(folding.fold(normed(m)), here()),
+    "fold": lambda m: paths_of_folded(layer_norm.fold(normed(m)), here()),
     "by_distance": lambda m: patterns.by_distance(m.trace(here()).patterns[0], 2),
     "value_weighted": lambda m: patterns.value_weighted(m, m.trace(here()), 0),
-    "rotated_kurtosis": lambda m: bases.rotated_kurtosis(m.trace(here()).residual[1], 2, random()),
-    "recovered": lambda m: bases.recovered(m.W_E, m.W_E[0]),
+    "rotated_kurtosis": lambda m: superposition.rotated_kurtosis(
+        m.trace(here()).residual[1], 2, random()
+    ),
+    "recovered": lambda m: superposition.recovered(m.W_E, m.W_E[0]),
 }
 
 

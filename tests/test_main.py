@@ -11,7 +11,9 @@ import pytest
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import __main__ as cli
-from transformer_circuits import checkpoint, config, corpus, files, tokenizer, training
+from transformer_circuits import files, settings, training
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
 
 STREAM = (np.arange(3000) ** 2 % 2048).astype(np.uint16)
 
@@ -36,7 +38,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "cache").mkdir()
     (tmp_path / "models" / "tiny").mkdir(parents=True)
     shape = dataclasses.replace(SHAPE, n_layers=0, n_vocab=2048)
-    text = config.dumps(model=shape, training=PLAN)
+    text = settings.dumps(model=shape, training=PLAN)
     (tmp_path / "models" / "tiny" / "config.toml").write_text(text)
     return tmp_path
 
@@ -129,7 +131,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
 
 def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    monkeypatch.setattr(cli.editions, "slides", lambda root: "bücher")
+    monkeypatch.setattr(cli.printing, "slides", lambda root: "bücher")
     cli.main(["slides"])
     sys.stdout.flush()
     assert sys.stdout.buffer.getvalue() == b"The slides are at b\\xfccher\n"

@@ -6,8 +6,10 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits import checkpoint, composition, corpus, heads
-from transformer_circuits.model import Transformer
+from transformer_circuits.analysis import composition, heads
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 MODELS = ("zero-layer", "one-layer", "two-layer")

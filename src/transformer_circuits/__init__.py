@@ -1,17 +1,21 @@
 """The shared code of the executable edition of *A Mathematical Framework for Transformer Circuits*.
 
-Imports only go down this table; `tests/test_layers.py` enforces it.
+Imports only go down this list; `make lint` holds the order (`pyproject.toml`, import-linter).
 
-| layer | modules |
+| folder | what lives there |
 |---|---|
-| 0 values | `config`, `files`, `lowrank`, `claims` |
-| 1 world | `cleaning`, `packages`, `hardware`, `tokenizer`, `corpus`, `model` |
-| 2 objects | `checkpoint`, `training`, `heads`, `packed` |
-| 3 the paper | `bigrams`, `expansion`, `skip_trigrams`, `families`, `bugs`, `spectra`, `patterns`, `ablation`, `importance`, `composition`, `induction`, `development`, `hand_built`, `folding`, `bases` |
-| 4 figures | `drawing`, `labels`, `plots`, `tables`, `views`, `hover`, `charts`, `diagrams` |
-| 5 edges | `seeds`, `bench`, `book`, `exercises`, `reference`, `web`, `editions`, `__main__` |
+| `__main__` | the command line |
+| `experiments` | long runs: several seeds, speed |
+| `website` | what Sphinx and the browser need |
+| `analysis` | the paper: circuits in the weights, and what heads do on text |
+| `training` | how models are trained, and where trained ones lie |
+| `figures` | arrays and labels in, pictures out |
+| `book` | what a chapter calls: set-up, claims, exercises |
+| `text` | what the models read |
+| `model` | the mathematics |
+| `settings`, `files` | tables of TOML; safe reading and writing |
 
-Nothing is re-exported: `heads.full_ov(...)` in a chapter says where to look.
+Nothing is re-exported here: `from transformer_circuits.analysis import heads` says where to look.
 """
 
 __version__ = "0.1.0"

@@ -10,19 +10,13 @@ from pathlib import Path
 
 import torch
 
-from transformer_circuits import (
-    bench,
-    book,
-    checkpoint,
-    corpus,
-    development,
-    editions,
-    files,
-    seeds,
-    tokenizer,
-    training,
-)
-from transformer_circuits.model import Transformer
+from transformer_circuits import book, files, training
+from transformer_circuits.analysis import development
+from transformer_circuits.experiments import seeds, speed
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.website import printing
 
 
 def data(profile: str) -> None:
@@ -94,12 +88,12 @@ def evaluate(name: str) -> None:
 
 def slides() -> None:
     """Write the slides into the book that `make book` built."""
-    print(f"The slides are at {editions.slides(files.data_dir().parent)}")
+    print(f"The slides are at {printing.slides(files.data_dir().parent)}")
 
 
 def pdf() -> None:
     """Print the book that `make pdf` built, and the sheets."""
-    for target, n_pages in editions.pdfs(files.data_dir().parent).items():
+    for target, n_pages in printing.pdfs(files.data_dir().parent).items():
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
@@ -152,7 +146,7 @@ def main(arguments: list[str] | None = None) -> None:
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
         "eval": evaluate,
-        "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench.main,
+        "chapters": chapters, "slides": slides, "pdf": pdf, "bench": speed.main,
     }  # fmt: skip
     try:
         actions[command](**given)

@@ -1,0 +1,123 @@
+"""How heads of different layers are connected (paper: "Three Kinds of Composition").
+
+A score is the Frobenius norm of a product over the norms of its factors, taken on the factored
+circuits. Scores come as matrices [later head, earlier head]. They say how much of what one head
+writes another could read, not what it does with it: see `ablation.edges`.
+"""
+
+import copy
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
+
+KINDS = ("Q", "K", "V")
+
+
+def reader(model: Transformer, kind: str, layer: int, head: int) -> LowRank:
+    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
+
+    Raises:
+        ValueError: if the kind is none of Q, K, V, or there is no such head.
+    """
+    if kind not in KINDS:
+        raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
+    circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, layer, head)
+    return circuit.T if kind == "Q" else circuit
+
+
+def score(later: LowRank, earlier: LowRank) -> float:
+    """‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance."""
+    return float((later @ earlier).norm() / (later.norm() * earlier.norm()))
+
+
+def scores(
+    model: Transformer, kind: str, later: int = 1, earlier: int = 0
+) -> Float[Tensor, "later_head earlier_head"]:
+    """Every head of one layer with every head of another, without the random mean taken off.
+
+    `later` may also be the layer before `earlier`: those pairs cannot compose, and are a null.
+
+    Raises:
+        ValueError: if the kind is none of Q, K, V, or there is no such layer.
+    """
+    each = range(model.config.n_heads)
+    read = [_unit(reader(model, kind, later, head)) for head in each]
+    written = [_unit(heads.W_OV(model, earlier, head).T).T for head in each]
+    norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
+    return torch.stack(norms).cpu()
+
+
+def _unit(matrix: LowRank) -> LowRank:
+    """Over its norm, and without its outer rotation, which no norm of a product can see.
+
+    Done once per head and not once per pair, it makes all scores many times faster.
+    """
+    inner = torch.linalg.qr(matrix.left).R
+    return LowRank(inner / matrix.norm(), matrix.right)
+
+
+def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
+    """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
+
+    The K-composition term of the later head's QK circuit. With a previous-token head as the
+    earlier one and positive eigenvalues (`copying_scores.positivity`), the later head looks for places
+    that follow its own token: the matching half of induction.
+
+    Raises:
+        ValueError: if there is no such head.
+    """
+    written = heads.W_OV(model, *earlier) @ model.W_E.detach()
+    return model.W_E.T.detach() @ (heads.W_QK(model, *later) @ written)
+
+
+def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float[Tensor, " n"]:
+    """Scores of n pairs of random heads: around 1/√d_model, whatever d_head is."""
+
+    def draw() -> LowRank:
+        return LowRank(
+            torch.randn(d_model, d_head, generator=generator),
+            torch.randn(d_head, d_model, generator=generator),
+        )
+
+    return torch.tensor([score(draw(), draw()) for _ in range(n)])
+
+
+def published_k_score(later: LowRank, earlier: LowRank) -> float:
+    """What the paper's figure shows instead of the K-score, by its own "Correction" comment.
+
+    Its library turned the product round, as is allowed for traces and eigenvalues but not for a
+    norm: ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
+    W_OV = W_O W_V as `earlier`. It is large for pairs that form an induction circuit.
+    """
+    turned = (later.right @ earlier.left) @ (earlier.right @ later.left)
+    return float(turned.norm() / (later.norm() * earlier.norm()))
+
+
+@torch.no_grad()
+def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) -> Transformer:
+    """The same function with its residual stream in another basis: x becomes T x.
+
+    All that writes is multiplied by T, all that reads by T⁻¹, positions by T. Logits, patterns
+    and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and so composition
+    scores, do not (unless T is orthogonal).
+
+    Raises:
+        ValueError: if T is not [d_model, d_model].
+    """
+    d_model = model.config.d_model
+    if tuple(T.shape) != (d_model, d_model):
+        raise ValueError(f"T is {tuple(T.shape)} but d_model is {d_model}")
+    other, back = copy.deepcopy(model), torch.linalg.inv(T)
+    other.W_E.copy_(T @ model.W_E)
+    other.W_U.copy_(model.W_U @ back)
+    other.W_P.copy_(model.W_P @ T.T)
+    for new, old in zip(other.layers, model.layers, strict=True):
+        new.W_O_concat.copy_(T @ old.W_O_concat)
+        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
+            getattr(new, name).copy_(getattr(old, name) @ back)
+    return other

@@ -1,0 +1,63 @@
+"""Eigenvalues of a head's circuits, and what they say about copying (paper: "Detecting Copying
+Behavior")."""
+
+import torch
+from jaxtyping import Complex, Float, Int
+from torch import Tensor
+
+from transformer_circuits.model.lowrank import LowRank
+
+
+def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
+    """Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
+
+    On W_U W_OV W_E it is the paper's copying score, on a QK circuit its matching score. A
+    working definition, as the paper says: positive eigenvalues do not force a token to raise
+    its own logit. Read it beside `own_ranks` and the mean diagonal.
+
+    Raises:
+        ValueError: if all eigenvalues are 0.
+    """
+    total = eigenvalues.abs().sum()
+    if total == 0:
+        raise ValueError("all eigenvalues are 0, so their sum says nothing")
+    return float(eigenvalues.sum().real / total)
+
+
+def null(
+    left: Float[Tensor, "n_vocab d_model"],
+    right: Float[Tensor, "d_model n_vocab"],
+    d_head: int,
+    n: int,
+    generator: torch.Generator,
+) -> Float[Tensor, " n"]:
+    """Positivities of `left @ W @ right` for n random W of rank d_head.
+
+    `left`, `right`: what stands around the head, W_U and W_E of the trained model for instance.
+    """
+    d_model = left.shape[1]
+    middle = right @ left
+    scores = []
+    for _ in range(n):
+        writes = torch.randn(d_model, d_head, generator=generator).to(middle)
+        reads = torch.randn(d_head, d_model, generator=generator).to(middle)
+        scores.append(positivity(LowRank(middle @ writes, reads).eigenvalues()))
+    return torch.tensor(scores, dtype=left.dtype)
+
+
+def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
+    """For each source token, how many outputs it raises more than itself; 0 is best.
+
+    Raises:
+        ValueError: if the matrix is not square.
+    """
+    if circuit.shape[0] != circuit.shape[1]:
+        raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
+    ranks, start = [], 0
+    for right in circuit.right.split(chunk, dim=1):
+        outputs = circuit.left @ right
+        # Not circuit.diagonal(): summed in another order, the same entry comes out different in
+        # the last bit, and the token would be counted against itself.
+        ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
+        start += right.shape[1]
+    return torch.cat(ranks)

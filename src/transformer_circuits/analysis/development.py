@@ -1,0 +1,113 @@
+"""How a model comes to be what it is: what is measured along its training, and read back later.
+
+A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and what `probe` found.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_circuits import training
+from transformer_circuits.analysis import composition, copying_scores, heads, induction, patterns
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus
+
+Record = dict
+
+
+def _rounded(values: Tensor) -> list:
+    return [round(value, 4) for value in values.flatten().tolist()]
+
+
+@torch.no_grad()
+def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> Record:
+    """Where a model in training stands, as plain numbers: for `training.Trainer`.
+
+    Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
+    layer and head, on windows of a text and on two copies of 60 random tokens, beside what
+    uniform attention would get; and what `of_weights` says.
+    """
+    device = model.W_E.device
+    losses = training.evaluate(model, text, n_windows)
+    inputs, _ = corpus.evenly(text, 8, model.config.n_ctx, model.config.begin)
+    generator = torch.Generator().manual_seed(0)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator)
+    on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
+    on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
+    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator)
+    return {
+        "held_out": round(float(losses.mean()), 4),
+        "late_minus_early": round(float(induction.late_minus_early(model, text).mean()), 4),
+        "copy_losses": _rounded(two_copies),
+        "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
+        "matching_text": [_rounded(induction.prefix_matching(A, inputs)) for A in on_text],
+        "matching_text_uniform": round(induction.uniform_matching(inputs), 4),
+        "matching_random": [_rounded(induction.prefix_matching(A, copies)) for A in on_copies],
+        "matching_random_uniform": round(induction.uniform_matching(copies), 4),
+    } | of_weights(model)
+
+
+@torch.no_grad()
+def of_weights(model: Transformer) -> Record:
+    """What the weights alone say: copying scores, and how the last layer's keys read the first.
+
+    `ov_positivity` [layer][head]; with two layers or more also `k_scores` and
+    `matching_positivity`, [head of the last layer][head of the first]. All 0 where a head is 0,
+    as at initialisation.
+    """
+    n_layers, each = model.config.n_layers, range(model.config.n_heads)
+
+    def positivity(circuit) -> float:
+        return (
+            round(copying_scores.positivity(circuit.eigenvalues()), 4)
+            if circuit.norm() > 0
+            else 0.0
+        )
+
+    found = {
+        "ov_positivity": [
+            [positivity(heads.full_ov(model, layer, head)) for head in each]
+            for layer in range(n_layers)
+        ]
+    }
+    if n_layers < 2:
+        return found
+    scores = composition.scores(model, "K", later=n_layers - 1).nan_to_num(0)
+    matching = [
+        [positivity(composition.matching(model, (n_layers - 1, h), (0, e))) for e in each]
+        for h in each
+    ]
+    return found | {"k_scores": [_rounded(row) for row in scores], "matching_positivity": matching}
+
+
+def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
+    """The largest score of a layer's heads in each record, for a key that holds [layer][head].
+
+    Raises:
+        ValueError: if records lack the key: they were not probed, or by another version.
+    """
+    for record in records:
+        if key not in record:
+            raise ValueError(f'the record of step {record["step"]} has no "{key}"')
+    return [max(record[key][layer]) for record in records]
+
+
+def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:
+    """Where a curve first rises to a level, between records by a straight line; None if never.
+
+    Raises:
+        ValueError: if there is not one value per number of tokens.
+    """
+    if len(tokens) != len(values):
+        raise ValueError(f"{len(tokens)} numbers of tokens but {len(values)} values")
+    before = None
+    for point in zip(tokens, values, strict=True):
+        if point[1] >= level:
+            if before is None:
+                return float(point[0])
+            share = (level - before[1]) / (point[1] - before[1])
+            return before[0] + share * (point[0] - before[0])
+        before = point
+    return None

@@ -1,0 +1,207 @@
+"""Repeated random tokens, and how much a model learns from its context (paper: "Induction
+Heads"; the scores are those of Olsson et al. 2022)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Bool, Float, Int, UInt16
+from torch import Tensor
+
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Pattern, Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+def repeated(
+    n_vocab: int, length: int, n_copies: int, n: int, generator: torch.Generator
+) -> Int[Tensor, "n pos"]:
+    """BEGIN, then `n_copies` times the same `length` uniformly random tokens.
+
+    Use several lengths: at a single one, a head can learn to look that far back.
+
+    Raises:
+        ValueError: if there is not at least one token and one copy.
+    """
+    if length < 1 or n_copies < 1:
+        raise ValueError(f"{n_copies} copies of {length} tokens asked for; both must be at least 1")
+    tokens = torch.randint(1, n_vocab, (n, length), generator=generator)
+    begin = torch.full((n, 1), BEGIN)
+    return torch.cat([begin, tokens.repeat(1, n_copies)], dim=1)
+
+
+def every_length(
+    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int
+) -> Iterator[tuple[int, Int[Tensor, "n pos"]]]:
+    """Each length with `repeated` tokens of that length.
+
+    Raises:
+        ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
+            has a single token.
+    """
+    longest = 1 + max(lengths) * n_copies
+    if longest > model.config.n_ctx:
+        raise ValueError(
+            f"{n_copies} copies of {max(lengths)} tokens and BEGIN are {longest} tokens "
+            f"but n_ctx is {model.config.n_ctx}"
+        )
+    if min(lengths) < 2:
+        raise ValueError(f"the shortest length is {min(lengths)} but must be at least 2")
+    for length in lengths:
+        yield length, repeated(model.config.n_vocab, length, n_copies, n, generator)
+
+
+@torch.no_grad()
+def copy_losses(
+    model: Transformer,
+    lengths: range,
+    n_copies: int,
+    generator: torch.Generator,
+    n: int = 4,
+) -> Float[Tensor, " copy"]:
+    """Mean loss within each copy of random tokens, over sequences of every length. [nats]
+
+    The first token of a copy is left out: nothing before it says that a copy begins.
+
+    Raises:
+        ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
+            has a single token.
+    """
+    rows = []
+    for length, tokens in every_length(model, lengths, n_copies, generator, n):
+        tokens = tokens.to(model.W_E.device)
+        loss = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
+        rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
+    return torch.stack(rows).mean(dim=0).cpu()
+
+
+@torch.no_grad()
+def right_share(
+    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int = 4
+) -> Float[Tensor, " copy"]:
+    """How often, within each copy of random tokens, the right next token beats another of them.
+
+    The share of pairs (position, other token of the passage) in which the right token has the
+    higher logit: 0.5 by chance, 1 with perfect induction. A model that raises all it has seen
+    alike, without knowing which comes next, stays at 0.5; losses cannot show that.
+
+    Raises:
+        ValueError: as `copy_losses`.
+    """
+    rows = []
+    for length, tokens in every_length(model, lengths, n_copies, generator, n):
+        logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
+        passage, right = tokens[:, 1 : 1 + length], tokens[:, 1:]
+        of_right = logits.gather(2, right[:, :, None])
+        of_passage = logits.gather(2, passage[:, None].expand(-1, right.shape[1], -1))
+        others = passage[:, None] != right[:, :, None]
+        beaten = ((of_right > of_passage) & others).sum(dim=2) / others.sum(dim=2).clamp(min=1)
+        rows.append(beaten.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
+    return torch.stack(rows).mean(dim=0)
+
+
+@torch.no_grad()
+def late_minus_early(
+    model: Transformer,
+    stream: UInt16[np.ndarray, " n_tokens"],
+    n_windows: int = 128,
+    late: tuple[int, int] = (480, 500),
+    early: tuple[int, int] = (40, 60),
+) -> Float[Tensor, " n_windows"]:
+    """In-context-learning score: loss at late positions minus loss at early ones. [nats]
+
+    Negative: the model predicts better with more context. Olsson et al. compare positions 500
+    and 50 of the same text. Here the *same tokens* are predicted twice, with much context and
+    with little, so that harder and easier places cancel. Take the mean over windows.
+
+    Raises:
+        ValueError: if the ranges differ in length, late is not after early, or does not fit.
+    """
+    length, shift = late[1] - late[0], late[0] - early[0]
+    if length != early[1] - early[0] or length < 1 or shift < 0:
+        raise ValueError(
+            f"late is {late} and early {early} but both must be equally long, in order"
+        )
+    longest = min(model.config.n_ctx, len(stream))
+    if late[1] > longest:
+        raise ValueError(f"late positions end at {late[1]} but there are {longest}")
+    rows = []
+    begin = model.config.begin
+    last = len(stream) - late[1] - (not begin)
+    for starts in torch.linspace(0, last, n_windows).long().split(8):
+        far = corpus.windows(stream, starts, late[1], begin)
+        near = corpus.windows(stream, starts + shift, early[1], begin)
+        losses = [
+            F.cross_entropy(
+                model(inputs.to(model.W_E.device))[:, -length:].mT.cpu(),
+                targets[:, -length:],
+                reduction="none",
+            )
+            for inputs, targets in (far, near)
+        ]
+        rows.append((losses[0] - losses[1]).mean(dim=1))
+    return torch.cat(rows)
+
+
+def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:
+    """For every destination, the sources that came right after an earlier occurrence of its token.
+
+    These are where an induction head looks: the source is (earlier same token) + 1, strictly
+    before the destination. BEGIN has no followers and follows nothing.
+    """
+    same = (tokens[:, :, None] == tokens[:, None, :]) & (tokens != BEGIN)[:, :, None]
+    after = torch.zeros_like(same)
+    after[:, :, 1:] = same[:, :, :-1]
+    return after & (tokens != BEGIN)[:, None, :] & torch.ones_like(same[0]).tril(-1)
+
+
+def prefix_matching(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tensor, " head"]:
+    """Attention to the followers of earlier occurrences, per head: probability, 0 to 1.
+
+    Mean over the destinations that have any. Compare `uniform_matching`, what a head would get
+    that attends to all alike. Olsson et al. measure it on repeated random tokens.
+
+    Raises:
+        ValueError: if no token occurs twice.
+    """
+    where = followers(tokens)
+    have = where.any(dim=-1)
+    if not have.any():
+        raise ValueError("no token occurs twice, so there is nothing to match")
+    mass = (A * where[:, None]).sum(dim=-1)
+    return (mass * have[:, None]).sum(dim=(0, 2)) / have.sum()
+
+
+def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
+    """What `prefix_matching` gives for uniform attention: its null on these tokens.
+
+    Raises:
+        ValueError: if no token occurs twice.
+    """
+    allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
+    uniform = allowed / allowed.sum(dim=1, keepdim=True)
+    return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
+
+
+def copying(circuit: LowRank, generator: torch.Generator, length: int = 25, n: int = 100) -> float:
+    """Of what attending to a token raises among random tokens, the share that is the token itself.
+
+    From 0 to 1; 1/length by chance. Mean over the tokens of `n` samples; logits count from their
+    mean over the vocabulary, and lowered ones as 0. As the copying score of Olsson et al., but
+    for a head that attends to one token fully, so that it is a property of the OV circuit.
+
+    Raises:
+        ValueError: if the circuit is not square, or has fewer tokens than a sample.
+    """
+    n_vocab = circuit.shape[0]
+    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
+        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
+    left = circuit.left - circuit.left.mean(dim=0)
+    shares = []
+    for _ in range(n):
+        sample = torch.randperm(n_vocab, generator=generator)[:length]
+        raised = (left[sample] @ circuit.right[:, sample]).relu()
+        shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
+    return float(torch.cat(shares).mean())

@@ -1,0 +1,200 @@
+"""Layer norm and biases, folded away (paper: appendix "Handling Layer Normalization").
+
+`NormedTransformer` has what the paper's mathematics leaves out and its trained models have: layer
+norm before every read from the stream, biases everywhere, positions in the stream. `fold` writes
+the same function with weights alone, on a stream with one more dimension that is always one; what
+is left of layer norm is one factor per position and read, its *scale*.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from einops import einsum
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.analysis.expansion import Path
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Pattern
+
+EPSILON = 1e-5
+"""Added to the variance before the root, as everywhere."""
+
+
+def _heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
+    return einsum(x, weight, "b pos d, h d_head d -> b h pos d_head")
+
+
+def _pattern(q: Tensor, k: Tensor) -> Pattern:
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(torch.ones_like(scores[0, 0]).triu(1).bool(), -math.inf).softmax(-1)
+
+
+class NormedLayer(nn.Module):
+    """Attention heads that read through a layer norm and have biases."""
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+        super().__init__()
+        n, d, d_head = config.n_heads, config.d_model, config.d_head
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(shape, generator=generator)
+
+        self.gain, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
+        for name in "QKV":
+            self.register_parameter(f"W_{name}", nn.Parameter(normal(n, d_head, d) / d**0.5))
+            self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(n, 1, d_head)))
+        self.W_O = nn.Parameter(normal(n, d, d_head) / (n * d_head) ** 0.5)
+        self.b_O = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Float[Tensor, "batch pos d"]) -> Float[Tensor, "batch pos d"]:
+        read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
+        q, k, v = (_heads(read, getattr(self, f"W_{n}")) + getattr(self, f"b_{n}") for n in "QKV")
+        return einsum(self.W_O, _pattern(q, k) @ v, "h d e, b h pos e -> b pos d") + self.b_O
+
+
+class NormedTransformer(nn.Module):
+    """An attention-only transformer as one would train it: layer norm, biases, learned positions.
+
+    Initial weights come from `generator`; without one, from the global random state.
+    """
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+        super().__init__()
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(shape, generator=generator)
+
+        self.config = config
+        self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
+        self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
+        self.layers = nn.ModuleList(NormedLayer(config, generator) for _ in range(config.n_layers))
+        self.gain = nn.Parameter(torch.ones(config.d_model))
+        self.bias = nn.Parameter(torch.zeros(config.d_model))
+        self.W_U = nn.Parameter(normal(config.n_vocab, config.d_model) / config.d_model**0.5)
+        self.b_U = nn.Parameter(torch.zeros(config.n_vocab))
+
+    def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos n_vocab"]:
+        """Logits."""
+        x = F.embedding(tokens, self.W_E.T) + self.W_P[: tokens.shape[1]]
+        for layer in self.layers:
+            x = x + layer(x)
+        read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
+        return F.linear(read, self.W_U, self.b_U)
+
+    @torch.no_grad()
+    def disturb(self, generator: torch.Generator) -> None:
+        """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
+        for weight in self.parameters():
+            weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
+
+
+@dataclass(frozen=True)
+class FoldedLayer:
+    """One layer's weights; the last dimension that is read or written is the one that is one."""
+
+    W_Q: Float[Tensor, "head d_head d_and_one"]
+    W_K: Float[Tensor, "head d_head d_and_one"]
+    W_V: Float[Tensor, "head d_head d_and_one"]
+    W_O: Float[Tensor, "head d_and_one d_head"]
+    constant: Float[Tensor, " d_and_one"]
+    """b_O, where an identity head puts the one that it reads: A = Id, W_OV = constant ⊗ last."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a folded model computed: everything that is not linear in it is here."""
+
+    logits: Float[Tensor, "batch pos n_vocab"]
+    patterns: tuple[Pattern, ...]
+    scales: tuple[Float[Tensor, "batch pos one"], ...]
+    """1/σ of the stream before each layer, and before the unembedding."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The same function as the `NormedTransformer` it was made from, without biases or gains."""
+
+    W_E: Float[Tensor, "d_and_one n_vocab"]
+    W_P: Float[Tensor, "n_ctx d_and_one"]
+    layers: tuple[FoldedLayer, ...]
+    W_U: Float[Tensor, "n_vocab d_and_one"]
+
+    def embed(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_and_one"]:
+        """The stream before the first layer; its last coordinate is one."""
+        return F.embedding(tokens, self.W_E.T) + self.W_P[: tokens.shape[1]]
+
+    @torch.no_grad()
+    def run(self, tokens: Int[Tensor, "batch pos"]) -> Run:
+        """The whole computation."""
+        x, patterns, scales = self.embed(tokens), [], []
+        for layer in self.layers:
+            scales.append(scale(x))
+            read = scaled(x, scales[-1])
+            patterns.append(_pattern(_heads(read, layer.W_Q), _heads(read, layer.W_K)))
+            x = x + self._write(layer, read, patterns[-1]).sum(dim=1)
+            x = x + read[..., -1:] * layer.constant
+        scales.append(scale(x))
+        logits = F.linear(scaled(x, scales[-1]), self.W_U)
+        return Run(logits, tuple(patterns), tuple(scales))
+
+    def _write(self, layer: FoldedLayer, read: Tensor, A: Pattern) -> Tensor:
+        return einsum(layer.W_O, A @ _heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
+
+    @torch.no_grad()
+    def paths(self, tokens: Int[Tensor, "batch pos"], run: Run) -> dict[Path, Tensor]:
+        """Logits of every path, with the run's patterns and scales held; they sum to its logits.
+
+        As `expansion.paths`; a path ((layer, n_heads),) is the constant of that layer.
+        """
+        terms: dict[Path, Tensor] = {(): self.embed(tokens)}
+        for index, layer in enumerate(self.layers):
+            for path, x in list(terms.items()):
+                read = scaled(x, run.scales[index])
+                for head, written in enumerate(
+                    self._write(layer, read, run.patterns[index]).unbind(1)
+                ):
+                    terms[(*path, (index, head))] = written
+            terms[((index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
+        last = run.scales[-1]
+        return {path: F.linear(scaled(x, last), self.W_U) for path, x in terms.items()}
+
+
+def scale(x: Float[Tensor, "batch pos d_and_one"]) -> Float[Tensor, "batch pos one"]:
+    """1/σ at each position, from all coordinates but the last."""
+    return (x[..., :-1].var(dim=-1, keepdim=True, correction=0) + EPSILON).rsqrt()
+
+
+def scaled(x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]) -> Tensor:
+    """All coordinates but the last times a factor; linear in x once the factor is held."""
+    return torch.cat([x[..., :-1] * by, x[..., -1:]], dim=-1)
+
+
+@torch.no_grad()
+def fold(model: NormedTransformer) -> Folded:
+    """Fold gains, biases and the subtraction of the mean into the weights beside them.
+
+    W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean: the
+    first matrix reads the stream, the second vector reads the one.
+    """
+    d = model.config.d_model
+    centre = torch.eye(d).to(model.W_E) - 1 / d
+
+    def reader(W: Tensor, b: Tensor, norm: nn.Module) -> Tensor:
+        constant = W @ norm.bias + b.view(W.shape[:-1])
+        return torch.cat([W * norm.gain @ centre, constant[..., None]], dim=-1)
+
+    def beside(W: Tensor, last: float) -> Tensor:
+        return torch.cat([W, torch.full_like(W[:1], last)])
+
+    layers = []
+    for layer in model.layers:
+        names = {f"W_{n}": (getattr(layer, f"W_{n}"), getattr(layer, f"b_{n}")) for n in "QKV"}
+        readers = {name: reader(W, b, layer) for name, (W, b) in names.items()}
+        W_O = torch.stack([beside(W, 0.0) for W in layer.W_O])
+        layers.append(FoldedLayer(**readers, W_O=W_O, constant=beside(layer.b_O, 0.0)))
+    W_P = beside(model.W_P.T, 0.0).T
+    W_U = reader(model.W_U, model.b_U, model)
+    return Folded(beside(model.W_E.detach(), 1.0), W_P, tuple(layers), W_U)

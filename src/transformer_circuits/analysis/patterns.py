@@ -1,0 +1,46 @@
+"""What an attention pattern looks at, by distance, and weighted by what it moves."""
+
+import torch
+from einops import einsum
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.model.transformer import Pattern, Trace, Transformer
+
+
+def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
+    """Mean attention to the token 0, 1, … n-1 places back: probability, over positions ≥ n.
+
+    Attention to BEGIN, at position 0, is never counted: the head rests there (`to_begin`).
+
+    Raises:
+        ValueError: if no position has n tokens and BEGIN before it.
+    """
+    if A.shape[-1] <= n:
+        raise ValueError(f"the pattern has {A.shape[-1]} positions but must have more than {n}")
+    back = [A.diagonal(-k, dim1=-2, dim2=-1)[..., n - k :].mean(dim=(0, -1)) for k in range(n)]
+    return torch.stack(back, dim=-1)
+
+
+def to_begin(A: Pattern) -> Float[Tensor, " head"]:
+    """Mean attention to position 0, over all later positions: how much a head rests."""
+    return A[..., 1:, 0].mean(dim=(0, -1))
+
+
+def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
+    """‖v_j‖, the length of the value that each head moves from each source."""
+    v = einsum(
+        model.layers[layer].W_V,
+        trace.residual[layer],
+        "head d_head d_model, batch src d_model -> batch head src d_head",
+    )
+    return v.norm(dim=-1)
+
+
+def value_weighted(model: Transformer, trace: Trace, layer: int) -> Pattern:
+    """A_ij ‖v_j‖: attention times the length of the value moved (paper: "Induction Heads").
+
+    Not a probability, and not quite a property of the model: any invertible matrix put between
+    W_O and W_V changes the lengths and leaves the head the same. Read it as a sketch.
+    """
+    return trace.patterns[layer] * value_norms(model, trace, layer)[:, :, None, :]

@@ -1,0 +1,166 @@
+"""What skip-trigram bugs cost (paper: "Skip-Trigram Bugs").
+
+A head gives [a]…[b]→[c] the strength f₁(b, a) · f₂(c, a). Three tokens form three pairs; the pair
+(b, c), the present token and its successor, is the one the product cannot see. So a head that
+raises c for the sake of one destination raises it after every destination it attends from.
+
+Two measures, one from each side:
+
+- `veto`: forbid the heads to raise a successor that never followed the present token in training
+  text, wholly or in part, and see what that saves. Sees plain bugs only, and charges for every
+  raise that was right.
+- `gated`: heads that do see the missing pair, because the present token gates their values, so
+  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
+  same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
+  beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
+  to avoid them. Not a bound: training on is unfinished, and new heads begin with nothing to look at.
+"""
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.model.transformer import Attention, Pattern, Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
+    """Which bigrams a text never has, though independent tokens would have at least `expected`."""
+    chance = counts.sum(dim=1, keepdim=True) * counts.sum(dim=0) / counts.sum()
+    return (counts == 0) & (chance >= expected)
+
+
+def split(
+    model: Transformer, inputs: Int[Tensor, "batch pos"]
+) -> tuple[Float[Tensor, "batch pos out"], Float[Tensor, "batch pos out"]]:
+    """Logits of a one-layer model in two parts that sum to them.
+
+    First the present token's: the direct path, and what heads move from the present token and
+    from BEGIN. Then the earlier tokens': what heads move from all others, minus its mean over
+    outputs, which is left with the first part.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    if model.config.n_layers != 1:
+        raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
+    trace = model.trace(inputs)
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+    present = itself | (inputs == BEGIN)[:, None, None]
+    patterns = trace.patterns[0].masked_fill(present, 0)
+    moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
+    earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
+    return trace.logits - earlier, earlier
+
+
+KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Which part of the forbidden raises is left: from a full veto to the model as it is."""
+
+
+@dataclass(frozen=True)
+class Veto:
+    """Held-out text when the heads' raises of bigrams never seen are taken away, wholly or partly."""
+
+    losses: tuple[float, ...]
+    """Loss for every part in KEPT. [nats per token]"""
+    mass: float
+    """Mean probability the model gives to never-seen successors that its heads raise."""
+    mass_vetoed: float
+    """The same under a full veto: what the direct path gives them."""
+    frequency: float
+    """How often one of them is in fact the next token."""
+
+    @property
+    def cost(self) -> float:
+        """What a full veto costs; negative if it saves. [nats per token]"""
+        return self.losses[0] - self.losses[-1]
+
+    @property
+    def best_saving(self) -> float:
+        """What the best part in KEPT saves; 0 if the model as it is does best. [nats per token]"""
+        return self.losses[-1] - min(self.losses)
+
+
+@torch.no_grad()
+def veto(
+    model: Transformer,
+    stream: np.ndarray,
+    never: Bool[Tensor, "out dst"],
+    n_windows: int = 64,
+) -> Veto:
+    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
+    losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
+    for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):
+        present, earlier = split(model, inputs)
+        bugs = never.T[inputs] & (earlier > 0)
+        raised = earlier.masked_fill(~bugs, 0)
+        vetoed = present + earlier - raised
+        for i, kept in enumerate(KEPT):
+            losses[i] += float(F.cross_entropy((vetoed + kept * raised)[0], targets[0]))
+        on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
+        in_fact = bugs.gather(-1, targets[..., None]).float().mean()
+        masses += torch.stack([*on_bugs, in_fact]).cpu()
+    return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
+
+
+class GatedAttention(Attention):
+    """Heads whose result is multiplied, channel by channel, by 1 + W_G x of the destination."""
+
+    def __init__(self, plain: Attention):
+        nn.Module.__init__(self)
+        self.n_heads, self.d_head = plain.n_heads, plain.d_head
+        for name, weight in plain.named_parameters():
+            self.register_parameter(name, nn.Parameter(weight.detach().clone()))
+        self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return super()._results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
+
+
+def gated(model: Transformer) -> Transformer:
+    """A copy whose heads the present token can gate; computes the same until it is trained.
+
+    Only for training and its loss: `trace` and the circuits know nothing of the gate.
+    """
+    wider = copy.deepcopy(model).requires_grad_(True)
+    wider.layers = nn.ModuleList(GatedAttention(layer) for layer in wider.layers)
+    return wider
+
+
+@torch.no_grad()
+def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> Transformer:
+    """A copy with n more heads in every layer that write nothing until they are trained.
+
+    Raises:
+        ValueError: if n is below 1.
+    """
+    if n < 1:
+        raise ValueError(f"{n} more heads asked for but it must be at least 1")
+    config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
+    wider = Transformer(config, generator).to(model.W_E)
+    wider.W_E.copy_(model.W_E)
+    wider.W_U.copy_(model.W_U)
+    for new, old in zip(wider.layers, model.layers, strict=True):
+        width = len(old.W_Q_concat)
+        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
+            getattr(new, name)[:width] = getattr(old, name)
+        new.W_O_concat[:, :width] = old.W_O_concat
+    return wider

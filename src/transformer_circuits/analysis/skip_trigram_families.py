@@ -1,0 +1,70 @@
+"""The paper's families of skip-trigrams that can be told by their letters alone (paper: "Copying /
+Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
+
+COPY = "[b]…[a]→[b]"
+COPY_OTHER_FORM = "[b]…[a]→[b′]"
+SPLIT = "[ab]…[a]→[b]"
+SPLIT_OTHER_FORM = "[ab]…[a]→[b′]"
+FAMILIES = (COPY, COPY_OTHER_FORM, SPLIT, SPLIT_OTHER_FORM)
+
+
+def members(
+    texts: Sequence[str], destinations: Sequence[int], least: int = 3
+) -> dict[str, list[SkipTrigram]]:
+    """Every skip-trigram over a vocabulary that belongs to one of the families.
+
+    b′ is b with other capitals or without its space: narrower than the paper's, whose b′ may
+    also be a word of like meaning. Sources shorter than `least` letters are left out.
+
+    `texts`: the text of every token. `destinations`: for the two copying families, where any
+    token may be the present one, which one to take for each source.
+    """
+    ids = {text: i for i, text in enumerate(texts) if text}
+    forms: dict[str, list[int]] = {}
+    for text, i in ids.items():
+        forms.setdefault(text.strip().casefold(), []).append(i)
+    found: dict[str, list[SkipTrigram]] = {family: [] for family in FAMILIES}
+    for text, src in ids.items():
+        word = text.strip()
+        if len(word) < least or not word.isalpha():
+            continue
+        for out in forms[word.casefold()]:
+            family = COPY if out == src else COPY_OTHER_FORM
+            found[family].append(SkipTrigram(src, destinations[src], out))
+        for cut in range(1, len(word)):
+            for dst in (ids.get(lead + word[:cut]) for lead in ("", " ")):
+                for out in forms.get(word[cut:].casefold(), ()) if dst is not None else ():
+                    if not texts[out].startswith(" "):
+                        family = SPLIT if texts[out] == word[cut:] else SPLIT_OTHER_FORM
+                        found[family].append(SkipTrigram(src, dst, out))
+    return found
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A skip-trigram, and the head of a layer that holds it most strongly."""
+
+    triple: SkipTrigram
+    head: int
+    strength: float
+    """f₁ · f₂ in that head. [logits]"""
+    attention: float
+    """f₁, from 0 to 1."""
+    place: int
+    """Among the outputs this head raises for this source, which one it is; 1 is the most raised."""
+
+
+def find(every_head: Sequence[Factors], triple: SkipTrigram) -> Finding:
+    """The head that holds a skip-trigram most strongly."""
+    strengths = [factors.strength(triple) for factors in every_head]
+    head = max(range(len(strengths)), key=strengths.__getitem__)
+    best = every_head[head]
+    outputs = best.logits[:, triple.src]
+    place = 1 + int((outputs > outputs[triple.out]).sum())
+    attention = float(best.attention[triple.dst, triple.src])
+    return Finding(triple, head, strengths[head], attention, place)

@@ -1,0 +1,136 @@
+"""How much of the loss each kind of path accounts for (paper: "Term Importance Analysis").
+
+Order n keeps the paths through at most n heads: order 0 is the direct path, order 1 adds every
+head by itself, order 2 the virtual heads. All is measured with attention patterns as they are in
+the whole model ("frozen"), so what heads do to each other's patterns is not seen here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.model.transformer import Pattern, Transformer
+from transformer_circuits.text import corpus, tokenizer
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Last residual streams with some of the paths in them; W_U turns them into logits."""
+
+    orders: tuple[Float[Tensor, "batch pos d_model"], ...]
+    """Order 0 to n_layers; the last is the whole model's."""
+    layers: tuple[Float[Tensor, "batch pos d_model"], ...]
+    """Direct path and the heads of one layer, each by itself; one entry per layer."""
+
+
+@torch.no_grad()
+def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool = True) -> Streams:
+    """The paper's algorithm: each run adds what the heads wrote in the run before.
+
+    One run records the patterns. In the next, heads read the embeddings and their outputs are
+    saved, not added; that is order 0. In each further one the outputs saved by the run before are
+    added instead, which is one order more. So n_layers + 2 runs, the last of which repeats the
+    whole model, do what an explicit sum does with (1 + n_heads)^n_layers paths.
+
+    `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
+
+    Raises:
+        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
+    """
+    model.require_attention_only()
+    direct, W_P = model.embed(tokens)
+    patterns = model.trace(tokens).patterns if frozen else [None] * model.config.n_layers
+    saved = [torch.zeros_like(direct)] * model.config.n_layers
+    orders, layers = [], ()
+    for _ in range(model.config.n_layers + 1):
+        x, outputs = direct, []
+        for index, layer in enumerate(model.layers):
+            outputs.append(layer(x, W_P, patterns[index]))
+            x = x + saved[index]
+        orders.append(x)
+        layers = layers or tuple(direct + output for output in outputs)
+        saved = outputs
+    return Streams(tuple(orders), layers)
+
+
+@torch.no_grad()
+def patterns_of_embeddings(
+    model: Transformer, tokens: Int[Tensor, "batch pos"]
+) -> tuple[Pattern, ...]:
+    """Every layer's patterns as they would be if queries and keys read the embeddings alone.
+
+    Forced on the whole model, they take away what heads do to later patterns, and nothing else:
+    values and all paths stay.
+
+    Raises:
+        ValueError: if the tokens are longer than n_ctx.
+    """
+    embedded, W_P = model.embed(tokens)
+    return tuple(layer.scores(embedded, W_P).softmax(dim=-1) for layer in model.layers)
+
+
+@torch.no_grad()
+def losses(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    targets: Int[Tensor, "batch pos"],
+    frozen: bool = True,
+) -> dict[str, Float[Tensor, "batch pos"]]:
+    """The loss at every position, by what is kept. [nats]
+
+    "order 0", "order 1", …, and "layer 0", …: the direct path and that layer's heads alone.
+
+    Raises:
+        ValueError: as `streams`.
+    """
+    found: dict[str, list[Tensor]] = {}
+    for some, right in zip(inputs.split(8), targets.split(8), strict=True):
+        kept = streams(model, some, frozen)
+        for name in ("order", "layer"):
+            for index, x in enumerate(getattr(kept, f"{name}s")):
+                logits = F.linear(x, model.W_U).flatten(0, 1)
+                loss = F.cross_entropy(logits, right.flatten(), reduction="none")
+                found.setdefault(f"{name} {index}", []).append(loss.view_as(right))
+    return {name: torch.cat(rows) for name, rows in found.items()}
+
+
+def documents(
+    stream: np.ndarray, n_windows: int, n_ctx: int, begin: bool
+) -> Int[Tensor, "n_windows n_ctx"]:
+    """Which document of the stream each target of `corpus.evenly` belongs to, counted from 1.
+
+    Raises:
+        ValueError: if the stream is shorter than one window.
+    """
+    number = torch.from_numpy(np.cumsum(stream == tokenizer.BEGIN))
+    starts = torch.linspace(0, corpus._last_start(stream, n_ctx, begin), n_windows).long()
+    return number[starts[:, None] + torch.arange(n_ctx) + (not begin)]
+
+
+def bootstrap(
+    values: Float[Tensor, "kind *place"],
+    document: Int[Tensor, "*place"],
+    n: int,
+    generator: torch.Generator,
+) -> Float[Tensor, "n kind"]:
+    """Means over `n` draws, with replacement, of as many documents as there are.
+
+    Tokens of one document go together, as they are alike; so the spread says what another
+    collection of such documents would have given. Every token counts the same, so long
+    documents weigh more. Kinds are drawn together: take differences within a draw.
+
+    Raises:
+        ValueError: if there are fewer than two documents.
+    """
+    of, index = document.to(values.device).flatten().unique(return_inverse=True)
+    if len(of) < 2:
+        raise ValueError(f"a bootstrap draws among documents but there is {len(of)}")
+    sums = values.new_zeros(len(values), len(of))
+    sums.index_add_(1, index, values.flatten(1))
+    counts = index.bincount(minlength=len(of)).to(values)
+    drawn = torch.randint(len(of), (n, len(of)), generator=generator)
+    return sums[:, drawn].sum(dim=2).T / counts[drawn].sum(dim=1, keepdim=True)

@@ -1,0 +1,215 @@
+"""The same analysis of the same model trained from several seeds.
+
+The weights of one seed come with the book; of all the results do, in
+`data/models/<name>/seeds.json`. `python -m transformer_circuits seeds NAME` computes the file
+again, from models trained with `train NAME --seed N`.
+"""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Bool
+from torch import Tensor
+
+from transformer_circuits import files, training
+from transformer_circuits.analysis import (
+    ablation,
+    bigrams,
+    composition,
+    copying_scores,
+    development,
+    heads,
+    induction,
+    patterns,
+    skip_trigram_bugs,
+    term_importance,
+)
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.config import TrainConfig
+
+ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
+SEEDS = (0, 1, 2)
+COPIES = range(20, 100, 10)
+"""Lengths of the repeated random passages."""
+
+
+def read(name: str) -> list[dict]:
+    """The results of every seed, that of the committed weights first.
+
+    Raises:
+        UserError: if there are none for this model, or the file is damaged.
+    """
+    path = checkpoint.models_dir() / name / "seeds.json"
+    if not path.is_file():
+        raise files.UserError(
+            f"{path} is not there: run python -m transformer_circuits seeds {name}"
+        )
+    rows = files.read_json(path)
+    if not (isinstance(rows, list) and rows and all("seed" in row for row in rows)):
+        raise files.UserError(
+            f"{path} does not hold a row for every seed: bring it back with `git restore {path}`, "
+            f"or compute it again with python -m transformer_circuits seeds {name}"
+        )
+    return rows
+
+
+def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst"]) -> dict:
+    """What chapters 5 and 6 measure on a one-layer model, as plain numbers.
+
+    `text`: held-out tokens; `never`: the bigrams its training text never has.
+    """
+    losses = training.evaluate(model, text)
+    windows = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
+    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
+    A = model.trace(inputs).patterns[0]
+    each = range(model.config.n_heads)
+    generator = torch.Generator().manual_seed(0)
+    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
+    everything_off = ablation.without(model, ablation.every_head(model))
+    return {
+        "loss": float(losses.mean()),
+        "loss_direct_path": float(training.evaluate(everything_off, text).mean()),
+        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
+        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
+        "ov_positivity": [copying_scores.positivity(heads.full_ov(model, 0, h).eigenvalues()) for h in each],
+        "qk_positivity": [copying_scores.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
+        "by_distance": patterns.by_distance(A, 6).tolist(),
+        "to_begin": patterns.to_begin(A).tolist(),
+        "ablation_cost": ablation.costs(model, *windows)[0].tolist(),
+        "veto": asdict(skip_trigram_bugs.veto(model, text, never)),
+    }  # fmt: skip
+
+
+def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
+    """Held-out loss while training on: as it is, with more heads, with gates. [nats per token]
+
+    More heads and gates have the same number of new parameters; see `skip_trigram_bugs`. One loss per hundred
+    steps. Resumable: the state lies in a folder named after the weights it started from.
+    """
+    variants = {
+        "as_it_is": model.requires_grad_(True),
+        "more_heads": skip_trigram_bugs.with_more_heads(
+            model, model.config.n_heads // 4, torch.Generator().manual_seed(0)
+        ),
+        "gated": skip_trigram_bugs.gated(model),
+    }
+    weights = files.sha256(checkpoint.folder(name) / "weights.safetensors")[:12]
+    plan = TrainConfig(
+        seed=100, steps=200, batch=16, lr_embed=0.004, lr_attention=0.01,
+        warmup_steps=20, decay_from=0.0, corpus="full",
+    )  # fmt: skip
+    stream = corpus.tokens(plan.corpus, "train")
+    held_out = corpus.tokens("small", "validation")
+
+    def probe(student: Transformer) -> dict:
+        return {"held_out": float(training.evaluate(student, held_out).mean())}
+
+    losses = {}
+    for variant, student in variants.items():
+        folder = files.cache_dir() / "runs" / f"{name}-{weights}-{variant}"
+        run = training.Trainer(student, plan, stream, folder, probe=probe)
+        for record in run.run():
+            print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
+        losses[variant] = [record["held_out"] for record in run.log]
+    return losses
+
+
+@torch.no_grad()
+def two_layer(model: Transformer, text: np.ndarray) -> dict:
+    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
+
+    `edges`: the five that cost most on the second copy of random tokens, dearest first.
+    """
+    losses = training.evaluate(model, text, 128)
+    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
+    generator = torch.Generator().manual_seed(0)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
+    on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
+    targets = copies.roll(-1, dims=1)
+    targets[:, :61] = targets[:, -1:] = -100
+    effects = ablation.edges(model, copies[:8], targets[:8])
+    dearest = effects.flatten().argsort(descending=True)[:5]
+    places = torch.stack(torch.unravel_index(dearest, effects.shape), dim=1).tolist()
+    return {
+        "loss": float(losses.mean()),
+        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
+        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
+        "matching_text": induction.prefix_matching(on_text[1], inputs).tolist(),
+        "matching_random": induction.prefix_matching(on_copies[1], copies).tolist(),
+        "edges": [
+            {
+                "kind": composition.KINDS[k],
+                "later": j,
+                "earlier": i,
+                "nats": float(effects[k, j, i]),
+            }
+            for k, j, i in places
+        ],
+    } | _terms(model, text) | development.of_weights(model)  # fmt: skip
+
+
+def _terms(model: Transformer, text: np.ndarray) -> dict:
+    """What chapter 11 measures. [nats per token]
+
+    Losses by what is kept, with frozen and with free patterns; with all paths but patterns of
+    embeddings alone; and what losing a head costs in the first and second copy of random tokens.
+    """
+    inputs, targets = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
+    alone = [
+        F.cross_entropy(model(some, term_importance.patterns_of_embeddings(model, some)).mT, right)
+        for some, right in zip(inputs.split(8), targets.split(8), strict=True)
+    ]
+    found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
+    for name, frozen in (("frozen", True), ("free", False)):
+        kept = term_importance.losses(model, inputs, targets, frozen)
+        found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
+        generator = torch.Generator().manual_seed(3)
+        found[f"copy_costs_{name}"] = ablation.copy_costs(
+            model, range(20, 101, 40), generator, frozen=frozen
+        ).tolist()
+    return found
+
+
+def write(name: str) -> None:
+    """Analyse every seed of a model and write `seeds.json`.
+
+    Raises:
+        UserError: if a seed is not trained, or there is no such analysis.
+    """
+    if name not in (ONE_LAYER, TWO_LAYER):
+        raise files.UserError(
+            f'there is no analysis over seeds for "{name}", only for "{ONE_LAYER}" and "{TWO_LAYER}"'
+        )
+    shape, plan = checkpoint.settings(name)
+    ours, rows = plan.seed, []
+    for seed in {*SEEDS} - {ours}:
+        try:  # at once, not after the others' analysis
+            checkpoint.folder(f"{name}-seed-{seed}")
+        except files.UserError as error:
+            command = f"python -m transformer_circuits train {name} --seed {seed}"
+            raise files.UserError(f"{error}. First run: {command}") from error
+    text = corpus.tokens("small", "validation")
+    if name == ONE_LAYER:
+        train = corpus.tokens("small", "train")
+        never = skip_trigram_bugs.never_seen(bigrams.counts(train, shape.n_vocab))
+    for seed in sorted(SEEDS, key=lambda seed: seed != ours):
+        its_name = name if seed == ours else f"{name}-seed-{seed}"
+        model, row = checkpoint.load(its_name), {"seed": seed}
+        if name == ONE_LAYER:
+            row |= one_layer(model, text, never)
+            row["factorisation"] = factorisation(model, its_name)
+        else:
+            row |= two_layer(model, text) | {"training": checkpoint.records(its_name)}
+        rows.append(row)
+    with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

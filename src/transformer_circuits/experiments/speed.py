@@ -1,0 +1,205 @@
+"""Speed and memory next to what others would use. One run, one machine.
+
+Needs the `peers` extra for TransformerLens. First the circuits of a one-layer model: spectra and
+skip-trigrams; then those of two layers: composition scores, edges, paths. Last, training: the same
+random tokens in the same batches, and every row says how it was run.
+"""
+
+import dataclasses
+import resource
+import time
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.config import TrainConfig
+from transformer_circuits.training.trainer import optimizers
+
+SHAPE = ModelConfig(
+    n_layers=2, n_heads=8, d_model=256, d_head=32, n_vocab=4096, n_ctx=256, position_base=1000.0
+)
+ONE_LAYER = dataclasses.replace(SHAPE, n_layers=1, n_heads=12, d_model=384)
+PLAN = TrainConfig(
+    seed=0,
+    steps=1,
+    batch=32,
+    lr_embed=0.005,
+    lr_attention=0.02,
+    warmup_steps=1,
+    decay_from=0.0,
+    corpus="small",
+)
+
+
+class PlainStack(nn.Module):
+    """What one writes in five minutes: nn.MultiheadAttention and residual connections."""
+
+    def __init__(self, shape: ModelConfig):
+        super().__init__()
+        self.embed = nn.Embedding(shape.n_vocab, shape.d_model)
+        self.position = nn.Parameter(torch.zeros(shape.n_ctx, shape.d_model))
+        self.layers = nn.ModuleList(
+            nn.MultiheadAttention(shape.d_model, shape.n_heads, bias=False, batch_first=True)
+            for _ in range(shape.n_layers)
+        )
+        self.unembed = nn.Linear(shape.d_model, shape.n_vocab, bias=False)
+        mask = nn.Transformer.generate_square_subsequent_mask(shape.n_ctx)
+        self.register_buffer("mask", mask)
+
+    def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos n_vocab"]:
+        x = self.embed(tokens)
+        for layer in self.layers:
+            qk = x + self.position
+            x = x + layer(qk, qk, x, attn_mask=self.mask, is_causal=True, need_weights=False)[0]
+        return self.unembed(x)
+
+
+def speed(
+    model: nn.Module,
+    optimizers: list[torch.optim.Optimizer],
+    bf16: bool,
+    compiled: bool,
+    seconds: float = 12.0,
+) -> float:
+    """Training speed: forward, backward and update. [tokens per second]"""
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(SHAPE.n_vocab, (PLAN.batch, SHAPE.n_ctx + 1), generator=generator)
+
+    def loss() -> Tensor:
+        return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+    run: Callable[[], Tensor] = torch.compile(loss) if compiled else loss
+
+    def step() -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+            value = run()
+        value.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    for _ in range(3):
+        step()
+    started, steps = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        step()
+        steps += 1
+    return steps * PLAN.batch * SHAPE.n_ctx / (time.perf_counter() - started)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    run()
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def _megabytes() -> float:
+    """The most memory this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@torch.no_grad()
+def circuits(n_vocab: int, dense: bool) -> None:
+    """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
+    model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    layer, each = model.layers[0], range(model.config.n_heads)
+    megabytes = _megabytes()
+    started = time.perf_counter()
+    factors = skip_trigrams.factors(model, 0, 0)
+    strongest = skip_trigrams.top(factors, 100)[50]
+    rank = skip_trigrams.rank(factors, strongest)
+    taken = time.perf_counter() - started
+    more = _megabytes() - megabytes
+    print(
+        f"n_vocab {n_vocab}: skip-trigrams of a head, 100 strongest and the rank of one ({rank}) of"
+    )
+    print(f"    {n_vocab**3:,}: {taken:.2f} s, {more:,.0f} MB more")
+
+    def transformer_lens_spectra() -> list:
+        from transformer_lens import FactoredMatrix
+
+        A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
+        return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
+
+    rows = {
+        "this book, 12 spectra": lambda: [heads.full_ov(model, 0, h).eigenvalues() for h in each],
+        "TransformerLens FactoredMatrix, 12 spectra": transformer_lens_spectra,
+    }
+    for name, run in rows.items():
+        try:
+            print(f"n_vocab {n_vocab}: {name:44} {_seconds(run):8.3f} s", flush=True)
+        except ImportError as error:
+            print(f"n_vocab {n_vocab}: {name:44} does not run: {error}", flush=True)
+    if dense:
+        started = time.perf_counter()
+        torch.linalg.eigvals(heads.full_ov(model, 0, 0).dense())
+        taken = time.perf_counter() - started
+        print(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
+
+
+@torch.no_grad()
+def two_layers(n_heads: int, n_pos: int) -> None:
+    """Time scores, all edges and all paths of a random model with d_head 64; memory of the paths."""
+    shape = dataclasses.replace(
+        SHAPE, n_heads=n_heads, d_head=64, d_model=64 * n_heads, n_vocab=2048
+    )
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    tokens = torch.randint(shape.n_vocab, (1, n_pos), generator=torch.Generator().manual_seed(0))
+    what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", _megabytes()
+    paths = _seconds(lambda: expansion.paths(model, tokens))
+    memory = _megabytes() - before
+    print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
+    edges = _seconds(lambda: ablation.edges(model, tokens, tokens))
+    print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
+    ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
+    print(f"{what}: all composition scores {ours:.3f} s", flush=True)
+    try:
+        peer = checkpoint.to_transformer_lens(model)
+        taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
+        print(f"    TransformerLens, the same scores: {taken:.3f} s")
+    except ImportError as error:
+        print(f"    TransformerLens does not run: {error}")
+
+
+def main() -> None:
+    """Measure everything and print one row per implementation and way of running it."""
+    for n_heads, n_pos in ((6, 256), (12, 256), (12, 128)):
+        two_layers(n_heads, n_pos)
+    for n_vocab, dense in ((2048, False), (4096, True)):
+        circuits(n_vocab, dense)
+    training()
+
+
+def training() -> None:
+    """Print the training speed of each implementation and way of running it."""
+    makers = {
+        "this book": lambda: Transformer(SHAPE),
+        "plain nn.MultiheadAttention": lambda: PlainStack(SHAPE),
+        "TransformerLens": lambda: checkpoint.to_transformer_lens(Transformer(SHAPE)),
+    }
+    print(
+        "tokens per second, training, 2 layers of 8 heads x 32, n_vocab 4096, n_ctx 256, batch 32"
+    )
+    for name, make in makers.items():
+        for bf16, compiled in ((False, False), (True, False), (True, True)):
+            model = make()
+            ours = isinstance(model, Transformer)
+            optimizer = optimizers(model, PLAN) if ours else [torch.optim.AdamW(model.parameters())]
+            how = f"{'bf16' if bf16 else 'fp32'}, {'compiled' if compiled else 'eager'}"
+            try:
+                print(
+                    f"{name:28} {how:16} {speed(model, optimizer, bf16, compiled):10,.0f}",
+                    flush=True,
+                )
+            except Exception as error:  # a peer that cannot run this way is a result too
+                print(f"{name:28} {how:16} does not run: {type(error).__name__}", flush=True)

@@ -1,0 +1,248 @@
+"""Figures whose points say what they are when pointed at. As in `plots`: arrays and labels, never a model."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import altair
+import numpy as np
+
+from transformer_circuits.figures import vega
+from transformer_circuits.figures.drawing import COLOURS, Numbers, array
+from transformer_circuits.figures.labels import GREY, LINE, near
+
+SCATTER = (480, 280)
+"""Size of a scatter plot in pixels."""
+SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[*COLOURS[:2]])
+
+
+def scatter(
+    x_values: Numbers,
+    y_values: Numbers,
+    *,
+    labels: Sequence[str],
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    written: Collection[str] = (),
+) -> vega.HoverChart:
+    """Named points: point at one to see its name and its values.
+
+    `written`: names that stand beside their points, for those who cannot point.
+
+    Raises:
+        ValueError: if there is not one label and one y per x, or no x, a name that is to stand
+            beside its point has none or finds no room, or both axes have the same title.
+    """
+    xs, ys = array(x_values), array(y_values)
+    if not 0 < len(xs) == len(ys) == len(labels):
+        raise ValueError(f"{len(xs)} x, {len(ys)} y and {len(labels)} labels given")
+    if unknown := set(written) - set(labels):
+        raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
+    if x == y:
+        raise ValueError(f'both axes are called "{x}"')
+    points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
+    shown = [{"name": name, x: a, y: b} for name, a, b in points]
+    return vega.finish(_points(points, written, x, y), title, alt, rows=shown)
+
+
+def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
+    """Dots, and the names of some with a line to each; points are name, x, y."""
+    _, xs, ys = zip(*points, strict=True)
+    x_domain, y_domain = _domain(xs), _domain(ys)
+    rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
+    tips = [vega.tip("name:N"), vega.tip("x:Q", x), vega.tip("y:Q", y)]
+    few = len(rows) <= vega.MOST_ROWS
+    across, up = vega.x_axis("x:Q", x, x_domain), vega.y_axis("y:Q", y, y_domain)
+    dots = vega.chart(rows, *SCATTER).mark_point(
+        filled=True, size=70 if few else 25, opacity=0.9 if few else 0.5
+    )
+    dots = dots.encode(across, up, color=altair.value(COLOURS[0]), tooltip=tips)
+    names = vega.chart(_named(points, written, x_domain, y_domain), *SCATTER)
+    lines = names.mark_rule(color=GREY, strokeWidth=0.8, aria=False)
+    lines = lines.encode(across, up, altair.X2("x2:Q"), altair.Y2("y2:Q"))
+    texts = names.mark_text().encode(
+        vega.x_axis("at:Q", x, x_domain), vega.y_axis("up:Q", y, y_domain), text="name:N"
+    )
+    return altair.layer(lines, dots, texts)
+
+
+def _domain(values: Sequence[float]) -> tuple[float, float]:
+    """What an axis shows: all values, and a little more for dots and names at the edges."""
+    least, most = min(values), max(values)
+    margin = 0.06 * (most - least or 1)
+    return least - margin, most + margin
+
+
+def _named(points, written, x_domain, y_domain) -> list[dict]:
+    """Rows of names: x, y of the point, at, up of the name, x2, y2 where the line between them ends."""
+    (left, right), (low, high) = x_domain, y_domain
+    wide, tall = SCATTER
+    pixels = [
+        ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
+    ]
+    widths = [7.5 * len(name) if name in written else None for name, _, _ in points]
+    rows = []
+    area = (
+        0.0,
+        -LINE,
+        wide + 60.0,
+        float(tall),
+    )  # above and to the right of the axes there is room, too
+    for (name, x, y), place in zip(points, near(pixels, widths, area), strict=True):
+        if place:
+            (at, x2), (up, y2) = (
+                [left + px / wide * (right - left) for px, _ in place],
+                [high - py / tall * (high - low) for _, py in place],
+            )
+            rows.append({"name": name, "x": x, "y": y, "at": at, "up": up, "x2": x2, "y2": y2})
+    return rows
+
+
+def eigenvalues(
+    spectra: Mapping[str, Numbers], *, title: str, alt: str, decades: float = 3.0
+) -> vega.HoverChart:
+    """Complex eigenvalues of named matrices, one small plane each, on one logarithmic radius.
+
+    To the right is positive, to the left negative. The rim is the largest of all; what lies more
+    than `decades` powers of ten below it is drawn in the centre.
+
+    Raises:
+        ValueError: if there is no eigenvalue but zeros.
+    """
+    values = {name: _complex(v) for name, v in spectra.items()}
+    most = max((np.abs(v).max() for v in values.values()), default=0.0)
+    if most == 0:
+        raise ValueError(f"all eigenvalues of {list(spectra)} are 0")
+    rows = []
+    for name, each in values.items():
+        radius = np.log10(np.maximum(np.abs(each) / most, 10**-decades)) / decades + 1
+        for value, r in zip(each, radius, strict=True):
+            place = r * np.exp(1j * np.angle(value))
+            rows.append({
+                "matrix": name, "x": round(float(place.real), 4), "y": round(float(place.imag), 4),
+                "λ": f"{value.real:.3g} {'−' if value.imag < 0 else '+'} {abs(value.imag):.3g}i",
+                "size": f"{abs(value):.3g}", "sign": "≥ 0" if value.real >= 0 else "< 0",
+            })  # fmt: skip
+    return vega.finish(_planes(rows, list(values), decades), title, alt)
+
+
+def _complex(values: Numbers) -> np.ndarray:
+    on_cpu = values.detach().cpu() if hasattr(values, "detach") else values
+    return np.asarray(on_cpu, dtype=complex)
+
+
+def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
+    angle = np.linspace(0, 2 * np.pi, 17)[:-1]
+    circles = [
+        {"matrix": name, "x": round(float(r * np.cos(a)), 3), "y": round(float(r * np.sin(a)), 3),
+         "ring": float(r), "step": step}
+        for name in names
+        for r in np.arange(1, decades + 1) / decades
+        for step, a in enumerate(angle)
+    ]  # fmt: skip
+    scale = altair.Scale(domain=[-1.08, 1.08])
+    plane = vega.chart([], 125, 125).encode(
+        altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None)
+    )
+    plane.data = altair.Undefined
+    rings = (
+        plane.transform_filter("isValid(datum.ring)")
+        .mark_line(color="#bbb", strokeWidth=0.7, interpolate="cardinal-closed")
+        .encode(detail="ring:N", order="step:Q")
+    )
+    points = (
+        plane.transform_filter("isValid(datum.sign)")
+        .mark_point(filled=True, size=22, opacity=0.75)
+        .encode(
+            color=altair.Color(
+                "sign:N",
+                scale=SIGNS,
+                title="real part",
+                legend=altair.Legend(orient="top"),
+            ),
+            tooltip=[vega.tip("matrix:N"), vega.tip("λ:N", "λ"), vega.tip("size:N", "|λ|")],
+        )
+    )
+    order = altair.Facet("matrix:N", sort=list(names), title=None)
+    data = altair.Data(values=[*circles, *rows])
+    return altair.layer(rings, points, data=data).facet(order, columns=4)
+
+
+def over_time(
+    series: Mapping[str, Numbers],
+    times: Numbers,
+    *,
+    items: Mapping[str, Sequence[str]],
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+) -> vega.HoverChart:
+    """Values of many items while a model learns; a slider picks the time whose values are shown.
+
+    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, every
+    item at the chosen time; below, all curves, with a line at that time.
+
+    Raises:
+        ValueError: if an array has not one row per time and one column per item, or no items.
+    """
+    if set(series) != set(items):
+        raise ValueError(f"series are {list(series)} but items are of {list(items)}")
+    moments = [round(float(t), 3) for t in array(times)]
+    rows = []
+    for name, values in series.items():
+        values = array(values)
+        if values.shape != (len(moments), len(items[name])):
+            raise ValueError(
+                f'"{name}" is {values.shape} but there are {len(moments)} times '
+                f"and {len(items[name])} items"
+            )
+        rows += [
+            {"series": name, "item": item, "t": t, "k": k, "value": round(float(values[k, i]), 4)}
+            for k, t in enumerate(moments) for i, item in enumerate(items[name])
+        ]  # fmt: skip
+    end = [
+        {"item": r["item"], "": r["series"], f"{y}, at the end": r["value"]}
+        for r in rows
+        if r["k"] == len(moments) - 1
+    ]
+    return vega.finish(_slider_chart(rows, moments, list(series), x, y), title, alt, rows=end)
+
+
+def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
+    last = len(moments) - 1
+    slider = altair.binding_range(min=0, max=last, step=1, name=f"Record 0 to {last} ")
+    when = altair.param("moment", value=last, bind=slider)
+    colour = altair.Color(
+        "series:N",
+        sort=names,
+        scale=altair.Scale(range=list(COLOURS)),
+        title=None,
+        legend=altair.Legend(orient="top"),
+    )
+    tips = [vega.tip("item:N"), vega.tip("series:N"), vega.tip("t:Q", x), vega.tip("value:Q", y)]
+    all_rows = vega.chart(rows, 480, 190)
+    bars = all_rows.transform_filter("datum.k == moment").mark_bar().encode(
+        altair.X("item:N", title=None, sort=None),
+        altair.Y("value:Q", title=y, scale=altair.Scale(domainMax=max(r["value"] for r in rows))),
+        color=colour, tooltip=tips,
+    )  # fmt: skip
+    curves = all_rows.mark_line(opacity=0.6, strokeWidth=1.2).encode(
+        altair.X("t:Q", title=x),
+        altair.Y("value:Q", title=y),
+        detail="item:N",
+        color=colour,
+        tooltip=tips,
+    )
+    # A line is hard to hit: its records can be pointed at a little beside it, too.
+    near = all_rows.mark_point(size=90, opacity=0, filled=True).encode(
+        altair.X("t:Q"), altair.Y("value:Q"), tooltip=tips
+    )
+    here = all_rows.transform_filter("datum.k == moment").transform_aggregate(t="max(t)")
+    rule = here.mark_rule(strokeDash=[4, 3]).encode(x="t:Q")
+    early = f"datum.t < {(moments[0] + moments[-1]) / 2}"  # then there is room to the right only
+    side = altair.expr(f"{early} ? 'left' : 'right'"), altair.expr(f"{early} ? 4 : -4")
+    said = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
+        x="t:Q", text=altair.Text("t:Q", format=".1f")
+    )
+    return altair.vconcat(bars, altair.layer(curves, near, rule, said)).add_params(when)

@@ -1,0 +1,170 @@
+"""Static figures. They take arrays and labels, never a model, and always say what is on which axis.
+
+Two colour maps: one from 0 for probabilities and norms, one symmetric about 0 for signed values.
+Every figure has a title that states the finding and an `alt` text for those who do not see it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from transformer_circuits.figures import labels
+from transformer_circuits.figures.drawing import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    Figure,
+    Numbers,
+    array,
+    draw,
+)
+
+
+def matrix(
+    values: Numbers,
+    *,
+    rows: str,
+    cols: str,
+    unit: str,
+    title: str,
+    alt: str,
+    row_labels: Sequence[str] = (),
+    col_labels: Sequence[str] = (),
+) -> Figure:
+    """A matrix as a picture; rows are outputs or destinations, columns are sources.
+
+    Signed values get the diverging map, symmetric about 0; others the sequential one from 0.
+
+    Raises:
+        ValueError: if there are labels but not one per row or column.
+    """
+    values = array(values)
+    for name, given, n in (
+        ("row", row_labels, values.shape[0]),
+        ("col", col_labels, values.shape[1]),
+    ):
+        if len(given) not in (0, n):
+            raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
+    signed, most = values.min() < 0, np.abs(values).max()
+
+    def paint(axes):
+        image = axes.imshow(
+            values, cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else 0, vmax=most,
+            aspect="equal" if values.shape[0] < 1.5 * values.shape[1] else "auto", interpolation="nearest",
+        )  # fmt: skip
+        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        axes.set(xlabel=cols, ylabel=rows)
+        if len(row_labels) or len(col_labels):
+            labels.ticks(axes, row_labels, col_labels)
+
+    height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 6.0)
+    return draw(paint, title, alt, (6.5, height))
+
+
+def curves(
+    lines: Mapping[str, tuple[Numbers, Numbers]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    baselines: Mapping[str, float] | None = None,
+    places: Mapping[str, float] | None = None,
+    log_x: bool = False,
+) -> Figure:
+    """Named curves (x values, y values); named horizontal `baselines` and vertical `places`."""
+
+    def paint(axes):
+        drawn = []
+        for i, (xs, ys) in enumerate(lines.values()):
+            marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
+            style = {"color": COLOURS[i % 7], "marker": marker, "ms": 4}
+            drawn += axes.plot(array(xs), array(ys), LINES[i % 4], **style)
+        if log_x:
+            _log(axes, 2)
+        axes.set(xlabel=x, ylabel=y)
+        if len(lines) > 1:
+            labels.legend(axes, drawn, list(lines))
+        labels.flags(axes, places or {})
+        labels.beside(axes, baselines or {}, LINES[1:] + LINES[:1])
+
+    return draw(paint, title, alt, (6.5, 3.4))
+
+
+def bars(
+    values: Mapping[str, float],
+    *,
+    unit: str,
+    title: str,
+    alt: str,
+    baseline: tuple[str, float] | None = None,
+) -> Figure:
+    """Named horizontal bars, each with its value written beside it."""
+
+    def paint(axes):
+        names, heights = list(values), list(values.values())
+        axes.barh(range(len(names)), heights, color=COLOURS[0])
+        axes.set_yticks(range(len(names)), names)
+        for i, value in enumerate(heights):  # right of the axes, where no line crosses it
+            axes.annotate(
+                f"{value:.2f}", (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
+                textcoords="offset points", va="center",
+            )  # fmt: skip
+        axes.invert_yaxis()
+        axes.set_xlabel(unit)
+        if baseline:
+            line = axes.axvline(baseline[1], color=COLOURS[1], ls="--")
+            labels.legend(axes, [line], [baseline[0]])
+
+    return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
+
+
+def histogram(
+    values: Numbers,
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    bins: int = 40,
+    marks: Mapping[str, Numbers] | None = None,
+) -> Figure:
+    """How often values fall into each of `bins` equal intervals; `marks` are drawn as ticks below."""
+
+    def paint(axes):
+        axes.hist(array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
+        drawn = []
+        for i, places in enumerate((marks or {}).values()):
+            style = {"ms": 8, "color": COLOURS[(i + 1) % 7], "clip_on": False}
+            drawn += axes.plot(array(places), 0 * array(places), "^", **style)
+        if marks:
+            labels.legend(axes, drawn, list(marks))
+        axes.set(xlabel=x, ylabel=y)
+
+    return draw(paint, title, alt, (6.5, 3.0))
+
+
+def singular_values(
+    spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: int | None = None
+) -> Figure:
+    """Sorted singular values of named matrices; `rank` marks the largest rank they can have."""
+
+    def paint(axes):
+        drawn = []
+        for i, values in enumerate(spectra.values()):
+            values = array(values)
+            places = range(1, len(values) + 1)
+            drawn += axes.plot(places, values, LINES[i % 4], color=COLOURS[i % 7])
+        _log(axes, 10)
+        axes.set(xlabel="singular value, largest first", ylabel="size")
+        labels.legend(axes, drawn, list(spectra))
+        labels.flags(axes, {} if rank is None else {f"rank {rank}": float(rank)})
+
+    return draw(paint, title, alt, (6.5, 3.2))
+
+
+def _log(axes, base: int) -> None:
+    """A logarithmic horizontal axis with plain numbers."""
+    axes.set_xscale("log", base=base)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")

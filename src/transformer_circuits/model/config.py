@@ -1,0 +1,33 @@
+"""The shape of a model, as `config.toml` has it."""
+
+from dataclasses import dataclass, fields
+
+from transformer_circuits.settings import Table
+
+
+@dataclass(frozen=True)
+class ModelConfig(Table):
+    """The shape of a transformer, attention-only unless it has `d_mlp`. Names are the paper's (appendix "Notation")."""
+
+    table = "model"
+
+    n_layers: int
+    n_heads: int
+    d_model: int
+    d_head: int
+    n_vocab: int
+    n_ctx: int
+    position_base: float
+    """Ratio of the highest to (about) the lowest frequency of the sinusoidal positions."""
+    begin: bool = True
+    """Whether every context opens with BEGIN; else it stands only where a document begins."""
+    d_mlp: int = 0
+    """Neurons of the MLP after each attention layer; 0 where there are none, as in the paper."""
+
+    def __post_init__(self):
+        for field in (field for field in fields(self) if field.name != "begin"):
+            least = 0 if field.name in ("n_layers", "d_mlp") else 1
+            value = getattr(self, field.name)
+            self._require(value >= least, field.name, value, f"be at least {least}")
+        even = self.d_model % 2 == 0
+        self._require(even, "d_model", self.d_model, "be even: sinusoids come in pairs")

@@ -1,0 +1,246 @@
+"""The attention-only transformer of the paper: the only forward pass of the project.
+
+Every weight is stored as the paper writes it, [what it writes, what it reads], so that the
+formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from einops import einsum, rearrange
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.model.config import ModelConfig
+
+Pattern = Float[Tensor, "batch head dst src"]
+
+
+def sinusoids(n_ctx: int, d_model: int, base: float) -> Float[Tensor, "n_ctx d_model"]:
+    """Position vectors whose every dimension has root mean square about 1.
+
+    Pair i of dimensions is (sin ω_i t, cos ω_i t) times √2, with ω_i = π · base^(-2i/d_model)
+    radians per token. They start at π, the highest frequency that integers can carry. Starting
+    at 1 as usual leaves neighbouring positions so alike that no head learns to tell them apart.
+    """
+    frequency = math.pi * base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency
+    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    return math.sqrt(2) * rearrange(pairs, "pos pair two -> pos (pair two)")
+
+
+class Attention(nn.Module):
+    """The attention heads of one layer (paper: "Attention Heads are Independent and Additive").
+
+    The four parameters hold the heads side by side, as the paper's W_O^H does; the properties
+    `W_Q`, `W_K`, `W_V` [head, d_head, d_model] and `W_O` [head, d_model, d_head] are views of them.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        width = config.n_heads * config.d_head
+        self.n_heads, self.d_head = config.n_heads, config.d_head
+        for name in "QKV":
+            self.register_parameter(
+                f"W_{name}_concat", nn.Parameter(torch.empty(width, config.d_model))
+            )
+        self.W_O_concat = nn.Parameter(torch.empty(config.d_model, width))
+
+    def _rows(self, weight: Tensor) -> Float[Tensor, "head d_head d_model"]:
+        return rearrange(weight, "(head d_head) d_model -> head d_head d_model", head=self.n_heads)
+
+    @property
+    def W_Q(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_Q_concat)
+
+    @property
+    def W_K(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_K_concat)
+
+    @property
+    def W_V(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_V_concat)
+
+    @property
+    def W_O(self) -> Float[Tensor, "head d_model d_head"]:
+        return rearrange(
+            self.W_O_concat, "d_model (head d_head) -> head d_model d_head", head=self.n_heads
+        )
+
+    def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
+        return rearrange(F.linear(x, weight), "b pos (h d) -> b h pos d", h=self.n_heads)
+
+    def scores(
+        self, x: Float[Tensor, "batch pos d_model"], W_P: Float[Tensor, "pos d_model"]
+    ) -> Pattern:
+        """Attention scores before the softmax, future positions at -inf. Dimensionless.
+
+        The forward pass has 1/√d_head here and in the fast path below, and no W_QK contains it.
+        """
+        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
+        scores = einsum(q, k, "b h dst d, b h src d -> b h dst src") / math.sqrt(self.d_head)
+        future = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1)
+        return scores.masked_fill(future, -math.inf)
+
+    def head_outputs(
+        self, x: Float[Tensor, "batch src d_model"], A: Pattern
+    ) -> Float[Tensor, "batch head dst d_model"]:
+        """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
+        v = self._split(x, self.W_V_concat)
+        r = einsum(A, v, "b h dst src, b h src d_head -> b h dst d_head")
+        return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None = None,
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
+        r = self._results(x, W_P, A)
+        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        """What each head brings to each position, before its W_O."""
+        v = self._split(x, self.W_V_concat)
+        if A is not None:
+            return A @ v
+        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+class MLP(nn.Module):
+    """W_O^m gelu(W_I^m x): what an MLP layer adds to each position's residual stream.
+
+    Only the twin of chapter 12 has such layers (paper: appendix "MLP Layers").
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.W_I = nn.Parameter(torch.empty(config.d_mlp, config.d_model))
+        self.W_O = nn.Parameter(torch.empty(config.d_model, config.d_mlp))
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        return F.linear(F.gelu(F.linear(x, self.W_I)), self.W_O)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything one forward pass computed, one entry per layer where there are layers."""
+
+    patterns: tuple[Pattern, ...]
+    head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
+    residual: tuple[Float[Tensor, "batch pos d_model"], ...]
+    """The residual stream before the first layer, after it, …: one more entry than layers."""
+    logits: Float[Tensor, "batch pos n_vocab"]
+    mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...] = ()
+    """Empty for the attention-only models."""
+
+
+class Transformer(nn.Module):
+    """Token embedding, attention layers, unembedding; no layer norm or biases.
+
+    No MLPs either, unless the config has `d_mlp`: then one follows each attention layer.
+
+    Positions are added only to what W_Q and W_K read (paper: "Model Details"), so the residual
+    stream carries none and every decomposition in this book is exact.
+    """
+
+    W_P: Tensor
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+        super().__init__()
+        self.config = config
+        self.W_E = nn.Parameter(torch.empty(config.d_model, config.n_vocab))
+        self.W_U = nn.Parameter(torch.empty(config.n_vocab, config.d_model))
+        self.layers = nn.ModuleList(Attention(config) for _ in range(config.n_layers))
+        n_mlps = config.n_layers if config.d_mlp else 0
+        self.mlps = nn.ModuleList(MLP(config) for _ in range(n_mlps))
+        W_P = sinusoids(config.n_ctx, config.d_model, config.position_base)
+        self.register_buffer("W_P", W_P.to(self.W_E.dtype), persistent=False)
+        self.initialise(generator)
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """W_E standard normal, W_Q/K/V normal over √d_model, all that writes to the output zero."""
+        self.W_E.normal_(generator=generator)
+        self.W_U.zero_()
+        for layer in self.layers:
+            for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
+                weight.normal_(std=self.config.d_model**-0.5, generator=generator)
+            layer.W_O_concat.zero_()
+        for mlp in self.mlps:
+            mlp.W_I.normal_(std=self.config.d_model**-0.5, generator=generator)
+            mlp.W_O.zero_()
+
+    @torch.no_grad()
+    def randomise(self, generator: torch.Generator | None = None) -> None:
+        """Every weight normal over the root of what it reads: a null model for the analyses."""
+        for weight in self.parameters():
+            weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
+        self.W_E.normal_(generator=generator)
+
+    def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
+        """The first residual stream, and the positions that queries and keys add to it.
+
+        Raises:
+            ValueError: if the tokens are longer than n_ctx.
+        """
+        n_pos = tokens.shape[1]
+        if n_pos > self.config.n_ctx:
+            raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
+        return F.embedding(tokens, self.W_E.T), self.W_P[:n_pos]
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch pos"],
+        patterns: Sequence[Pattern] | None = None,
+    ) -> Float[Tensor, "batch pos n_vocab"]:
+        """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
+
+        Raises:
+            ValueError: if the tokens are longer than n_ctx, or patterns are not one per layer.
+        """
+        x, W_P = self.embed(tokens)
+        if patterns is not None and len(patterns) != len(self.layers):
+            raise ValueError(
+                f"{len(patterns)} patterns given but the model has {len(self.layers)} layers"
+            )
+        for index, layer in enumerate(self.layers):
+            x = x + layer(x, W_P, None if patterns is None else patterns[index])
+            if self.mlps:
+                x = x + self.mlps[index](x)
+        return F.linear(x, self.W_U)
+
+    @torch.no_grad()
+    def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
+        """The same pass with every intermediate value kept.
+
+        Raises:
+            ValueError: if the tokens are longer than n_ctx.
+        """
+        x, W_P = self.embed(tokens)
+        patterns, outputs, of_mlps, residual = [], [], [], [x]
+        for index, layer in enumerate(self.layers):
+            patterns.append(layer.scores(x, W_P).softmax(dim=-1))
+            outputs.append(layer.head_outputs(x, patterns[-1]))
+            x = x + outputs[-1].sum(dim=1)
+            if self.mlps:
+                of_mlps.append(self.mlps[index](x))
+                x = x + of_mlps[-1]
+            residual.append(x)
+        logits = F.linear(x, self.W_U)
+        return Trace(tuple(patterns), tuple(outputs), tuple(residual), logits, tuple(of_mlps))
+
+    def require_attention_only(self) -> None:
+        """Raise a ValueError if there are MLPs: for analyses that are exact only without."""
+        if self.mlps:
+            raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")

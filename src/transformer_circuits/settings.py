@@ -1,0 +1,64 @@
+"""Frozen dataclasses that are tables of a TOML file: read strictly, written back."""
+
+import json
+import math
+from dataclasses import asdict, fields
+from typing import Any, ClassVar
+
+from transformer_circuits import files
+
+_KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
+
+
+def _fits(value: Any, kind: type) -> bool:
+    """Whether a value is of a kind, taken strictly: 1.5 and true are no whole numbers."""
+    if kind is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    return type(value) is kind
+
+
+class Table:
+    """A dataclass of numbers, truth values and texts that is one table of a TOML file."""
+
+    table: ClassVar[str]
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "Table":
+        """Build from a table, every value of which must be of the declared type.
+
+        Raises:
+            UserError: if it is no table, has a key the class does not have or misses one, or a
+                value is not as it must be.
+        """
+        kinds = {field.name: field.type for field in fields(cls)}
+        if not isinstance(values, dict):
+            raise files.UserError(f"{cls.table} is {values!r} but must be a table")
+        unknown, missing = (
+            sorted(values.keys() - kinds.keys()),
+            sorted(kinds.keys() - values.keys()),
+        )
+        if unknown or missing:
+            raise files.UserError(
+                f"[{cls.table}] has unknown keys {unknown} and misses {missing}; "
+                f"it takes exactly {sorted(kinds)}"
+            )
+        for name, value in values.items():
+            cls._require(_fits(value, kinds[name]), name, value, f"be {_KINDS[kinds[name]]}")
+        return cls(**{name: kinds[name](value) for name, value in values.items()})
+
+    @classmethod
+    def _require(cls, holds: bool, name: str, value: Any, expected: str) -> None:
+        if not holds:
+            raise files.UserError(f"[{cls.table}] {name} is {value!r} but must {expected}")
+
+
+def dumps(**tables: Any) -> str:
+    """TOML text of flat tables of numbers and strings, in the given order."""
+    blocks = []
+    for name, table in tables.items():
+        values = asdict(table) if isinstance(table, Table) else table
+        lines = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
+        ]
+        blocks.append("\n".join([f"[{name}]", *lines]))
+    return "\n\n".join(blocks) + "\n"

@@ -1,0 +1,247 @@
+"""The text the models learn from: built from pinned packages, the same bytes on every machine.
+
+Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
+"full" (for training). A document of the small profile is the same document, on the same side of
+the split, in the full one; so held-out text of either was never trained on.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Int, UInt16
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.text import sources, tokenizer
+from transformer_circuits.text.cleaning import CLEANERS, SHORTEST
+
+SPLITS = ("train", "validation")
+VALIDATION_SHARE = 0.03
+"""Share of the documents held out of a package that is split by document."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document: `name` is "package/path inside it"."""
+
+    family: str
+    name: str
+    text: str
+    split: str
+
+
+def fraction(name: str) -> float:
+    """A number in [0, 1) that depends on `name` alone: the same on every machine and Python."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+
+
+def _documents(profile: str, archives: Path) -> Iterator[Document]:
+    for package in sources.manifest(profile):
+        for path, raw in sources.members(archives / package.file, package.inside):
+            for take in (take for take in package.takes if take.wants(path)):
+                for name, text in CLEANERS[take.cleaner](path, raw):
+                    name = f"{package.name}/{name}"
+                    if len(text) < SHORTEST or fraction(f"keep {name}") >= take.keep:
+                        continue
+                    split = package.split
+                    if split == "by-document":
+                        held_out = fraction(f"split {name}") < VALIDATION_SHARE
+                        split = "validation" if held_out else "train"
+                    yield Document(take.family, name, text, split)
+
+
+def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
+    """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
+
+    Blocks are separated by empty lines; white space does not count. Validation goes first, so
+    that a block in both splits stays in validation and is never trained on.
+    """
+
+    def key(text: str) -> str:
+        return re.sub(r"\s+", " ", text).strip()
+
+    seen: set[str] = set()
+    whole: set[str] = set()
+    kept = []
+    for document in sorted(documents, key=lambda d: d.split != "validation"):
+        blocks = []
+        for text in document.text.strip("\n").split("\n\n"):
+            if len(text) >= block:
+                if key(text) in seen:
+                    continue
+                seen.add(key(text))
+            blocks.append(text)
+        text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(blocks)).strip("\n") + "\n"
+        if len(text) >= SHORTEST and key(text) not in whole:
+            whole.add(key(text))
+            kept.append(Document(document.family, document.name, text, document.split))
+    return kept
+
+
+def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
+    """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
+
+    Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
+
+    Raises:
+        UserError: if the profile is unknown, a package cannot be had, or the text built is not the
+            pinned text.
+    """
+    wanted = sources.manifest(profile)
+    pinned = _pinned(profile)
+    folder = folder or files.cache_dir()
+    paths = {split: folder / f"{profile}-{split}.jsonl" for split in SPLITS}
+    if all(p.exists() and files.sha256(p) == pinned[split] for split, p in paths.items()):
+        return paths
+    archives = files.cache_dir() / "packages"
+    sources.fetch(wanted, archives)
+    documents = without_repeats(list(_documents(profile, archives)))
+    documents.sort(key=lambda d: fraction(f"order {d.name}"))
+    for split, path in paths.items():
+        with files.atomic(path) as temporary:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                for document in documents:
+                    if document.split == split:
+                        file.write(json.dumps(asdict(document), ensure_ascii=False) + "\n")
+            found = files.sha256(temporary)
+            if found != pinned[split]:
+                raise files.UserError(
+                    f"{path.name} came out with SHA-256 {found} but data/corpus.toml pins "
+                    f"{pinned[split]}; if the manifest was changed on purpose, pin the new one"
+                )
+    return paths
+
+
+def _pinned(profile: str) -> dict[str, str]:
+    path = files.data_dir() / "corpus.toml"
+    profiles = files.read_toml(path).get("profile", {})
+    if profiles.get(profile, {}).keys() != {*SPLITS}:
+        raise files.damaged(path, f'pins no text of a profile "{profile}", only {[*profiles]}')
+    return profiles[profile]
+
+
+def read(profile: str, split: str) -> list[Document]:
+    """The documents of one split; fetched first if they are not in the cache.
+
+    Raises:
+        UserError: if the split is unknown, and as `build`.
+    """
+    if split not in SPLITS:
+        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
+    path = build(profile)[split]
+    with path.open(encoding="utf-8") as file:
+        return [Document(**json.loads(line)) for line in file]
+
+
+def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
+    """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
+
+    Raises:
+        As `read`.
+    """
+    if split not in SPLITS:
+        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
+    text_hash = _pinned(profile)[split]
+    vocab_hash = files.sha256(files.data_dir() / "tokenizer.json")
+    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.tokens"
+    content = files.read_sealed(cached)
+    if content is None:  # not there yet, or damaged
+        stream = tokenizer.encode(tokenizer.load(), [d.text for d in read(profile, split)])
+        files.write_sealed(cached, content := stream.tobytes())
+    return np.frombuffer(bytearray(content), dtype=np.uint16)
+
+
+def _text(
+    stream: np.ndarray, starts: Int[Tensor, " batch"], n_ctx: int, begin: bool
+) -> Int[Tensor, "batch n_ctx_and_one"]:
+    length = n_ctx if begin else n_ctx + 1
+    if int(starts.max()) + length > len(stream):
+        raise files.UserError(
+            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
+        )
+    text = torch.stack(
+        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
+    )
+    if begin:
+        text = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text], dim=1)
+    return text
+
+
+def windows(
+    stream: UInt16[np.ndarray, " n_tokens"],
+    starts: Int[Tensor, " batch"],
+    n_ctx: int,
+    begin: bool = True,
+) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
+    """Inputs and targets of windows of a stream; targets are one token ahead.
+
+    `begin`: inputs are BEGIN and the text from each start on; else they are the text alone. Give
+    a model what it learned with: its `config.begin`.
+
+    Raises:
+        ValueError: if a window runs past the end of the stream.
+    """
+    text = _text(stream, starts, n_ctx, begin)
+    return text[:, :-1], text[:, 1:]
+
+
+def _last_start(stream: np.ndarray, n_ctx: int, begin: bool) -> int:
+    last = len(stream) - n_ctx - (not begin)
+    if last < 0:
+        raise files.UserError(
+            f"the stream has {len(stream)} tokens but a window takes {n_ctx + (not begin)}"
+        )
+    return last
+
+
+def evenly(
+    stream: UInt16[np.ndarray, " n_tokens"], n_windows: int, n_ctx: int, begin: bool = True
+) -> tuple[Int[Tensor, "n_windows n_ctx"], Int[Tensor, "n_windows n_ctx"]]:
+    """`windows` at evenly spaced places, from the first to the last possible one.
+
+    Raises:
+        ValueError: if the stream is shorter than one window.
+    """
+    last = _last_start(stream, n_ctx, begin)
+    return windows(stream, torch.linspace(0, last, n_windows).long(), n_ctx, begin)
+
+
+def batch(
+    stream: UInt16[np.ndarray, " n_tokens"],
+    size: int,
+    n_ctx: int,
+    generator: torch.Generator,
+    begin: bool = True,
+    copies: float = 0.0,
+) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
+    """`windows` at random places: what one training step sees.
+
+    `copies`: the share of windows in which a passage comes twice, at a random distance.
+
+    Raises:
+        ValueError: if the stream is shorter than one window.
+    """
+    last = _last_start(stream, n_ctx, begin)
+    starts = torch.randint(last + 1, (size,), generator=generator)
+    text = _text(stream, starts, n_ctx, begin)
+    for row in text[: round(copies * size), int(begin) :]:
+        _repeat_a_passage(row, generator)
+    return text[:, :-1], text[:, 1:]
+
+
+def _repeat_a_passage(text: Int[Tensor, " pos"], generator: torch.Generator) -> None:
+    """Put a passage of 16 tokens to half of the text over a later place of it."""
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (1,), generator=generator))
+
+    length = draw(min(16, len(text) // 2), len(text) // 2)
+    first = draw(0, len(text) - 2 * length)
+    second = draw(first + length, len(text) - length)
+    text[second : second + length] = text[first : first + length].clone()

@@ -1,0 +1,179 @@
+"""A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
+
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from transformer_circuits import files
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.settings import dumps
+from transformer_circuits.text import tokenizer
+from transformer_circuits.training import config
+from transformer_circuits.training.config import Provenance, TrainConfig
+
+
+def models_dir() -> Path:
+    """`data/models/`: the models that come with the book."""
+    return files.data_dir() / "models"
+
+
+def others_dir() -> Path:
+    """`data/cache/models/`: models trained here from other seeds. Not under version control."""
+    return files.cache_dir() / "models"
+
+
+LARGEST = 10_000_000
+"""Bytes above which weights are kept in half precision, so that they can lie in the repository."""
+
+
+def save(
+    folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
+) -> None:
+    """Write weights and their provenance; the config goes last, so a half-written model never loads.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    if sum(tensor.nbytes for tensor in weights.values()) > LARGEST:
+        weights = {name: tensor.half() for name, tensor in weights.items()}
+    with files.atomic(folder / "weights.safetensors") as temporary:
+        temporary.write_bytes(safetensors.torch.save(weights))
+    provenance = Provenance(
+        corpus_sha256=corpus_sha256,
+        tokenizer_sha256=files.sha256(files.data_dir() / "tokenizer.json"),
+        weights_sha256=files.sha256(folder / "weights.safetensors"),
+        torch=torch.__version__,
+        tokens=tokens,
+    )
+    text = dumps(model=model.config, training=training, provenance=provenance)
+    with files.atomic(folder / "config.toml") as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
+    """Shape and training of a model of the book, trained or not.
+
+    Raises:
+        UserError: if there is no such model, or its config.toml is not as it must be.
+    """
+    tables = config.read(folder(name) / "config.toml", "model", "training")
+    return tables["model"], tables["training"]
+
+
+def load(name: str, device: str = "cpu") -> Transformer:
+    """A trained model of the book, ready for analysis, on `device`, its weights frozen.
+
+    Raises:
+        UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
+            weights are not those the config describes, or they learned with another tokenizer.
+    """
+    place = folder(name)
+    tables = config.read(place / "config.toml", "model")
+    path = place / "weights.safetensors"
+    if "provenance" not in tables or not path.exists():
+        raise files.UserError(
+            f"{name} is not trained: run python -m transformer_circuits train {name}"
+        )
+    provenance = tables["provenance"]
+    if (found := files.sha256(path)) != provenance.weights_sha256:
+        raise files.damaged(
+            path, f"has SHA-256 {found} but its config says {provenance.weights_sha256}"
+        )
+    vocabulary = tokenizer.load().get_vocab_size()
+    if tables["model"].n_vocab != vocabulary:
+        raise files.UserError(
+            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}: "
+            "set n_vocab in its config.toml, and train it again"
+        )
+    path_of_tokenizer = files.data_dir() / "tokenizer.json"
+    if (found := files.sha256(path_of_tokenizer)) != provenance.tokenizer_sha256:
+        raise files.damaged(
+            path_of_tokenizer,
+            f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
+        )
+    model = Transformer(tables["model"])
+    load_weights(model, path)
+    return model.requires_grad_(False).eval().to(device)
+
+
+def records(name: str, log: str = "training") -> list[dict]:
+    """The lines of a model's log: "training", see `development`; "runs", all that were tried.
+
+    Raises:
+        UserError: if there is no such model, it has no such log, or the log is damaged.
+    """
+    path = folder(name) / f"{log}.jsonl"
+    if not path.is_file():
+        raise files.UserError(
+            f"{path} is not there: run python -m transformer_circuits train {name}"
+        )
+    return files.read_json(path, lines=True)
+
+
+def load_weights(model: Transformer, path: Path) -> None:
+    """Fill `model` from a safetensors file.
+
+    Raises:
+        UserError: if the file is damaged or holds other names or shapes than the model.
+    """
+    try:
+        weights = safetensors.torch.load_file(path)
+        model.load_state_dict(weights)
+    except (SafetensorError, RuntimeError) as error:
+        raise files.damaged(path, f"does not fit the model: {error}") from error
+
+
+@torch.no_grad()
+def to_transformer_lens(model: Transformer) -> nn.Module:
+    """The same model as a HookedTransformer of TransformerLens, with its transposed weights.
+
+    Positions go to queries and keys alone there, too ("shortformer"), so logits and patterns are
+    the same; contexts may be as long as the model's n_ctx.
+
+    Raises:
+        ImportError: if TransformerLens is not installed (the `peers` extra).
+        ValueError: if the model has MLPs.
+    """
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    model.require_attention_only()
+    shape = model.config
+    peer = HookedTransformer(
+        HookedTransformerConfig(
+            n_layers=shape.n_layers, d_model=shape.d_model, n_ctx=shape.n_ctx,
+            d_head=shape.d_head, n_heads=shape.n_heads, d_vocab=shape.n_vocab, attn_only=True,
+            normalization_type=None, positional_embedding_type="shortformer", seed=0,
+            dtype=model.W_E.dtype,
+        )
+    )  # fmt: skip
+    for weight in peer.parameters():
+        weight.zero_()  # the biases, which we do not have
+    peer.W_E.copy_(model.W_E.T)
+    peer.W_U.copy_(model.W_U.T)
+    peer.pos_embed.W_pos.copy_(model.W_P)
+    for block, layer in zip(peer.blocks, model.layers, strict=True):
+        for name in ("W_Q", "W_K", "W_V", "W_O"):
+            getattr(block.attn, name).copy_(getattr(layer, name).mT)
+    return peer
+
+
+def folder(name: str) -> Path:
+    """Where a model lies: in the book, or among those trained here from other seeds.
+
+    Raises:
+        UserError: if there is no such model.
+    """
+    folders = [
+        path.parent
+        for place in (models_dir(), others_dir())
+        for path in place.glob("*/config.toml")
+    ]
+    for folder in folders:
+        if folder.name == name:
+            return folder
+    raise files.UserError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')

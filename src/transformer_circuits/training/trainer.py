@@ -1,0 +1,244 @@
+"""The training loop: one loss, in nats per token; resumable at any moment; one or many processes."""
+
+import io
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from accelerate import Accelerator
+from jaxtyping import Float, Int
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from transformer_circuits import files
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.training import hardware
+from transformer_circuits.training.config import TrainConfig
+
+
+def loss_nats(
+    model: Callable[..., Tensor],
+    inputs: Int[Tensor, "batch pos"],
+    targets: Int[Tensor, "batch pos"],
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the next token. [nats per token]"""
+    return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+
+
+@torch.no_grad()
+def evaluate(
+    model: Transformer, stream: np.ndarray, n_windows: int = 64
+) -> Float[Tensor, "n_windows n_ctx"]:
+    """Loss at every position of evenly spaced windows of a stream. [nats]
+
+    Raises:
+        ValueError: if the stream is shorter than one window.
+    """
+    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    rows = []
+    for inputs, targets in zip(*(part.to(model.W_E.device).split(8) for part in pair), strict=True):
+        rows.append(F.cross_entropy(model(inputs).transpose(1, 2), targets, reduction="none"))
+    return torch.cat(rows).cpu()
+
+
+def schedule(step: int, config: TrainConfig) -> float:
+    """Factor on the learning rates at a step: linear warm-up, constant, linear to 0."""
+    warm = min(1.0, (step + 1) / config.warmup_steps)
+    done = step / config.steps
+    return warm * min(1.0, (1 - done) / (1 - config.decay_from))
+
+
+def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
+    """AdamW for the two embeddings, Muon for the matrices of attention (and of MLPs)."""
+    embeddings = [model.W_E, model.W_U]
+    device = model.W_E.device.type
+    adamw = torch.optim.AdamW(
+        embeddings,
+        lr=config.lr_embed,
+        betas=(0.9, 0.98),
+        weight_decay=0.0,
+        fused=device in ("cpu", "cuda"),
+    )
+    matrices = [*model.layers.parameters(), *model.mlps.parameters()]
+    if not matrices:
+        return [adamw]
+    return [
+        adamw,
+        torch.optim.Muon(matrices, lr=config.lr_attention, momentum=0.95, weight_decay=0.0),
+    ]
+
+
+class Trainer:
+    """One run: `for record in Trainer(...).run()` trains and yields a record per logged step.
+
+    Under `torchrun` every process takes its share of each batch. The batches are the same for any
+    number of processes that divides the batch, and so, up to rounding, is the result.
+
+    Trains on a GPU of CUDA (or ROCm) if there is one, else on the processor: others, Apple's for
+    one, lack operations that `probe` may need.
+
+    Raises:
+        ValueError: if the stream holds tokens beyond n_vocab, processes do not divide the batch,
+            or the precision is unknown.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        config: TrainConfig,
+        stream: np.ndarray,
+        folder: Path | None = None,
+        every: int = 100,
+        compile: bool | None = None,
+        precision: str | None = None,
+        probe: Callable[[Transformer], dict] | None = None,
+    ):
+        """Set up a run, or take up the one left in `folder`.
+
+        `folder`: where the state is kept, every `every` steps; None keeps none.
+        `compile`: about three times as fast; by default wherever there is a C++ compiler that
+        works.
+        `precision`: "bf16" or "no"; by default what the processor computes fastest in.
+        `probe`: measures the model at every record; what it returns becomes part of the record.
+        """
+        if precision not in (None, "bf16", "no"):
+            raise ValueError(f'precision is "{precision}" but must be "bf16" or "no"')
+        if (highest := int(stream.max())) >= model.config.n_vocab:
+            raise files.UserError(
+                f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
+            )
+        # Precision is ours: accelerate's is one for the whole process, and stays on the model.
+        self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
+        device = self.accelerator.device
+        mixed = (precision or hardware.precision(device)) == "bf16"
+        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
+        n_processes = self.accelerator.num_processes
+        if config.batch % n_processes:
+            raise files.UserError(
+                f"batch is {config.batch} but {n_processes} processes do not divide it"
+            )
+        self.model, self.config, self.stream, self.every = model, config, stream, every
+        self.probe = probe
+        self.state_path = folder / "state.pt" if folder else None
+        self.step, self.seconds = 0, 0.0
+        self.log: list[dict[str, float]] = []
+        model.to(device)
+        self.optimizers = optimizers(model, config)
+        self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
+        if self.state_path and self.state_path.exists():
+            self._resume()
+        self.wrapped = self.accelerator.prepare_model(model)
+        if compile is None:
+            self.loss = hardware.compiled(loss_nats)
+        else:
+            self.loss = torch.compile(loss_nats) if compile else loss_nats
+
+    def run(self) -> Iterator[dict[str, float]]:
+        """Train to the end.
+
+        Raises:
+            FloatingPointError: if the loss stops being a number; the last good state is kept.
+        """
+        main = self.accelerator.is_main_process
+        seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        with tqdm(
+            total=self.config.steps, initial=self.step, unit="step", disable=not (main and seen)
+        ) as bar:
+            yield from self._run(bar)
+            if main and self.log and not sys.stderr.isatty():
+                nats = self.log[-1]["loss_nats"]
+                bar.write(f"trained {self.step} steps, {nats} nats per token on the last batch")
+
+    def _run(self, bar: tqdm) -> Iterator[dict[str, float]]:
+        tokens_per_step = self.config.batch * self.model.config.n_ctx
+        started, first = time.perf_counter() - self.seconds, self.step
+        fresh = time.perf_counter()
+        while self.step < self.config.steps:
+            value = self._one_step()
+            self.step += 1
+            bar.update()
+            if self.step % self.every and self.step < self.config.steps:
+                continue
+            nats = float(value)
+            if not math.isfinite(nats):
+                raise FloatingPointError(
+                    f"the loss is {nats} at step {self.step}; "
+                    f"the state of step {self.log[-1]['step'] if self.log else 0} is the last good one"
+                )
+            self.seconds = time.perf_counter() - started
+            speed = (self.step - first) * tokens_per_step / (time.perf_counter() - fresh)
+            record = {
+                "step": self.step, "tokens": self.step * tokens_per_step, "seconds": round(self.seconds, 1),
+                "loss_nats": round(nats, 4), "tokens_per_second": round(speed),
+            }  # fmt: skip
+            if self.probe and self.accelerator.is_main_process:
+                record |= self.probe(self.model)
+            self.log.append(record)
+            self._save()
+            bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
+            yield record
+
+    def _one_step(self) -> Tensor:
+        factor = schedule(self.step, self.config)
+        for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
+            optimizer.param_groups[0]["lr"] = peak * factor
+        inputs, targets = self._share()
+        with self.autocast:
+            loss = self.loss(self.wrapped, inputs, targets)
+        self.accelerator.backward(loss)
+        self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        return self.accelerator.reduce(loss.detach(), reduction="mean")
+
+    def _share(self) -> tuple[Tensor, Tensor]:
+        """This process's part of the step's batch, which depends on seed and step alone."""
+        generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
+        shape = self.model.config
+        config, done = self.config, self.step / self.config.steps
+        copies = config.copies if done >= config.copies_from else 0.0
+        pair = corpus.batch(self.stream, config.batch, shape.n_ctx, generator, shape.begin, copies)
+        rank, n = self.accelerator.process_index, self.accelerator.num_processes
+        return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
+
+    def _save(self) -> None:
+        if self.state_path is None or not self.accelerator.is_main_process:
+            return
+        state = {
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "log": self.log,
+            "settings": json.dumps([vars(self.model.config), vars(self.config)]),
+        }
+        written = io.BytesIO()  # a full disk is then met by our own writing, which names the file
+        torch.save(state, written)
+        files.write_sealed(self.state_path, written.getvalue())
+
+    def _resume(self) -> None:
+        content = files.read_sealed(self.state_path)
+        if content is None:
+            raise files.UserError(
+                f"{self.state_path} is damaged, or was left by an older version of this code; "
+                "delete it to start afresh"
+            )
+        device = self.accelerator.device
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        settings = json.dumps([vars(self.model.config), vars(self.config)])
+        if state["settings"] != settings:
+            raise files.UserError(
+                f"{self.state_path} belongs to the run {state['settings']} but this one is {settings}; "
+                "move it away to start afresh"
+            )
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.log = state["log"]
+        self.step, self.seconds = self.log[-1]["step"], self.log[-1]["seconds"]

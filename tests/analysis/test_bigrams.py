@@ -1,0 +1,62 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits.analysis import bigrams
+
+STREAM = np.array([0, 1, 2, 1, 2, 1, 0, 1], dtype=np.uint16)
+
+
+def test_counts_are_output_by_source():
+    table = bigrams.counts(STREAM, 5)
+    assert table.shape == (5, 5)
+    assert table[1, 0] == 2 and table[2, 1] == 2 and table[0, 1] == 1 and table[0, 2] == 0
+    assert table.sum() == len(STREAM) - 1
+
+
+def test_entropy_and_losses_of_a_case_done_by_hand():
+    table = torch.tensor([[1.0, 0.0], [3.0, 4.0]], dtype=torch.float64)
+    by_hand = -(1 * math.log(1 / 4) + 3 * math.log(3 / 4)) / 8
+    assert bigrams.entropy(table) == pytest.approx(by_hand)
+    perfect = (table / table.sum(dim=0)).clamp(min=1e-12).log()
+    assert bigrams.kl(perfect, table) == pytest.approx(0, abs=1e-9)
+    uniform = torch.zeros(2, 2)
+    assert bigrams.cross_entropy(uniform, table) == pytest.approx(math.log(2))
+    assert bigrams.add_one(table)[0, 1].exp() == pytest.approx(1 / 6)
+    assert bigrams.unigram(table)[:, 0].exp().tolist() == pytest.approx([2 / 10, 8 / 10])
+
+
+def test_a_constant_per_column_changes_nothing(generator):
+    table = torch.randint(1, 50, (11, 7), generator=generator).double()
+    logits = torch.randn(11, 7, generator=generator, dtype=torch.float64)
+    shifted = logits + torch.arange(7)
+    assert bigrams.kl(shifted, table) == pytest.approx(bigrams.kl(logits, table))
+    first, _ = bigrams.correlation(logits, table, least=2)
+    second, _ = bigrams.correlation(shifted, table, least=2)
+    torch.testing.assert_close(first, second)
+
+
+def test_correlation_knows_right_from_wrong_and_from_transposed(generator):
+    table = torch.randint(10, 500, (13, 13), generator=generator).double()
+    right, kept = bigrams.correlation(table.log(), table)
+    wrong, _ = bigrams.correlation(table.log().T, table)
+    assert kept.all() and right.min() > 0.999
+    assert wrong.abs().mean() < 0.5
+
+
+def test_best_fit_reaches_the_entropy_at_full_rank_and_not_below(generator):
+    table = torch.randint(1, 200, (11, 11), generator=generator).double()
+    losses = [bigrams.kl(bigrams.best_fit(table, rank, 400), table) for rank in (1, 4, 11)]
+    assert losses[0] > losses[1] > losses[2] >= -1e-9
+    assert losses[2] < 1e-3
+
+
+def test_bad_input_is_refused(generator):
+    with pytest.raises(ValueError, match="token 2 but n_vocab is 2"):
+        bigrams.counts(STREAM, 2)
+    with pytest.raises(ValueError, match=r"logits are \(2, 2\) but counts are \(3, 3\)"):
+        bigrams.cross_entropy(torch.zeros(2, 2), torch.ones(3, 3))
+    with pytest.raises(ValueError, match="rank is 0"):
+        bigrams.best_fit(torch.ones(3, 3), 0, 1)

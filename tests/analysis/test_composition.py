@@ -1,0 +1,97 @@
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.analysis import composition, heads
+from transformer_circuits.model.lowrank import LowRank
+
+
+def close(left, right):
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
+
+
+def wire(model, layer, head, **entries):
+    """Set the named weights of a head to zero but for one entry: name=(row, column, value)."""
+    weights = {name: getattr(model.layers[layer], f"W_{name}")[head] for name in "QKVO"}
+    for name, (row, column, value) in entries.items():
+        weights[name].zero_()
+        weights[name][row, column] = value
+
+
+@pytest.mark.parametrize("kind", composition.KINDS)
+def test_scores_agree_with_the_dense_definition(model, kind):
+    found = composition.scores(model, kind)
+    W_QK, W_OV = heads.W_QK(model, 1, 2).dense(), heads.W_OV(model, 1, 2).dense()
+    left = {"Q": W_QK.T, "K": W_QK, "V": W_OV}[kind]
+    right = heads.W_OV(model, 0, 4).dense()
+    expected = (left @ right).norm() / (left.norm() * right.norm())
+    assert float(found[2, 4]) == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_v_composition_has_the_later_head_to_the_left(model):
+    """Head 0.0 writes dimension 3, head 1.0 reads it. The other order would give 0."""
+    wire(model, 0, 0, V=(0, 1, 1.0), O=(3, 0, 1.0))
+    wire(model, 1, 0, V=(0, 3, 1.0), O=(5, 0, 1.0))
+    assert float(composition.scores(model, "V")[0, 0]) == pytest.approx(1)
+    reverse = composition.score(heads.W_OV(model, 0, 0), heads.W_OV(model, 1, 0))
+    assert reverse == pytest.approx(0)
+
+
+def test_scores_are_as_exact_as_the_weights(model, generator):
+    """In float64 an orthogonal change of basis leaves them to twelve digits."""
+    shape = SHAPE.d_model, SHAPE.d_model
+    turn = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
+    turned = composition.scores(composition.change_basis(model, turn), "K")
+    assert turned.dtype == torch.float64
+    torch.testing.assert_close(turned, composition.scores(model, "K"), rtol=1e-12, atol=0)
+    assert composition.scores(model.float(), "K").dtype == torch.float32
+
+
+@pytest.mark.parametrize(("kind", "other"), [("Q", "K"), ("K", "Q")])
+def test_q_and_k_are_told_apart(model, kind, other):
+    """Head 0.0 writes dimension 3; head 1.0 reads it with its query or its key alone."""
+    wire(model, 0, 0, V=(0, 1, 1.0), O=(3, 0, 1.0))
+    wire(model, 1, 0, **{kind: (0, 3, 1.0), other: (0, 7, 1.0)})
+    assert float(composition.scores(model, kind)[0, 0]) == pytest.approx(1)
+    assert float(composition.scores(model, other)[0, 0]) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("d_head", [4, 16])
+def test_chance_is_one_over_the_root_of_d_model(generator, d_head):
+    found = composition.null(100, d_head, 300, generator)
+    assert float(found.mean()) == pytest.approx(0.1, rel=0.05)
+
+
+def test_the_published_score_is_another_number(generator):
+    """The erratum: a cyclic turn keeps trace and eigenvalues and changes the norm."""
+    later, earlier = (
+        LowRank(
+            torch.randn(20, 3, generator=generator, dtype=torch.float64),
+            torch.randn(3, 20, generator=generator, dtype=torch.float64),
+        )
+        for _ in range(2)
+    )
+    right = composition.score(later, earlier)
+    published = composition.published_k_score(later, earlier)
+    assert abs(published - right) > 0.2 * right
+    turned = later.right @ earlier.left @ earlier.right @ later.left
+    close(torch.trace(turned), (later @ earlier).trace())
+
+
+def test_another_basis_is_the_same_function_with_other_scores(model, tokens, generator):
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
+    other = composition.change_basis(model, T)
+    close(other(tokens), model(tokens))
+    close(heads.full_ov(other, 1, 2).dense(), heads.full_ov(model, 1, 2).dense())
+    close(heads.full_qk(other, 0, 2).dense(), heads.full_qk(model, 0, 2).dense())
+    change = (composition.scores(other, "K") - composition.scores(model, "K")).abs().max()
+    assert float(change) > 0.05
+    turned = composition.change_basis(model, torch.linalg.qr(T).Q)
+    torch.testing.assert_close(composition.scores(turned, "K"), composition.scores(model, "K"))
+
+
+def test_bad_questions_are_refused(model):
+    with pytest.raises(ValueError, match=r"composition is one of .* but \"X\""):
+        composition.scores(model, "X")
+    with pytest.raises(ValueError, match=r"T is \(3, 3\) but d_model is 14"):
+        composition.change_basis(model, torch.eye(3))

@@ -1,0 +1,88 @@
+import pytest
+import torch
+
+from transformer_circuits.analysis import copying_scores
+from transformer_circuits.model.lowrank import LowRank
+
+
+def lowrank(matrix):
+    return LowRank(matrix, torch.eye(len(matrix), dtype=matrix.dtype))
+
+
+@pytest.mark.parametrize(
+    ("diagonal", "expected"), [((1.0, 3.0), 1), ((-2.0, -1.0), -1), ((2.0, -2.0), 0)]
+)
+def test_positivity_of_known_spectra(diagonal, expected):
+    found = copying_scores.positivity(lowrank(torch.tensor(diagonal).diag()).eigenvalues())
+    assert found == pytest.approx(expected)
+
+
+def test_positivity_of_a_rotation_is_zero():
+    turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
+    assert copying_scores.positivity(lowrank(turn).eigenvalues()) == pytest.approx(0)
+
+
+def test_no_eigenvalues_say_nothing():
+    with pytest.raises(ValueError, match="all eigenvalues are 0"):
+        copying_scores.positivity(torch.zeros(3, dtype=torch.complex64))
+
+
+def test_positive_eigenvalues_do_not_mean_that_tokens_raise_themselves():
+    """The counter-example of the book: eigenvalues 2 and 1, but token 1 lowers itself."""
+    circuit = lowrank(torch.tensor([[4.0, -6.0], [1.0, -1.0]]))
+    assert copying_scores.positivity(circuit.eigenvalues()) == pytest.approx(1)
+    assert circuit.diagonal().tolist() == [4.0, -1.0]
+    assert copying_scores.own_ranks(circuit).tolist() == [0, 0]
+    twice = lowrank(torch.tensor([[4.0, 6.0], [-1.0, -1.0]]))
+    assert copying_scores.positivity(twice.eigenvalues()) == pytest.approx(1)
+    assert copying_scores.own_ranks(twice).tolist() == [0, 1]
+
+
+def test_the_null_is_around_zero_and_narrows_with_the_rank(generator):
+    left = torch.randn(90, 40, generator=generator)
+    right = torch.randn(40, 90, generator=generator)
+    few = copying_scores.null(left, right, 4, 200, generator)
+    many = copying_scores.null(left, right, 16, 200, generator)
+    assert few.mean().abs() < 4 * few.std() / 200**0.5
+    assert many.std() < few.std()
+
+
+def test_the_null_is_as_exact_as_what_stands_around_it(generator):
+    left = torch.randn(9, 4, generator=generator, dtype=torch.float64)
+    found = copying_scores.null(left, left.T, 2, 3, generator)
+    assert found.dtype == torch.float64
+    assert (found != found.float()).any()
+
+
+def test_the_null_sees_what_stands_around_the_head(generator):
+    """Where W_E W_U is lopsided, a random head is too far from 0 to be called chance."""
+    left, right = torch.randn(90, 4, generator=generator), torch.randn(4, 90, generator=generator)
+    middle = right @ left
+    by_hand = copying_scores.positivity(torch.linalg.eigvals(middle @ torch.eye(4)))
+    same = copying_scores.positivity(LowRank(left, right).eigenvalues())
+    assert same == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_own_ranks_agree_with_sorting_the_dense_matrix(generator):
+    """Small whole numbers: no sum is rounded, and ties abound."""
+    left, right = (torch.randint(-3, 4, (211, 5), generator=generator).float() for _ in range(2))
+    circuit = LowRank(left, right.T)
+    dense = circuit.dense()
+    assert (dense == dense.diagonal()).sum() > 1000
+    expected = [int((dense[:, t] > dense[t, t]).sum()) for t in range(211)]
+    assert copying_scores.own_ranks(circuit, chunk=40).tolist() == expected
+
+
+def test_a_token_is_never_counted_against_itself(generator):
+    """At a real size, where the same entry summed in another order comes out different."""
+    left = torch.randn(2048, 64, generator=generator)
+    right = left.T + torch.randn(64, 2048, generator=generator)
+    circuit = LowRank(left, right)
+    first = copying_scores.own_ranks(circuit) == 0
+    assert torch.equal(first, circuit.dense().argmax(dim=0) == torch.arange(2048))
+    assert 0.1 < first.float().mean() < 0.999
+
+
+def test_own_ranks_need_a_square_matrix():
+    with pytest.raises(ValueError, match=r"square matrix but this one is \(3, 4\)"):
+        copying_scores.own_ranks(LowRank(torch.ones(3, 2), torch.ones(2, 4)))

@@ -1,0 +1,140 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.analysis import induction
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+def test_the_same_tokens_come_again_after_begin(generator):
+    tokens = induction.repeated(50, 6, 3, 2, generator)
+    assert tokens.shape == (2, 19)
+    assert (tokens[:, 0] == BEGIN).all() and (tokens[:, 1:] != BEGIN).all()
+    assert torch.equal(tokens[:, 1:7], tokens[:, 7:13])
+    assert torch.equal(tokens[:, 1:7], tokens[:, 13:])
+
+
+def test_a_model_that_knows_nothing_has_the_same_loss_in_every_copy(generator):
+    model = Transformer(SHAPE)
+    losses = induction.copy_losses(model, range(2, 6), 2, generator)
+    torch.testing.assert_close(losses, torch.full((2,), math.log(SHAPE.n_vocab)))
+
+
+class Repeater(Transformer):
+    """Predicts what followed the last earlier occurrence of the present token."""
+
+    def forward(self, tokens, patterns=None):
+        logits = torch.zeros(*tokens.shape, self.config.n_vocab)
+        for b, row in enumerate(tokens.tolist()):
+            for i, token in enumerate(row):
+                if token in row[:i]:
+                    last = max(j for j in range(i) if row[j] == token)
+                    logits[b, i, row[last + 1]] = 20
+        return logits
+
+
+def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
+    """2,003 tokens, so that none comes twice within a copy."""
+    model = Repeater(SHAPE.__class__(**(vars(SHAPE) | {"n_vocab": 2003})))
+    losses = induction.copy_losses(model, range(3, 6), 2, generator)
+    assert losses[0] > 7 and losses[1] < 0.01
+    share = induction.right_share(model, range(3, 6), 2, generator)
+    assert share[0] < 0.1 and share[1] > 0.99
+
+
+def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator)
+    share = induction.right_share(model, range(4, 6), 2, generator, n=200)
+    assert ((share - 0.5).abs() < 0.06).all()
+
+
+def test_followers_by_hand():
+    """In a b a c a, the third a looks at b and c; nothing looks at or from BEGIN."""
+    a, b, c = 1, 2, 3
+    where = induction.followers(torch.tensor([[BEGIN, a, b, a, c, a, BEGIN, BEGIN]]))[0]
+    assert where[3].nonzero().flatten().tolist() == [2]
+    assert where[5].nonzero().flatten().tolist() == [2, 4]
+    assert not where[[0, 1, 2, 4, 6, 7]].any()
+
+
+def test_a_token_that_follows_itself_does_not_look_at_itself():
+    where = induction.followers(torch.tensor([[BEGIN, 5, 5, 5]]))[0]
+    assert where[2].nonzero().flatten().tolist() == []
+    assert where[3].nonzero().flatten().tolist() == [2]
+
+
+def test_a_perfect_induction_pattern_has_prefix_matching_one(generator):
+    tokens = torch.arange(1, 11).repeat(2)[None]
+    where = induction.followers(tokens).float()
+    A = where + torch.eye(20) * (where.sum(-1, keepdim=True) == 0)
+    assert induction.prefix_matching(A[:, None], tokens).tolist() == [1.0]
+    at_the_same = torch.eye(20).roll(-10, dims=1)  # looks at the earlier token itself: no match
+    assert induction.prefix_matching(at_the_same[None, None], tokens).tolist() == [0.0]
+
+
+def test_uniform_matching_by_hand():
+    tokens = torch.tensor([[BEGIN, 1, 2, 1, 2]])
+    assert induction.uniform_matching(tokens) == pytest.approx((1 / 4 + 1 / 5) / 2)
+    with pytest.raises(ValueError, match="no token occurs twice"):
+        induction.uniform_matching(torch.tensor([[BEGIN, 1, 2, 3]]))
+
+
+def test_late_minus_early_predicts_the_same_tokens(generator):
+    """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
+    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(generator)
+    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200).astype(np.uint16)
+    found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
+    for k, start in enumerate((0, 88, 176)):
+        text = torch.from_numpy(stream[start : start + 24].astype(np.int64))
+        losses = []
+        for first, positions in ((0, range(20, 24)), (14, range(6, 10))):
+            inputs = torch.cat([torch.tensor([BEGIN]), text[first:]])[None]
+            log_p = model(inputs[:, :-1])[0].log_softmax(dim=-1)
+            losses.append(-torch.stack([log_p[p, inputs[0, p + 1]] for p in positions]).mean())
+        torch.testing.assert_close(found[k], losses[0] - losses[1])
+
+
+def test_late_minus_early_is_zero_without_context():
+    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
+    model = Transformer(shape).requires_grad_(False)
+    model.randomise(torch.Generator().manual_seed(0))
+    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000).astype(np.uint16)
+    assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
+
+
+def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
+    eye = LowRank(torch.eye(60), torch.eye(60))
+    assert induction.copying(eye, generator) == pytest.approx(1)
+    anti = LowRank(-torch.eye(60), torch.eye(60))
+    assert induction.copying(anti, generator) == pytest.approx(0)
+    draw = LowRank(
+        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
+    )
+    assert induction.copying(draw, generator) == pytest.approx(1 / 25, abs=0.01)
+    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
+        induction.copying(LowRank(torch.eye(3), torch.eye(3)), generator)
+
+
+def test_what_does_not_fit_is_refused(generator):
+    model = Transformer(SHAPE)
+    with pytest.raises(
+        ValueError, match="2 copies of 6 tokens and BEGIN are 13 tokens but n_ctx is 11"
+    ):
+        induction.copy_losses(model, range(3, 7), 2, generator)
+    with pytest.raises(ValueError, match="shortest length is 1 but must be at least 2"):
+        induction.copy_losses(model, range(1, 3), 2, generator)
+    with pytest.raises(ValueError, match="0 copies of 4 tokens"):
+        induction.repeated(9, 4, 0, 1, generator)
+    stream = np.ones(600, dtype=np.uint16)
+    with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
+        induction.late_minus_early(model, stream)
+    with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):
+        induction.late_minus_early(model, stream, early=(40, 50))

@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from transformer_circuits.analysis import patterns
+
+
+def looking_back(n_pos, back):
+    A = torch.zeros(1, 1, n_pos, n_pos)
+    for i in range(n_pos):
+        A[0, 0, i, max(0, i - back)] = 1
+    return A
+
+
+@pytest.mark.parametrize("back", [0, 1, 3])
+def test_a_head_that_looks_back_is_seen_to_look_back(back):
+    found = patterns.by_distance(looking_back(12, back), 4)
+    expected = torch.zeros(1, 4)
+    expected[0, back] = 1
+    assert torch.equal(found, expected)
+
+
+def test_rest_is_no_distance():
+    A = torch.zeros(2, 3, 8, 8)
+    A[..., 0] = 1
+    assert patterns.by_distance(A, 5).abs().max() == 0
+    assert patterns.to_begin(A).tolist() == [1, 1, 1]
+
+
+def test_value_weighted_attention_by_hand(model, tokens):
+    trace = model.trace(tokens)
+    weighted = patterns.value_weighted(model, trace, 1)
+    v = model.layers[1].W_V[2] @ trace.residual[1][0, 3]
+    torch.testing.assert_close(weighted[0, 2, 5, 3], trace.patterns[1][0, 2, 5, 3] * v.norm())
+
+
+def test_a_short_pattern_is_refused():
+    with pytest.raises(ValueError, match="has 4 positions but must have more than 4"):
+        patterns.by_distance(looking_back(4, 1), 4)
+
+
+def test_value_norms_are_the_lengths_of_values(model, tokens):
+    trace = model.trace(tokens)
+    norms = patterns.value_norms(model, trace, 1)
+    v = model.layers[1].W_V[3] @ trace.residual[1][0, 2]
+    assert torch.allclose(norms[0, 3, 2], v.norm())

@@ -1,0 +1,212 @@
+"""The rules for chapters, as far as a program can tell."""
+
+import ast
+import re
+import statistics
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from transformer_circuits import book
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+PAGES = [
+    path
+    for folder in ("chapters", "seminar")
+    for path in sorted((ROOT / folder).iterdir())
+    if path.suffix in (".ipynb", ".md") and path.stem != "api"
+]
+TAGS = {"hide-input", "hide-output", "remove-cell"}
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+"""Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
+
+
+def code_lines(cell):
+    lines = (line.strip() for line in cell.source.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def cells(path):
+    return nbformat.read(path, 4).cells
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    listed = re.findall(r"chapters/([\w-]+)", (ROOT / "_toc.yml").read_text())
+    pages = {
+        path.stem for path in (ROOT / "chapters").iterdir() if path.suffix in (".ipynb", ".md")
+    }
+    assert set(listed) == pages
+
+
+def test_only_the_source_is_committed(path, cells):
+    notebook = nbformat.read(path, 4)
+    nbformat.validate(notebook)
+    assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert len({cell.id for cell in cells}) == len(cells)
+    for cell in cells:
+        if cell.source.startswith("# @title Solution"):
+            assert cell.metadata == FOLDED
+        else:
+            assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None
+
+
+def test_the_first_cell_is_the_same_everywhere(cells):
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert code[0].source == book.first_cell(ROOT / "_config.yml")
+
+
+def test_cells_are_short(cells):
+    """At most 15 lines; half of them at most 5 statements (a figure is one, on many lines)."""
+    code = [cell for cell in cells if cell.cell_type == "code"][1:]
+    assert max(len(code_lines(cell)) for cell in code) <= 20
+    assert statistics.median(len(ast.parse(cell.source).body) for cell in code) <= 5
+    for cell in cells:
+        if cell.cell_type == "code":
+            assert max(map(len, cell.source.splitlines())) <= 88
+
+
+def test_prose_stands_before_code(cells):
+    """At most two code cells (evidence, then its check) follow each other."""
+    kinds = "".join(cell.cell_type[0] for cell in cells)
+    assert kinds.startswith("m") and "cccc" not in kinds and kinds.endswith("m")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_section_has_a_name_that_outlives_its_title(page):
+    """Links and translations hold on to labels; sections of the library are named by modules."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = nbformat.read(page, 4).cells
+        assert all(cell.source.strip() for cell in cells)
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    titles = re.findall(r"^## .*$", text, re.MULTILINE)
+    labels = re.findall(r"^\(([a-z0-9-]+)\)=\n## ", text, re.MULTILINE)
+    assert len(labels) == len(titles)
+
+
+def test_every_section_has_a_check(cells):
+    section, checked = "opening", True
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            for title in re.findall(r"^## (.*)$", cell.source, re.MULTILINE):
+                assert checked or section.startswith(("What", "Three")), f"no check in: {section}"
+                section, checked = title, False
+        elif "book.check(" in cell.source:
+            checked = True
+    assert section == "Exercises"
+
+
+def test_a_chapter_says_what_one_can_do_and_what_came_of_it(cells):
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles[-2:] == ["What was reproduced, what differs", "Exercises"]
+
+
+def test_every_exercise_is_whole(path, cells):
+    """Question, level, minutes, hint; a check that refuses wrong answers; a solution that is run."""
+    first = next(k for k, cell in enumerate(cells) if "\n## Exercises" in "\n" + cell.source)
+    parts = "\n\n".join(
+        cell.source if cell.cell_type == "markdown" else f"<<code>>\n{cell.source}\n<<end>>"
+        for cell in cells[first:]
+    ).split("::::{exercise} ")[1:]
+    assert len(parts) >= 4
+    for part in parts:
+        label = re.search(r":label: (ex-\d\d-[\w-]+)\n", part)[1]
+        assert label.startswith(f"ex-{path.stem[:2]}-")
+        question, check, solution = re.fullmatch(
+            r"(.*?)::::\n\n(<<code>>.*<<end>>)\n\n(:::\{solution-start\}.*?:::\{solution-end\}\n:::\s*)",
+            part,
+            re.DOTALL,
+        ).groups()
+        assert re.search(r"^\*[●○]{3} (easy|middling|hard), about \d+ minutes\*$", question, re.M)
+        assert ":::{dropdown} Hint\n" in question
+        name = re.search(r"^(\w+) = Exercise\(", check, re.MULTILINE)[1]
+        assert "wrong=" in check and f"{name}.check(" in check and "..." in check
+        assert f"{{solution-start}} {label}\n:class: dropdown" in solution
+        assert "<<code>>\n# @title Solution\n" in solution and f"{name}.solve(" in solution
+
+
+def test_no_two_exercises_have_one_name():
+    names = [
+        name
+        for path in (ROOT / "chapters").glob("*.ipynb")
+        for name in re.findall(r":label: (ex-[\w-]+)", path.read_text(encoding="utf-8"))
+    ]
+    assert len(names) == len(set(names)) >= 4 * len(CHAPTERS)
+
+
+def test_chapters_only_call_the_library(cells):
+    for cell in cells[2:]:
+        if cell.cell_type == "code":
+            for word in (
+                "matplotlib",
+                "import *",
+                "../",
+                "%",
+                "requests",
+                "urllib",
+                ".cuda",
+                "warnings",
+            ):
+                assert not re.search(rf"(^|\s){re.escape(word)}", cell.source), (word, cell.source)
+
+
+def test_figures_have_a_title_and_alternative_text(cells):
+    for cell in cells:
+        if cell.cell_type == "code":
+            if re.search(r"(plots|charts|diagrams)\.\w+\(", cell.source):
+                assert "title=" in cell.source and "alt=" in cell.source
+            assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
+
+
+def test_a_title_that_counts_is_checked(cells):
+    """What a figure's title says of most, few or more, a check of the chapter states, too."""
+    titles, statements = [], []
+    for call in (
+        node
+        for cell in cells
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call)
+    ):
+        if ast.unparse(call.func) == "book.check":
+            statements.append(ast.unparse(call.args[0]).strip("'\"").lower())
+        titles += [ast.unparse(k.value).strip("'\"") for k in call.keywords if k.arg == "title"]
+    for title in titles:
+        if re.search(r"\b(most|half|few|some|more)\b", title, re.IGNORECASE):
+            assert any(s.startswith(title.lower()) for s in statements), f"not checked: {title}"
+
+
+def test_prose_states_no_number_that_a_cell_must_print(cells):
+    """Decimals in prose are results; results belong to cells, those of others to quotations."""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            words = re.sub(
+                r"\$[^$]*\$|`[^`]*`|\(http[^)]*\)|head \d\.\d|\d\.\d+ (nats of|in the)|^> .*$",
+                "",
+                cell.source,
+                flags=re.MULTILINE,
+            )
+            words = re.sub(r"[Hh]eads? \d\.\d|and \d\.\d", "", words)
+            assert not re.search(r"\b\d+\.\d+\b", words), re.findall(r".*\b\d+\.\d+\b.*", words)
+
+
+def test_the_configuration_can_be_read():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    address = config["repository"]["url"]
+    assert address in book.first_cell(ROOT / "_config.yml")
+    assert f"git clone {address} " in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert config["sphinx"]["config"]["nb_execution_raise_on_error"] is True

@@ -1,0 +1,63 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits import files
+from transformer_circuits.analysis import composition
+from transformer_circuits.experiments import seeds
+from transformer_circuits.model import hand_built
+from transformer_circuits.training import checkpoint
+
+
+def test_a_known_circuit_is_recognised():
+    """The hand-built induction circuit, analysed as a trained model would be."""
+    model = hand_built.induction(40, 512).float()
+    text = np.random.default_rng(0).integers(1, 40, 2000).astype(np.uint16)
+    found = json.loads(json.dumps(seeds.two_layer(model, text)))
+    assert found["previous_token"][0][0] > 0.99
+    assert found["matching_random"][0] > 0.99
+    dearest = found["edges"][0]
+    assert (dearest["kind"], dearest["later"], dearest["earlier"]) == ("K", 0, 0)
+    assert found["edges"][1]["nats"] == pytest.approx(0, abs=1e-5)
+    assert found["matching_positivity"] == [[1.0]]
+    assert torch.tensor(found["copy_costs_free"])[1, 0, 0] > 0.3
+    assert torch.tensor(found["copy_costs_frozen"])[:, 0].abs().max() < 1e-5
+    assert found["terms_frozen"]["order 2"] == pytest.approx(found["terms_free"]["order 2"])
+
+
+def test_edges_are_named_by_kind_later_and_earlier(model):
+    """The five dearest are five different edges of heads that exist."""
+    shape = type(model.config)(**(vars(model.config) | {"n_ctx": 512}))
+    wide = type(model)(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
+    wide.randomise(torch.Generator().manual_seed(1))
+    text = np.random.default_rng(0).integers(1, shape.n_vocab, 2000).astype(np.uint16)
+    edges = seeds.two_layer(wide, text)["edges"]
+    assert len({(e["kind"], e["later"], e["earlier"]) for e in edges}) == 5
+    assert {e["kind"] for e in edges} <= set(composition.KINDS)
+    assert all(max(e["later"], e["earlier"]) < shape.n_heads for e in edges)
+    assert edges == sorted(edges, key=lambda e: -e["nats"])
+
+
+def test_results_of_the_book_begin_with_the_committed_weights():
+    for row in seeds.read("one-layer"):
+        assert len(row["ov_positivity"]) == checkpoint.settings("one-layer")[0].n_heads
+    with pytest.raises(ValueError, match="is not there: run python -m"):
+        seeds.read("zero-layer")
+    with pytest.raises(ValueError, match='no analysis over seeds for "zero-layer"'):
+        seeds.write("zero-layer")
+
+
+@pytest.mark.parametrize("text", ["", "[", "null", "[]", "[[3]]", '[{"loss": 1}]'])
+def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "seeds.json").write_text(text)
+    with pytest.raises(files.UserError, match=r"seeds\.json .*git restore .*seeds\.json"):
+        seeds.read("m")
+
+
+def test_seeds_that_are_not_trained_are_named_with_the_command():
+    with pytest.raises(files.UserError, match=r"First run: .* train one-layer --seed [12]"):
+        seeds.write("one-layer")

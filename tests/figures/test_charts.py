@@ -1,0 +1,112 @@
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_circuits.figures import charts, diagrams, drawing, vega
+
+WORDS = {"title": "It falls", "alt": "A line that <falls>"}
+ROOT = Path(__file__).parents[2]
+
+
+def every_chart():
+    return [
+        charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
+        charts.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
+        diagrams.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
+        charts.over_time({"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS),
+    ]
+
+
+CHARTS = every_chart()
+
+
+def values(chart):
+    """The rows in a chart's specification."""
+    return [row for data in chart.spec["data"] for row in data.get("values", ())]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_chart_is_a_still_picture_and_a_specification(chart):
+    assert ElementTree.fromstring(chart.svg).tag.endswith("svg")
+    assert chart.spec["$schema"].endswith("vega/v6.json")
+    shown = chart._repr_mimebundle_()
+    assert 'alt="A line that &lt;falls&gt;"' in shown["text/html"]
+    assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
+    assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
+    assert shown["image/svg+xml"] == chart.svg
+    assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
+
+
+def test_charts_are_the_same_bytes_each_time():
+    for one, other in zip(CHARTS, every_chart(), strict=True):
+        assert one._repr_mimebundle_() == other._repr_mimebundle_()
+
+
+def test_chosen_names_stand_beside_their_points():
+    words = {"labels": "pq", "x": "a", "y": "b"} | WORDS
+    assert ">q</text>" in charts.scatter([1, 2], [2, 1], written="q", **words).svg
+    assert ">q</text>" not in CHARTS[0].svg
+
+
+def test_few_points_are_also_a_table():
+    assert "The numbers" in CHARTS[0]._repr_mimebundle_()["text/html"]
+    n = vega.MOST_ROWS + 1
+    many = charts.scatter(range(n), range(n), labels=["p"] * n, x="a", y="b", **WORDS)
+    assert "The numbers" not in many._repr_mimebundle_()["text/html"]
+
+
+def test_only_what_is_positive_is_linked_and_the_largest_panel_comes_first():
+    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0], [0, 0]])}
+    chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)
+    edges = [row for row in values(chart) if "panel" in row]
+    assert {(e["panel"], e["from"], e["to"], e["value"], e["share"]) for e in edges} == {
+        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5), ("K", "a", "d", 4.0, 1.0),
+    }  # fmt: skip
+    panel = next(signal for signal in chart.spec["signals"] if signal["name"] == "panel")
+    assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"]
+
+
+def test_without_scripts_all_panels_stand_side_by_side():
+    panels = {"Q": np.eye(2), "K": 2 * np.eye(2)}
+    still = diagrams.links(panels, earlier="ab", later="de", **WORDS).svg
+    assert ">Q</text>" in still and ">K</text>" in still
+
+
+def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
+    points = [row for row in values(CHARTS[1]) if "λ" in row]
+    place = {p["λ"]: complex(p["x"], p["y"]) for p in points}
+    assert abs(place["-2 + 0i"] + 1) < 1e-3
+    assert abs(np.angle(place["1 + 1i"]) - np.pi / 4) < 1e-3
+    assert abs(abs(place["1 + 1i"]) - (1 + np.log10(2**0.5 / 2) / 3)) < 1e-3
+    assert abs(place["0.001 + 0i"]) < 1e-3  # more than three decades below the largest
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
+        charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match="0 x, 0 y and 0 labels given"):
+        charts.scatter([], [], labels="", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match=r"\['z'\] are to be written but labels are"):
+        charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
+    with pytest.raises(ValueError, match='both axes are called "a"'):
+        charts.scatter([1], [2], labels="p", x="a", y="a", **WORDS)
+    for spectra in ({}, {"W": [0, 0]}):
+        with pytest.raises(ValueError, match=r"all eigenvalues of .* are 0"):
+            charts.eigenvalues(spectra, **WORDS)
+    with pytest.raises(ValueError, match=r"series are \['s'\] but items are of \['t'\]"):
+        charts.over_time({"s": np.eye(2)}, [1, 2], items={"t": "ab"}, x="t", y="v", **WORDS)
+    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
+        diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
+    with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
+        charts.over_time({"s": np.eye(2, 3)}, [1], items={"s": "abc"}, x="t", y="v", **WORDS)
+
+
+def test_notebooks_ask_for_the_vega_that_the_book_holds():
+    pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]["vega"]
+    assert f"vega@{pinned}/" in (drawing.SCRIPTS / "charts.js").read_text()
+    hashed = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/vega"]
+    assert hashed["version"] == pinned

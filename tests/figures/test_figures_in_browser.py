@@ -1,0 +1,108 @@
+"""No text of a figure covers another or is cut off: every figure of the built book, and hard cases.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import numpy as np
+import pytest
+from test_built_book import HTML, PAGES
+from test_views_in_browser import chart_page
+
+from transformer_circuits.figures import charts, diagrams
+
+pytestmark = pytest.mark.browser
+WORDS = {"title": "It falls", "alt": "A line that falls"}
+COLLISIONS = """async (end) => {
+  for (const slider of document.querySelectorAll("input[type=range]")) {
+    slider.value = slider[end];
+    slider.dispatchEvent(new Event("input"));
+  }
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  const SLACK = 1.5; // pixels: the box of a text is a little higher than its letters
+  const place = document.querySelector("article") ?? document.body;
+  for (const img of place.querySelectorAll("img[src^='data:image/svg+xml;base64,']")) {
+    if (img.inlined) continue;
+    img.inlined = true; // the picture of a live chart is hidden, but some readers get only that
+    const bytes = Uint8Array.from(atob(img.src.split(",")[1]), (c) => c.charCodeAt(0));
+    const text = new TextDecoder().decode(bytes).replace(/^[^]*?(?=<svg)/, "");
+    const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    svg.style.cssText = "display:block;max-width:100%;height:auto";
+    place.append(svg);
+  }
+  const found = [];
+  const svgs = [...place.querySelectorAll("svg")];
+  for (const svg of svgs) {
+    const edge = svg.getBoundingClientRect();
+    const boxes = (selector) =>
+      [...svg.querySelectorAll(selector)]
+        .filter((each) => each.getAttribute("opacity") !== "0")
+        .map((each) => [each.textContent.trim() || "a dot", each.getBoundingClientRect()]);
+    const dots = boxes(".mark-symbol.role-mark path");
+    const texts = boxes("text").filter(([text]) => text !== "a dot");
+    texts.forEach(([text, a], i) => {
+      if (Math.max(edge.left - a.left, a.right - edge.right, edge.top - a.top, a.bottom - edge.bottom) > SLACK)
+        found.push(`"${text}" is cut off`);
+      for (const [other, b] of [...texts.slice(i + 1), ...dots]) {
+        const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (Math.min(across, down) > SLACK) found.push(`"${text}" covers "${other}"`);
+      }
+    });
+  }
+  return [svgs.length, found];
+}"""
+
+
+def collisions(page):
+    """How many figures a page has, and what is wrong with their texts at either width."""
+    page.wait_for_selector(".hover-chart:not([data-drawn])", state="detached")
+    wrong = []
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for end in ("min", "max"):  # of sliders
+            count, found = page.evaluate(COLLISIONS, end)
+            wrong += [f"{text}, at {width} px" for text in found]
+    return count, sorted(set(wrong))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_text_of_a_figure_covers_another_or_is_cut_off(browser, name):
+    page = browser.new_page()
+    page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    shown = page.locator("article figure:has(img, svg)").count()
+    count, wrong = collisions(page)
+    page.close()
+    assert wrong == []
+    assert count >= shown  # else figures are held in a way that is not looked at
+
+
+CORNER = [1.0, 0.998, 0.93, 0.91, 0.5, 0.5, 0.5, 0.0]
+NAMES = ["1.11", "1.1", "1.10", "1.9", "same", "the same", "and again", "0"]
+LONG = [f"a head {i} with a name" for i in range(4)]
+HARD = {
+    "names of near points": charts.scatter(
+        CORNER, CORNER, labels=NAMES, written=NAMES, x="copies", y="matches", **WORDS
+    ),
+    "names at the edges": charts.scatter(
+        [-1000, 1000], [0.001, 0.002], labels=LONG[:2], written=LONG[:2], x="a", y="b", **WORDS
+    ),
+    "long names beside dots": diagrams.links(
+        {"Q": np.eye(4), "K": np.ones((4, 4))}, earlier=LONG, later=LONG, **WORDS
+    ),
+    "a moment at either end": charts.over_time(
+        {"looks back": 0.8 * np.ones((3, 4)), "matches": np.ones((3, 4))},
+        [1, 2, 1000],
+        items={"looks back": LONG, "matches": [f"{name}, too" for name in LONG]},
+        x="time",
+        y="value",
+        **WORDS,
+    ),
+    "eigenvalues": charts.eigenvalues({name: [1, 1j, -1] for name in LONG}, **WORDS),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_names_in_charts_keep_apart(watched, case, tmp_path, monkeypatch):
+    watched.goto(chart_page(HARD[case], tmp_path, monkeypatch))
+    count, wrong = collisions(watched)
+    assert (count, wrong) == (2, [])  # the still picture and the live chart

@@ -1,0 +1,61 @@
+import inspect
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits.figures import plots
+
+WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
+FIGURES = [
+    plots.matrix(torch.eye(3), rows="output", cols="source", unit="logits", **WORDS),
+    plots.matrix(-np.eye(3), rows="o", cols="s", unit="u", row_labels="abc", **WORDS),
+    plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", baselines={"floor": 0.5}, **WORDS),
+    plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", places={"here": 1.5}, **WORDS),
+    plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
+    plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
+    plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
+    plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
+]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_is_an_svg_with_alternative_text(figure):
+    assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
+    shown = figure._repr_mimebundle_()
+    assert 'alt="A curve that falls &lt;sharply&gt;"' in shown["text/html"]
+    assert "It falls. A curve that falls" in shown["text/plain"]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_title_is_text_of_the_page_and_what_is_written_in_a_figure_is_text(figure):
+    assert "It falls" not in figure.svg
+    assert '<figure id="figure-it-falls"' in figure._repr_mimebundle_()["text/html"]
+    written = [t.text for t in ElementTree.fromstring(figure.svg).iter() if t.tag.endswith("}text")]
+    assert len(written) >= 3
+
+
+def test_figures_are_the_same_bytes_each_time():
+    again = plots.histogram([1, 2, 2], x="a", y="n", **WORDS)
+    assert again.svg == FIGURES[5].svg
+
+
+def test_every_figure_must_be_told_its_title_and_alternative_text():
+    for name in (
+        "matrix",
+        "curves",
+        "bars",
+        "histogram",
+        "singular_values",
+    ):
+        parameters = inspect.signature(getattr(plots, name)).parameters
+        for needed in ("title", "alt"):
+            assert parameters[needed].default is inspect.Parameter.empty
+
+
+def test_labels_must_fit():
+    with pytest.raises(ValueError, match="2 col_labels given but there are 3 cols"):
+        plots.matrix(
+            np.eye(3), rows="o", cols="s", unit="u", title="t", alt="a", col_labels=["x", "y"]
+        )

@@ -1,0 +1,89 @@
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits.figures import tables
+
+ROWS = [{"token": "</b>", "logits": 1.23456}, {"token": "1", "logits": 2}]
+
+
+def test_a_table_has_a_caption_and_escapes_its_text():
+    shown = tables.table(ROWS, caption="Two <tokens>")._repr_mimebundle_()
+    assert "<caption>Two &lt;tokens&gt;</caption>" in shown["text/html"]
+    assert "&lt;/b&gt;" in shown["text/html"] and "</b>" not in shown["text/html"]
+    assert shown["text/plain"].startswith("Two <tokens>\n")
+    assert "1.23" in shown["text/plain"] and "1.2345" not in shown["text/plain"]
+
+
+def test_a_link_leads_somewhere_and_reads_as_its_text():
+    link = tables.Link("a < b", "there.html#x&y")
+    shown = tables.table([{"see": link}], caption="c")._repr_mimebundle_()
+    assert '<a href="there.html#x&amp;y">a &lt; b</a>' in shown["text/html"]
+    assert "a < b" in shown["text/plain"] and "there" not in shown["text/plain"]
+
+
+def test_every_tag_that_is_opened_is_closed():
+    class Tags(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.open = []
+
+        def handle_starttag(self, tag, attrs):
+            self.open.append(tag)
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag
+
+    parser = Tags()
+    parser.feed(tables.table(ROWS, caption="c")._repr_mimebundle_()["text/html"])
+    assert not parser.open
+
+
+@pytest.mark.parametrize("first", ["one\ntwo", tables.Link("one\ntwo", "there.html"), "", "</td>"])
+def test_the_first_cell_of_every_row_is_its_header(first):
+    html = tables.table([{"a": first, "b": "c\nd"}] * 2, caption="c")._repr_mimebundle_()[
+        "text/html"
+    ]
+    assert html.count('<tr><th scope="row">') == 2
+    assert html.count("<td>") == 2 and html.count('<th scope="col">') == 2
+
+
+@pytest.mark.parametrize("number", [torch.tensor(1.236), np.float32(1.236), np.array(1.236), 1.236])
+def test_one_number_reads_as_a_number_wherever_it_comes_from(number):
+    shown = tables.table([{"a": number, "n": torch.tensor(3)}], caption="c")._repr_mimebundle_()
+    assert "1.24" in shown["text/plain"] and "tensor" not in shown["text/plain"]
+    assert "<td>3</td>" in shown["text/html"]
+
+
+@pytest.mark.parametrize(
+    "href", ["there.html#x&y", "../up/", "#here", "?q=a:b", "https://a.org/b?c#d", "HTTP://a.org"]
+)
+def test_links_lead_to_pages(href):
+    assert tables.Link("text", href).href == href
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\tscript:alert(1)",
+        "\x01javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd",
+        "mailto:a@b.org", "//host/page", "/\\host", "\\\\host", "https:\\\\host", "https:page", "a\u00a0b",
+    ],
+)  # fmt: skip
+def test_links_lead_to_nothing_else(href):
+    with pytest.raises(ValueError, match=r"leads to http\(s\) or a relative address, not to"):
+        tables.Link("text", href)
+
+
+def test_rows_must_be_there_and_alike():
+    with pytest.raises(ValueError, match='the table "empty" has no rows'):
+        tables.table([], caption="empty")
+    with pytest.raises(ValueError, match="a row has columns"):
+        tables.table([{"a": 1}, {"b": 1}], caption="c")
+
+
+def test_a_column_without_a_name_has_no_empty_head():
+    shown = tables.table([{"": "a", "b": "c"}], caption="c")._repr_mimebundle_()["text/html"]
+    assert '<tr><td></td><th scope="col">b' in shown and '<tr><th scope="row">a' in shown

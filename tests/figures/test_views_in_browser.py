@@ -1,0 +1,318 @@
+"""Views and charts under the pointer, the keyboard and a finger, in a real browser.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import dataclasses
+import html
+import re
+
+import numpy as np
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from transformer_circuits import files
+from transformer_circuits.figures import charts, diagrams, drawing, views
+
+pytestmark = pytest.mark.browser
+TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
+SEEN = {"title": "It rises", "alt": "A line that rises"}
+
+
+def one_back(n):
+    """Heads 0.0 that looks here, 0.1 one back, 1.0 and 1.1 at the first token."""
+    here, back, first = torch.eye(n), torch.eye(n).roll(1, 0), torch.zeros(n, n)
+    back[0] = here[0]
+    first[:, 0] = 1
+    return torch.stack([here, back.tril(), first, first]).reshape(2, 2, n, n)
+
+
+@pytest.fixture
+def saved(watched, tmp_path):
+    """Opens a view as a saved page."""
+
+    def open_it(view):
+        view.save(tmp_path / "view.html")
+        watched.goto((tmp_path / "view.html").as_uri())
+        watched.wait_for_selector(".circuit-view[role=group]")
+        return watched
+
+    return open_it
+
+
+@pytest.fixture
+def attention(saved):
+    norms = torch.tensor([[0.0, 1, 1, 1, 1]] * 4)
+    return saved(views.attention(TOKENS, one_back(5), norms, label="Four heads"))
+
+
+def test_pointing_at_a_token_says_what_it_looks_at(attention):
+    attention.locator(".cv-token").nth(2).hover()
+    say = attention.locator(".cv-say")
+    expect(say).to_have_text(
+        re.compile("“␣two” \\(2\\) looks most at .*“␣one” \\(1\\) 1.00 in head 0.1")
+    )
+    attention.mouse.move(0, 0)
+    expect(say).to_have_text("")
+
+
+def test_a_head_is_kept_by_a_click_and_freed_by_a_button(attention):
+    head = attention.locator(".cv-head").nth(1)
+    unlock = attention.locator(".cv-unlock")
+    expect(unlock).to_be_hidden()
+    head.click()
+    attention.mouse.move(0, 0)
+    expect(head).to_have_attribute("aria-pressed", "true")
+    expect(attention.locator(".cv-head").nth(0)).to_have_class(re.compile("cv-dim"))
+    expect(attention.locator("canvas.cv-all")).to_have_attribute(
+        "aria-label", re.compile("head 0.1")
+    )
+    unlock.click()
+    expect(head).to_have_attribute("aria-pressed", "false")
+    expect(unlock).to_be_hidden()
+
+
+def test_everything_can_be_done_with_the_keyboard(attention):
+    attention.keyboard.press("Tab")  # heads: one stop, arrows within it, in two rows
+    expect(attention.locator(".cv-head").nth(0)).to_be_focused()
+    attention.keyboard.press("ArrowDown")
+    expect(attention.locator(".cv-head").nth(2)).to_be_focused()
+    attention.keyboard.press("Enter")
+    expect(attention.locator(".cv-head").nth(2)).to_have_attribute("aria-pressed", "true")
+    attention.keyboard.press("Tab")
+    attention.keyboard.press("End")
+    expect(attention.locator(".cv-token").nth(4)).to_be_focused()
+    expect(attention.locator(".cv-say")).to_have_text(
+        "“␣two” (4) looks most at “<begin>” (0) 1.00, “␣one” (1) 0.00, “␣two” (2) 0.00"
+    )
+    attention.keyboard.press("Escape")
+    expect(attention.locator(".cv-head").nth(2)).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_question_can_be_turned_round(attention):
+    attention.get_by_label("is looked at by").check()
+    attention.locator(".cv-head").nth(1).click()
+    attention.locator(".cv-token").nth(0).hover()
+    say = "“<begin>” (0) is looked at most by “<begin>” (0) 1.00, “␣one” (1) 1.00, “␣two” (2) 0.00"
+    expect(attention.locator(".cv-say")).to_have_text(say)
+
+
+def test_attention_can_be_weighted(attention):
+    attention.locator(".cv-head").nth(2).click()
+    for weighing, value in (
+        ("attention", "at “<begin>” (0) 1.00"),
+        ("value-weighted", "from “<begin>” (0) 0.00"),
+    ):
+        attention.get_by_label(weighing, exact=True).check()
+        attention.locator(".cv-token").nth(3).hover()
+        expect(attention.locator(".cv-say")).to_contain_text(f"most {value}")
+        attention.mouse.move(0, 0)
+
+
+def test_dark_pages_get_dark_views(attention):
+    view = attention.locator(".circuit-view")
+    attention.evaluate("document.documentElement.dataset.theme = 'dark'")
+    expect(view).to_have_attribute("data-dark", "")
+    attention.evaluate("document.documentElement.dataset.theme = 'light'")
+    expect(view).not_to_have_attribute("data-dark", "")
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    yield page
+    context.close()
+
+
+def test_a_finger_keeps_and_lets_go(phone, tmp_path):
+    views.attention(TOKENS, one_back(5), label="Four heads").save(tmp_path / "view.html")
+    phone.goto((tmp_path / "view.html").as_uri())
+    token, say = phone.locator(".cv-token").nth(3), phone.locator(".cv-say")
+    token.tap()
+    expect(token).to_have_attribute("aria-pressed", "true")
+    expect(say).to_contain_text("(3) looks most at")
+    token.tap()
+    expect(token).to_have_attribute("aria-pressed", "false")
+    expect(say).to_have_text("")
+    phone.locator("canvas.cv-all").tap()
+    expect(say).to_contain_text("looks most at")
+    phone.get_by_role("button", name="Unlock").tap()
+    expect(say).to_have_text("")
+
+
+def test_all_heads_fit_on_a_phone(phone, tmp_path):
+    A = one_back(5)[0].repeat(12, 1, 1).reshape(2, 12, 5, 5)
+    views.attention(TOKENS, A, label="Many heads").save(tmp_path / "view.html")
+    phone.goto((tmp_path / "view.html").as_uri())
+    expect(phone.locator(".cv-head")).to_have_count(24)
+    last = phone.locator(".cv-head").nth(11).bounding_box()
+    assert last["x"] + last["width"] <= 390
+    assert phone.evaluate("document.documentElement.scrollWidth <= 390")
+
+
+def test_what_a_finger_touched_on_a_chart_stays(phone, tmp_path, monkeypatch):
+    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
+    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.wait_for_selector(".hover-chart[data-drawn]")
+    phone.locator(".hc-live svg .mark-symbol path").nth(1).tap(force=True)
+    phone.wait_for_timeout(200)
+    expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
+
+
+def test_it_runs_in_the_sandboxed_frame_of_a_notebook(watched, tmp_path):
+    view = views.attention(TOKENS, one_back(5), label="Four heads")
+    inner = html.escape(view._repr_mimebundle_()["text/html"])
+    (tmp_path / "colab.html").write_text(
+        f'<iframe sandbox="allow-scripts" srcdoc="{inner}"></iframe>'
+    )
+    watched.goto((tmp_path / "colab.html").as_uri())
+    frame = watched.frame_locator("iframe")
+    expect(frame.locator(".cv-token")).to_have_count(5)
+
+
+def test_two_views_on_a_page_do_not_meddle(tmp_path, watched):
+    body = "".join(
+        views.attention(TOKENS, one_back(5), label=f"view {k}")._repr_mimebundle_()["text/html"]
+        for k in (1, 2)
+    )
+    (tmp_path / "two.html").write_text(f"<!doctype html><meta charset=utf-8>{body}")
+    watched.goto((tmp_path / "two.html").as_uri())
+    expect(watched.locator(".cv-head")).to_have_count(8)
+    watched.locator(".cv-head").nth(1).click()
+    expect(watched.locator(".cv-head[aria-pressed=true]")).to_have_count(1)
+
+
+def test_values_are_said_and_switched(saved):
+    rows = {"loss": [np.nan, 2, 1, 0, 3], "saved": [np.nan, -1, 0, 1, 0.5]}
+    page = saved(views.tokens(TOKENS, rows, unit="nats", label="Loss", differences=["saved"]))
+    page.locator(".cv-token").nth(1).hover()
+    expect(page.locator(".cv-say")).to_have_text("“␣one” (1): loss 2.00 nats, saved -1.00 nats")
+    expect(page.locator(".cv-token").nth(0)).to_have_attribute(
+        "aria-label", re.compile("not defined")
+    )
+    page.get_by_role("radio", name="saved").check()
+    expect(page.locator(".cv-scale").locator("xpath=..")).to_have_text("-1.001.00 nats")
+
+
+def test_one_colour_is_one_value_whichever_model_is_shown(saved):
+    rows = {"one": [0, 1, 2, 3, 4], "two": [4, 1, 2, 8, 0], "saved": [-4, 0, 0, -5, 4]}
+    options = {"unit": "nats", "differences": ["saved"], "first": "saved"}
+    page = saved(views.tokens(TOKENS, rows, label="Loss", **options))
+    scale, token = page.locator(".cv-scale").locator("xpath=.."), page.locator(".cv-token")
+    expect(page.get_by_role("radio", name="saved")).to_be_checked()
+    expect(scale).to_have_text("-5.005.00 nats")
+    colours = []
+    for name, alike in (("one", 4), ("two", 0)):
+        page.get_by_role("radio", name=name).check()
+        expect(scale).to_have_text("08.00 nats")
+        colours.append(token.nth(alike).evaluate("(button) => button.style.background"))
+    assert colours[0] == colours[1]
+
+
+def test_a_view_that_cannot_be_read_leaves_the_others_alone(browser, tmp_path):
+    good = views.tokens(TOKENS, [1, 2, 3, 4, 5], unit="nats", label="good")._repr_mimebundle_()
+    bad = '<div class="circuit-view" data-kind="tokens"><script type="application/json">{</script></div>'
+    (tmp_path / "two.html").write_text(
+        f"<!doctype html><meta charset=utf-8>{bad}{good['text/html']}"
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "two.html").as_uri())
+    expect(page.locator(".cv-token")).to_have_count(5)
+    page.close()
+
+
+def test_a_table_can_be_narrowed(saved):
+    rows = [
+        {"head": f"0.{k % 2}", "source": f"␣s{k}", "destination": "␣in the", "strength": 1.0 * k}
+        for k in range(6)
+    ]
+    page = saved(views.skip_trigrams(rows, label="Trigrams"))
+    page.get_by_label("Head").select_option("0.1")
+    expect(page.locator("tbody tr:visible")).to_have_count(3)
+    page.get_by_label("Token contains").fill(" s3")
+    expect(page.locator("tbody tr:visible")).to_have_count(1)
+    expect(page.locator(".cv-say")).to_have_text("1 of 6 rows")
+
+
+def chart_page(chart, tmp_path, monkeypatch):
+    """The address of a page with a chart beside the book's own copy of Vega."""
+    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
+    monkeypatch.setenv(drawing.IN_BOOK, "1")
+    body = chart._repr_mimebundle_()["text/html"]
+    script = (drawing.SCRIPTS / "charts.js").read_text(encoding="utf-8")
+    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
+    page = tmp_path / "chart.html"
+    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
+    return page.as_uri()
+
+
+@pytest.fixture
+def drawn(watched, tmp_path, monkeypatch):
+    """Opens a chart."""
+
+    def open_it(chart):
+        watched.goto(chart_page(chart, tmp_path, monkeypatch))
+        watched.wait_for_selector(".hover-chart[data-drawn]")
+        return watched
+
+    return open_it
+
+
+def test_a_point_says_its_name(drawn):
+    page = drawn(charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN))
+    page.locator(".hc-live svg .mark-symbol path").nth(1).hover(force=True)
+    expect(page.locator(".hc-tip")).to_have_text("name: 1.11\na: 2\nb: 1")
+    assert page.locator(".hover-chart > img").is_hidden()
+    assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
+
+
+def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
+    panels = {"Q": np.ones((2, 3)), "K": np.array([[2.0, 0, 0], [0, 0, 1.0]])}
+    page = drawn(diagrams.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))
+    lines = page.locator(".hc-live .mark-rule line")
+    expect(lines).to_have_count(2)  # the panel with the largest value comes first
+    page.get_by_label("Q", exact=True).check()
+    expect(lines).to_have_count(6)
+    page.locator(".hc-live .mark-symbol path").nth(1).hover(force=True)  # b
+    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(4)
+    page.locator(".hc-live .mark-rule line").nth(2).hover(force=True)
+    expect(page.locator(".hc-tip")).to_contain_text("from: ")
+    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(0)
+
+
+def test_the_slider_moves_the_moment(drawn):
+    values = np.array([[0.1, 0.2], [0.9, 0.4]])
+    page = drawn(
+        charts.over_time({"s": values}, [1, 5], items={"s": ["x", "y"]}, x="t", y="v", **SEEN)
+    )
+    bars = page.locator(".hc-live .mark-rect path")
+    before = bars.nth(0).get_attribute("d")
+    page.locator("input[type=range]").fill("0")
+    expect(bars.nth(0)).not_to_have_attribute("d", before)
+
+
+def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path, monkeypatch):
+    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
+    broken = dataclasses.replace(chart, spec={"data": [{"name": "a", "source": "nowhere"}]})
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append((message.type, message.text)))
+    page.goto(chart_page(broken, tmp_path, monkeypatch))
+    expect(page.locator(".hc-live")).to_have_count(0)
+    assert page.locator(".hover-chart > img").is_visible()
+    page.close()
+    [(kind, text)] = said
+    assert kind == "error" and SEEN["alt"] in text and "nowhere" in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_that_axe_finds(attention, scheme):
+    attention.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    attention.locator(".cv-head").nth(1).click()
+    attention.locator(".cv-token").nth(2).click()
+    expect(attention.locator(".cv-unlock")).to_be_visible()
+    found = Axe().run(attention).response["violations"]
+    serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == []

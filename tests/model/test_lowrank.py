@@ -1,0 +1,79 @@
+import pytest
+import torch
+
+from transformer_circuits.model.lowrank import LowRank
+
+SHAPES = {"inner < both": (11, 3, 7), "inner = cols": (11, 7, 7), "inner > both": (5, 13, 7)}
+
+
+def close(left, right):
+    torch.testing.assert_close(left, right, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(params=SHAPES.values(), ids=SHAPES.keys())
+def product(request, generator):
+    rows, inner, cols = request.param
+    options = {"generator": generator, "dtype": torch.float64}
+    return LowRank(torch.randn(rows, inner, **options), torch.randn(inner, cols, **options))
+
+
+def test_norm_and_singular_values_are_those_of_the_dense_matrix(product):
+    dense = product.dense()
+    close(product.norm(), dense.norm())
+    expected = torch.linalg.svdvals(dense)[: product.max_rank]
+    close(product.singular_values(), expected)
+
+
+def test_svd_puts_the_matrix_together_again(product):
+    U, S, V = product.svd()
+    close(U @ S.diag() @ V.T, product.dense())
+    close(U.T @ U, torch.eye(len(S), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("inner", [3, 7, 13])
+def test_eigenvalues_are_those_of_the_dense_matrix_and_zeros(inner, generator):
+    left = torch.randn(7, inner, generator=generator, dtype=torch.float64)
+    right = torch.randn(inner, 7, generator=generator, dtype=torch.float64)
+    square = LowRank(left, right)
+    ours, dense = square.eigenvalues(), torch.linalg.eigvals(square.dense())
+
+    def largest(values):
+        return sorted(values.tolist(), key=lambda z: (-round(abs(z), 6), z.imag))[: min(inner, 7)]
+
+    close(torch.tensor(largest(ours)), torch.tensor(largest(dense)))
+    close(square.trace(), square.dense().trace())
+    close(ours.sum().real, square.trace())
+
+
+def test_products_and_transposes_stay_exact_and_factored(product, generator):
+    other = LowRank(
+        torch.randn(product.shape[1], 2, generator=generator, dtype=torch.float64),
+        torch.randn(2, 4, generator=generator, dtype=torch.float64),
+    )
+    close((product @ other).dense(), product.dense() @ other.dense())
+    assert (product @ other).left.shape[1] <= 3 or product.left.shape[1] > 3
+    close(product.T.dense(), product.dense().T)
+    matrix = torch.randn(4, product.shape[0], generator=generator, dtype=torch.float64)
+    close((matrix @ product).dense(), matrix @ product.dense())
+
+
+def test_a_sum_is_dense_in_value_and_factored_in_form(product):
+    close((product + product @ torch.eye(product.shape[1]).double()).dense(), 2 * product.dense())
+    assert (product + product).left.shape[1] == 2 * product.left.shape[1]
+    with pytest.raises(ValueError, match=r"a matrix .* and one .* cannot be added"):
+        product + LowRank(torch.eye(2).double(), torch.eye(2).double())
+
+
+def test_the_cyclic_identity_fails_for_the_norm(generator):
+    """The erratum of the paper's composition figure: right for eigenvalues, wrong for norms."""
+    A = torch.randn(6, 6, generator=generator, dtype=torch.float64)
+    B = torch.randn(6, 6, generator=generator, dtype=torch.float64)
+    close(LowRank(A, B).trace(), LowRank(B, A).trace())
+    assert abs(LowRank(A, B).norm() - LowRank(B, A).norm()) > 0.1
+
+
+def test_bad_shapes_are_refused_with_both_sides():
+    with pytest.raises(ValueError, match="left has 3 columns but right has 4 rows"):
+        LowRank(torch.ones(2, 3), torch.ones(4, 2))
+    with pytest.raises(ValueError, match=r"square matrix but this one is \(2, 5\)"):
+        LowRank(torch.ones(2, 3), torch.ones(3, 5)).eigenvalues()

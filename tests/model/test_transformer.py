@@ -1,0 +1,115 @@
+import dataclasses
+import math
+
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.model.transformer import Transformer, sinusoids
+
+
+def close(left, right, tolerance=1e-9):
+    torch.testing.assert_close(left, right, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
+def test_forward_trace_and_frozen_patterns_agree(n_layers, tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
+    model.randomise(generator)
+    trace = model.trace(tokens)
+    close(model(tokens), trace.logits)
+    close(model(tokens, trace.patterns), trace.logits)
+    assert len(trace.residual) == n_layers + 1
+    assert len(trace.patterns) == len(trace.head_outputs) == n_layers
+
+
+def test_patterns_are_causal_distributions(model, tokens):
+    for pattern in model.trace(tokens).patterns:
+        close(pattern.sum(dim=-1), torch.ones_like(pattern[..., 0]))
+        assert (pattern >= 0).all()
+        assert pattern.triu(1).eq(0).all()
+
+
+def test_scores_are_the_formula_of_the_paper(model, tokens):
+    """softmax(xᵀ W_Qᵀ W_K x / √d_head), written with loops and plain matrix products."""
+    x = model.trace(tokens).residual[0]
+    layer, read = model.layers[0], x + model.W_P[: tokens.shape[1]]
+    scores = layer.scores(x, model.W_P[: tokens.shape[1]])
+    for head in range(SHAPE.n_heads):
+        W_QK = layer.W_Q[head].T @ layer.W_K[head]
+        for dst, src in [(0, 0), (4, 1), (6, 6)]:
+            expected = read[1, dst] @ W_QK @ read[1, src] / math.sqrt(SHAPE.d_head)
+            close(scores[1, head, dst, src], expected)
+
+
+def test_positions_reach_patterns_but_never_the_residual_stream(model, tokens):
+    """Under frozen patterns the output does not depend on W_P at all."""
+    trace = model.trace(tokens)
+    model.W_P.add_(1.0)
+    close(model(tokens, trace.patterns), trace.logits)
+    assert (model(tokens) - trace.logits).abs().max() > 1e-3
+
+
+def test_the_residual_stream_is_the_sum_of_all_that_was_written(model, tokens):
+    trace = model.trace(tokens)
+    written = torch.stack([out.sum(dim=1) for out in trace.head_outputs]).sum(dim=0)
+    close(model.W_E.T[tokens] + written, trace.residual[-1])
+
+
+def test_no_token_sees_the_future(model, tokens):
+    changed = tokens.clone()
+    changed[:, 5] = (changed[:, 5] + 1) % SHAPE.n_vocab
+    close(model(tokens)[:, :5], model(changed)[:, :5])
+    assert (model(tokens)[:, 5:] - model(changed)[:, 5:]).abs().max() > 1e-3
+
+
+def test_sinusoids_begin_at_the_highest_frequency_and_have_unit_size():
+    W_P = sinusoids(200, 14, 1000.0)
+    close(W_P[:, 1], math.sqrt(2) * (-1.0) ** torch.arange(200, dtype=torch.float64))
+    assert abs(W_P.square().mean() - 1) < 1e-9
+    neighbours = torch.cosine_similarity(W_P[:-1], W_P[1:])
+    assert neighbours.max() < 0.8
+
+
+def test_a_shift_of_position_is_a_rotation():
+    """So W_QK can look any fixed distance back."""
+    W_P = sinusoids(9, 6, 100.0)
+    near, far = W_P[3:8] @ W_P[1], W_P[4:9] @ W_P[2]
+    close(near, far)
+
+
+def test_what_is_too_long_or_too_few_is_refused(model):
+    with pytest.raises(ValueError, match="length 12 but n_ctx is 11"):
+        model(torch.zeros(1, 12, dtype=torch.long))
+    with pytest.raises(ValueError, match="0 patterns given but the model has 2 layers"):
+        model(torch.zeros(1, 3, dtype=torch.long), [])
+
+
+def test_mlps_come_after_their_layer(tokens, generator):
+    """x + heads, then + W_O gelu(W_I x) of that, written out."""
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double()
+    model.randomise(generator)
+    trace = model.trace(tokens)
+    x = model.W_E.T[tokens]
+    for index in range(SHAPE.n_layers):
+        x = x + trace.head_outputs[index].sum(dim=1)
+        mlp = model.mlps[index]
+        written = torch.nn.functional.gelu(x @ mlp.W_I.T) @ mlp.W_O.T
+        close(trace.mlp_outputs[index], written)
+        x = x + written
+        close(trace.residual[index + 1], x)
+    close(trace.logits, x @ model.W_U.T)
+    close(model(tokens), trace.logits)
+    close(model(tokens, trace.patterns), trace.logits)
+
+
+def test_a_fresh_mlp_writes_nothing(tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator)
+    assert all(not out.any() for out in model.trace(tokens).mlp_outputs)
+    assert model.trace(tokens).logits.shape == (2, 7, SHAPE.n_vocab)
+
+
+def test_what_needs_attention_alone_says_so(tokens):
+    with pytest.raises(ValueError, match="exact without MLPs only, but d_mlp is 6"):
+        Transformer(dataclasses.replace(SHAPE, d_mlp=6)).require_attention_only()
+    Transformer(SHAPE).require_attention_only()

@@ -1,0 +1,147 @@
+import dataclasses
+
+import pytest
+import torch
+from conftest import PLAN, SHAPE, full_disk
+
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer
+from transformer_circuits.training import checkpoint
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    monkeypatch.setattr(checkpoint, "others_dir", lambda: tmp_path / "others")
+    return tmp_path
+
+
+def saved(store, generator, shape=None):
+    shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
+    model = Transformer(shape)
+    model.randomise(generator)
+    checkpoint.save(store / "m", model, PLAN, "0" * 64, 123)
+    return model
+
+
+def test_what_is_saved_is_loaded_frozen(store, generator):
+    model = saved(store, generator)
+    again = checkpoint.load("m")
+    assert again.config == model.config
+    assert all(
+        torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True)
+    )
+    assert not any(weight.requires_grad for weight in again.parameters())
+    assert checkpoint.settings("m") == (model.config, PLAN)
+
+
+def test_what_is_too_large_is_kept_in_half_precision(store, generator, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGEST", 1000)
+    model = saved(store, generator)
+    again = checkpoint.load("m")
+    for new, old in zip(again.parameters(), model.parameters(), strict=True):
+        assert new.dtype == torch.float32
+        assert torch.equal(new, old.half().float())
+    size = (store / "m" / "weights.safetensors").stat().st_size
+    assert size < 2.1 * sum(weight.numel() for weight in model.parameters())
+
+
+def test_changed_weights_are_noticed(store, generator):
+    saved(store, generator)
+    path = store / "m" / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(ValueError, match=r"weights.safetensors has SHA-256 .* but its config says"):
+        checkpoint.load("m")
+
+
+def test_another_vocabulary_is_noticed(store, generator):
+    saved(store, generator, SHAPE)
+    with pytest.raises(ValueError, match="m has n_vocab 17 but the tokenizer has"):
+        checkpoint.load("m")
+
+
+def test_another_tokenizer_of_the_same_size_is_noticed(store, generator):
+    saved(store, generator)
+    path = store / "m" / "config.toml"
+    lines = path.read_text().splitlines()
+    lines = [line if "tokenizer" not in line else 'tokenizer_sha256 = "f00d"' for line in lines]
+    path.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="but m learned with f00d"):
+        checkpoint.load("m")
+
+
+def test_weights_of_another_shape_do_not_fit(store, generator):
+    saved(store, generator)
+    other = Transformer(dataclasses.replace(SHAPE, d_head=7))
+    with pytest.raises(ValueError, match="does not fit the model"):
+        checkpoint.load_weights(other, store / "m" / "weights.safetensors")
+    (store / "damaged").write_bytes(b"no safetensors")
+    with pytest.raises(ValueError, match="damaged does not fit"):
+        checkpoint.load_weights(other, store / "damaged")
+
+
+def test_unknown_and_untrained_models_are_named(store, generator):
+    saved(store, generator)
+    with pytest.raises(ValueError, match=r'no model called "n"; there are \[\'m\'\]'):
+        checkpoint.load("n")
+    (store / "m" / "weights.safetensors").unlink()
+    with pytest.raises(ValueError, match="m is not trained: run"):
+        checkpoint.load("m")
+
+
+def test_a_log_is_read_line_by_line(store, generator):
+    saved(store, generator)
+    with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
+        checkpoint.records("m")
+    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
+    assert checkpoint.records("m") == [{"step": 1}, {"step": 2}]
+
+
+def test_a_damaged_log_is_named_with_the_remedy(store, generator):
+    saved(store, generator)
+    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"ste')
+    with pytest.raises(ValueError, match=r"training\.jsonl is not JSON.* line 2.* git restore"):
+        checkpoint.records("m")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            'torch = "',
+            r"config\.toml is not right: \[provenance\] .* misses \['torch'\].* git restore",
+        ),
+        ("[model]", r"config\.toml .*has no table \['model'\].* git restore"),
+        ("tokens = ", r"config\.toml .* misses \['tokens'\]"),
+    ],
+)
+def test_a_config_without_a_line_is_named_with_the_remedy(store, generator, line, message):
+    saved(store, generator)
+    path = store / "m" / "config.toml"
+    lines = path.read_text().splitlines()
+    kept = [other for other in lines if not other.startswith(line)]
+    assert len(kept) == len(lines) - 1
+    path.write_text("\n".join(kept))
+    with pytest.raises(ValueError, match=message):
+        checkpoint.load("m")
+
+
+def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
+    model = saved(store, generator)
+    other = Transformer(model.config)
+    with (
+        pytest.raises(
+            OSError, match=r"too large, .* make room .* again: '.*/m/weights\.safetensors'"
+        ),
+        full_disk(),
+    ):
+        checkpoint.save(store / "m", other, PLAN, "0" * 64, 123)
+    assert torch.equal(checkpoint.load("m").W_E, model.W_E)
+
+
+@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "one-layer-twin", "two-layer"])
+def test_the_models_of_the_book_load(name):
+    model = checkpoint.load(name)
+    assert all(torch.isfinite(weight).all() for weight in model.parameters())
+    size = sum(path.stat().st_size for path in (checkpoint.models_dir() / name).iterdir())
+    assert size < 10e6

@@ -1,0 +1,104 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from test_trainer import trainer
+
+from transformer_circuits.training import hardware
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({"avx512_f": True, "avx512_bf16": True}, "bf16"),
+        ({"avx512_f": True, "amx_bf16": True}, "bf16"),
+        ({"architecture": "arm64", "bf16": True}, "bf16"),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, "no"),
+        ({"avx2": True}, "no"),
+    ],
+)
+def test_bf16_where_the_processor_has_instructions_for_it(monkeypatch, flags, expected):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: flags)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    assert hardware.precision(CPU) == expected
+
+
+def test_without_the_library_that_uses_the_instructions_there_is_no_bf16(monkeypatch):
+    """As on Apple silicon."""
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace())
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"bf16": True})
+    assert hardware.precision(CPU) == "no"
+
+
+def test_a_torch_that_cannot_be_asked_computes_in_float32(monkeypatch):
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert hardware.precision(CPU) == "no"
+
+
+def test_a_gpu_that_only_emulates_bf16_computes_in_float32(monkeypatch):
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation
+    )
+    assert hardware.precision(torch.device("cuda")) == "no"
+
+
+SCRIPT = """
+import sys
+sys.path[:0] = {tests!r}
+import test_trainer as t
+plain, tried = t.trainer(), t.trainer(compile=None)
+list(plain.run())
+list(tried.run())
+assert t.torch.equal(t.weights(plain), t.weights(tried))
+"""
+
+
+def test_a_compiler_that_does_not_work_is_not_needed(tmp_path):
+    """Training goes on without it, and a line says so."""
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\necho 'fatal error: Python.h: No such file'; exit 1\n")
+    compiler.chmod(0o755)
+    place = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "CXX": str(compiler),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    script = SCRIPT.format(tests=[str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | place
+    )
+    assert result.returncode == 0, result.stderr
+    said = [line for line in result.stderr.splitlines() if "torch.compile" in line]
+    assert len(said) == 1 and said[0].startswith("slower without torch.compile: ")
+
+
+def failing(function):
+    def call(*args):
+        raise RuntimeError("no compiler today")
+
+    return call
+
+
+def test_what_is_to_be_compiled_at_all_costs_says_why_it_cannot(monkeypatch):
+    monkeypatch.setattr(torch, "compile", failing)
+    with pytest.raises(RuntimeError, match="no compiler today"):
+        next(trainer(compile=True).run())
+
+
+def test_an_error_of_the_function_itself_is_not_taken_for_the_compilers(monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    product = hardware.compiled(torch.matmul)
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        product(torch.ones(2), torch.ones(3))
+    assert product(torch.ones(2), torch.ones(2)) == 2
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        product(torch.ones(2), torch.ones(3))

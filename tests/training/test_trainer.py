@@ -1,0 +1,230 @@
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import PLAN, SHAPE, full_disk
+
+from transformer_circuits import training
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import Trainer
+
+STREAM = (np.arange(400) ** 2 % SHAPE.n_vocab).astype(np.uint16)
+
+
+def trainer(folder=None, plan=PLAN, **options):
+    model = Transformer(SHAPE, torch.Generator().manual_seed(plan.seed))
+    options = {"every": 2, "compile": False, "precision": "no"} | options
+    return Trainer(model, plan, STREAM, folder, **options)
+
+
+def weights(run):
+    return torch.cat([weight.detach().flatten() for weight in run.model.parameters()])
+
+
+def test_the_loss_falls_and_two_runs_are_bitwise_equal():
+    plan = dataclasses.replace(PLAN, steps=30)
+    one, two = trainer(plan=plan), trainer(plan=plan)
+    log = list(one.run())
+    list(two.run())
+    assert log[-1]["loss_nats"] < log[0]["loss_nats"] - 0.5
+    assert torch.equal(weights(one), weights(two))
+
+
+def test_an_interrupted_run_ends_where_an_uninterrupted_one_does(tmp_path):
+    whole = trainer()
+    list(whole.run())
+    stopped = trainer(tmp_path)
+    for record in stopped.run():
+        if record["step"] == 4:
+            break
+    resumed = trainer(tmp_path)
+    assert resumed.step == 4
+    list(resumed.run())
+    torch.testing.assert_close(weights(resumed), weights(whole), rtol=1e-6, atol=1e-6)
+    assert [r["step"] for r in resumed.log] == [2, 4, 6]
+
+
+def test_a_state_of_another_run_is_not_overwritten(tmp_path):
+    list(trainer(tmp_path).run())
+    before = (tmp_path / "state.pt").read_bytes()
+    with pytest.raises(ValueError, match=r"belongs to the run .* move it away"):
+        trainer(tmp_path, dataclasses.replace(PLAN, seed=4))
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def flipped(content):
+    """The same bytes but for one bit in the middle, among the weights."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"text",
+        lambda content: content[:-100],
+        lambda content: content[32:],  # what torch writes, and versions before the seal did
+        flipped,
+    ],
+)
+def test_a_damaged_state_is_never_taken_up_and_the_remedy_named(tmp_path, damage):
+    list(trainer(tmp_path).run())
+    path = tmp_path / "state.pt"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"state\.pt is damaged, .* delete it to start afresh"):
+        trainer(tmp_path)
+
+
+def test_a_full_disk_keeps_the_last_state_and_names_the_file(tmp_path):
+    steps = trainer(tmp_path).run()
+    next(steps)
+    before = (tmp_path / "state.pt").read_bytes()
+    with (
+        pytest.raises(OSError, match=r"too large, .* make room .* again: '.*/state\.pt'"),
+        full_disk(4000),  # enough for the bar, which pytest keeps in a file
+    ):
+        next(steps)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_state(tmp_path):
+    run = trainer(tmp_path)
+    steps = run.run()
+    next(steps)
+    before = (tmp_path / "state.pt").read_bytes()
+    run.model.W_E.data[0, 0] = float("nan")
+    run.model.W_E.data[:] = float("nan")
+    with pytest.raises(FloatingPointError, match="nan at step 4; the state of step 2"):
+        next(steps)
+    assert (tmp_path / "state.pt").read_bytes() == before
+
+
+def test_text_of_another_vocabulary_is_refused():
+    model = Transformer(dataclasses.replace(SHAPE, n_vocab=5))
+    with pytest.raises(ValueError, match="token 16 but n_vocab is 5"):
+        Trainer(model, PLAN, STREAM, compile=False)
+
+
+def test_the_schedule_warms_up_holds_and_falls_to_nothing():
+    plan = dataclasses.replace(PLAN, steps=100, warmup_steps=10, decay_from=0.5)
+    values = [training.schedule(step, plan) for step in range(100)]
+    assert values[0] == pytest.approx(0.1)
+    assert values[10:50] == [1.0] * 40
+    assert values[75] == pytest.approx(0.5) and values[99] == pytest.approx(0.02)
+
+
+def test_an_untrained_model_knows_nothing():
+    """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
+    model = Transformer(SHAPE, torch.Generator().manual_seed(0))
+    loss = training.evaluate(model, STREAM, 3)
+    assert loss.shape == (3, SHAPE.n_ctx)
+    torch.testing.assert_close(loss, torch.full_like(loss, float(np.log(SHAPE.n_vocab))))
+    with pytest.raises(ValueError, match="5 tokens but a window takes 11"):
+        training.evaluate(model, STREAM[:5])
+
+
+SCRIPT = """
+import sys, torch
+sys.path[:0] = {tests!r}
+import test_trainer as t
+run = t.trainer()
+list(run.run())
+if run.accelerator.is_main_process:
+    torch.save((run.accelerator.num_processes, t.weights(run)), {out!r})
+"""
+
+
+def test_two_processes_train_to_the_same_weights_as_one(tmp_path):
+    out, script = str(tmp_path / "weights.pt"), tmp_path / "run.py"
+    script.write_text(
+        SCRIPT.format(tests=[str(Path(__file__).parent), str(Path(__file__).parents[1])], out=out)
+    )
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    result = subprocess.run([*launch, str(script)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    n_processes, theirs = torch.load(out)
+    assert n_processes == 2
+    one = trainer()
+    list(one.run())
+    torch.testing.assert_close(theirs, weights(one), rtol=0, atol=1e-6)
+
+
+def test_a_second_run_may_compute_in_another_precision():
+    whole, mixed, again = trainer(), trainer(precision="bf16"), trainer()
+    for run in (whole, mixed, again):
+        list(run.run())
+    assert torch.equal(weights(whole), weights(again))
+    apart = (weights(whole) - weights(mixed)).abs().max()
+    assert 0 < apart < 0.1
+    with pytest.raises(ValueError, match='"fp8" but must be "bf16" or "no"'):
+        trainer(precision="fp8")
+
+
+def test_trainer_in_bf16_leaves_a_model_that_computes_in_float32():
+    run = trainer(precision="bf16")
+    list(run.run())
+    fresh = Transformer(SHAPE)
+    fresh.load_state_dict(run.model.state_dict())
+    tokens = torch.arange(SHAPE.n_ctx)[None]
+    assert torch.equal(run.model(tokens), fresh(tokens))
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Every progress bar that is made, with what was written."""
+    made = []
+
+    class Bar(training.trainer.tqdm):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            self.closed = False
+            made.append(self)
+
+        def close(self):
+            self.closed = True
+            super().close()
+
+    monkeypatch.setattr(training.trainer, "tqdm", Bar)
+    return made
+
+
+def test_the_bar_is_closed_and_a_last_line_says_how_it_went(bars, capsys):
+    log = list(trainer().run())
+    assert bars[0].closed
+    nats = log[-1]["loss_nats"]
+    assert capsys.readouterr().out == f"trained 6 steps, {nats} nats per token on the last batch\n"
+
+
+def test_the_bar_is_closed_when_the_consumer_stops_or_the_loss_explodes(bars, capsys):
+    steps = trainer().run()
+    next(steps)
+    steps.close()
+    run = trainer()
+    run.model.W_E.data[:] = float("nan")
+    with pytest.raises(FloatingPointError):
+        next(run.run())
+    assert [bar.closed for bar in bars] == [True, True]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_probe_becomes_part_of_every_record():
+    seen = []
+    run = trainer(probe=lambda model: {"probed": seen.append(model) or len(seen)})
+    assert [record["probed"] for record in run.run()] == [1, 2, 3]
+    assert seen[0] is run.model
+
+
+def test_copies_come_after_the_natural_text():
+    natural, mixed = (
+        list(trainer(plan=dataclasses.replace(PLAN, copies=share, copies_from=0.5)).run())
+        for share in (0.0, 0.5)
+    )
+    losses = [[record["loss_nats"] for record in log] for log in (natural, mixed)]
+    assert losses[0][0] == losses[1][0]
+    assert losses[0][1] != losses[1][1]

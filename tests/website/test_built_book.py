@@ -1,0 +1,276 @@
+"""Every page of the built book in a real browser, from file://, with no network.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from axe_playwright_python.sync_playwright import Axe
+from conftest import watch
+
+from transformer_circuits.book import claims
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = [
+    TOC["root"],
+    *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
+    "search",
+    "genindex",
+]
+LIVE = "chapters/live-model"
+WIDTHS = (390, 768, 1200, 1280, 1440)
+PRINTED = (718, 907)
+"""A4 in pixels: with the browser's own scale and 10 mm of margin, and as `make pdf` prints it."""
+FORMULAS = """() => [...document.querySelectorAll("div.math")]
+    .filter((box) => box.getClientRects().length)
+    .map((box) => {
+        const parts = [...box.querySelectorAll(".base")];
+        const { left, right } = box.getBoundingClientRect();
+        const begins = () => Math.min(...parts.map((part) => part.getBoundingClientRect().left)) - left;
+        const ends = () => Math.max(...parts.map((part) => part.getBoundingClientRect().right)) - right;
+        const [before, beyond] = [begins(), ends()];
+        const scrolled = box.querySelector(".katex-html");
+        scrolled.scrollLeft = scrolled.scrollWidth;
+        const pushed = ends();
+        scrolled.scrollLeft = 0;
+        return { before, beyond, pushed };
+    })"""
+"""Of each formula: its beginning after its column's, its end beyond it, and that when pushed."""
+
+
+def at_every_width(page, widths=WIDTHS, **media) -> Iterator[int]:
+    """The page as wide as each of them; then as it was."""
+    size = page.viewport_size
+    page.emulate_media(**media)
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 844})
+        yield width
+    page.set_viewport_size(size)
+    page.emulate_media(media="screen", color_scheme="light")
+
+
+def ready(page) -> None:
+    """Wait until what moves is drawn."""
+    for waiting in (".hover-chart:not([data-drawn])", "[data-live-model]:not([data-ready])"):
+        page.wait_for_selector(waiting, state="detached")
+    page.wait_for_function(
+        "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"
+    )
+
+
+@pytest.fixture(params=PAGES, scope="module")
+def opened(browser, request):
+    """A page, opened once for all tests of it, with what moves drawn; and what went wrong."""
+    if not (HTML / "index.html").is_file():
+        pytest.fail(f"{HTML} is not built: run make book")
+    page = browser.new_page()
+    page.name = request.param
+    watch(page)
+    page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
+    page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
+    ready(page)
+    yield page
+    page.close()
+
+
+def test_nothing_goes_wrong_or_leaves_the_book_at_any_width_light_or_dark(opened):
+    for scheme in ("dark", "light"):
+        for _ in at_every_width(opened, color_scheme=scheme):
+            opened.evaluate("new Promise(requestAnimationFrame)")
+    allowed = re.compile("asked for (file|data|blob):")
+    assert [message for message in opened.wrong if not allowed.match(message)] == []
+
+
+def test_no_page_scrolls_sideways(opened):
+    needed = "document.documentElement.scrollWidth"
+    found = {width: opened.evaluate(needed) for width in at_every_width(opened)}
+    assert {width: wide for width, wide in found.items() if wide > width} == {}
+
+
+@pytest.mark.parametrize("media, widths", [("screen", WIDTHS), ("print", PRINTED)])
+def test_no_formula_is_cut_off(opened, media, widths):
+    """On a narrow screen a formula may need to be pushed to be seen to its end."""
+    sizes = at_every_width(opened, widths, media=media)
+    found = {width: opened.evaluate(FORMULAS) for width in sizes}
+    for width, formulas in found.items():
+        end = "pushed" if media == "screen" and width < 1200 else "beyond"
+        for formula in formulas:
+            assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
+
+
+def test_no_id_is_there_twice(opened):
+    ids = opened.eval_on_selector_all("[id]", "all => all.map((element) => element.id)")
+    assert sorted({name for name in ids if ids.count(name) > 1}) == []
+
+
+def test_a_phone_need_not_zoom_into_a_text_box(opened):
+    boxes = "input:is(:not([type]), [type=text], [type=search]), textarea, select"
+    sizes = opened.eval_on_selector_all(
+        boxes, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
+    )
+    assert min(sizes) >= 16
+
+
+def test_every_formula_is_set(opened):
+    assert opened.locator(".math").count() == opened.locator(".math .katex").count()
+    assert opened.locator(".katex-error").count() == 0
+
+
+def weight(page, kind):
+    """Bytes of the files of a kind that a page asked for; the scripts in the page itself count."""
+    asked = {message[10:].split("?")[0] for message in page.wrong if message.startswith("asked")}
+    files = [Path(unquote(url[7:])) for url in asked if url.startswith("file://") and kind in url]
+    inline = page.evaluate(
+        "() => [...document.scripts].filter((s) => !s.src && s.type !== 'application/json')"
+        ".reduce((sum, s) => sum + s.textContent.length, 0)"
+    )
+    return sum(path.stat().st_size for path in files) + inline
+
+
+def test_a_page_is_light(opened):
+    """At most 1 MB of scripts, and 4.5 MB with all the rest; the live page brings its weights."""
+    assert weight(opened, "") <= 4_500_000
+    assert opened.name == LIVE or weight(opened, ".js") <= 1_000_000
+
+
+def test_every_figure_shows_and_can_be_read_aloud(opened):
+    figures = opened.evaluate(
+        """() => [...document.querySelectorAll("article img:not([hidden])")].map(
+            (img) => [img.alt, img.complete && img.naturalWidth > 0])"""
+    )
+    for alt, shows in figures:
+        assert shows, alt
+        assert len(alt.split()) >= 3 and not re.search(r"\.(png|svg)$", alt), alt
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_that_axe_finds(opened, scheme):
+    opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+    opened.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    found = Axe().run(opened).response["violations"]
+    serious = [
+        (violation["id"], node["html"][:120], node["failureSummary"].splitlines()[-1])
+        for violation in found
+        if violation["impact"] in ("serious", "critical") or violation["id"] == "empty-table-header"
+        for node in violation["nodes"]
+    ]
+    assert serious == []
+
+
+def test_what_is_served_comes_with_its_licence():
+    licences = {path.stem for path in (HTML / "_static/vendor/licences").iterdir()}
+    assert {"vega", "katex", "@huggingface--tokenizers", "d3-array"} <= licences
+
+
+class Anchors(HTMLParser):
+    """What a page leads to within the book, and the places in it that links can name."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links, self.places = set(), {""}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        for key, value in attrs:
+            if key in ("id", "name"):
+                self.places.add(value)
+            elif key in ("href", "src") and not urlsplit(value).scheme:
+                self.links.add((unquote(urlsplit(value).path), unquote(urlsplit(value).fragment)))
+
+
+def test_every_link_within_the_book_leads_somewhere():
+    pages = {path: Anchors(path) for path in HTML.rglob("*.html") if "_static" not in path.parts}
+    assert len(pages) >= len(PAGES)
+    dead = []
+    for page, anchors in pages.items():
+        for path, place in anchors.links:
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or (target in pages and place not in pages[target].places):
+                dead.append((str(page.relative_to(HTML)), f"{path}#{place}"))
+    assert dead == []
+
+
+def test_no_page_names_a_folder_of_the_machine_that_built_it():
+    for path in HTML.rglob("*.html"):
+        assert str(ROOT) not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_a_number_beside_a_formula_has_its_own_room(watched):
+    watched.goto((HTML / "chapters/07-two-layers.html").as_uri(), wait_until="load")
+    overlaps = watched.evaluate(
+        """() => [...document.querySelectorAll("div.math")].map((box) => {
+            box.insertAdjacentHTML("afterbegin", '<span class="eqno">(7.12)</span>');
+            const left = (part) => box.querySelector(part).getBoundingClientRect().left;
+            return box.querySelector(".katex-html").getBoundingClientRect().right - left(".eqno");
+        })"""
+    )
+    assert len(overlaps) >= 3 and max(overlaps) <= 0
+
+
+def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watched):
+    watched.goto((HTML / "search.html").as_uri() + "?q=induction", wait_until="load")
+    watched.locator("#search-results li").nth(5).wait_for()
+    form = watched.locator("article form.bd-search, main form.bd-search").first
+    assert form.evaluate(
+        """(form) => {
+            const words = form.querySelector("input"), icon = form.querySelector("i");
+            const begin = words.getBoundingClientRect().left + parseFloat(getComputedStyle(words).paddingLeft);
+            return icon.getBoundingClientRect().right <= begin;
+        }"""
+    )
+
+
+def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
+    watched.goto((HTML / "chapters/08-induction-heads.html").as_uri(), wait_until="load")
+    term = watched.locator("article a.term", has_text="induction head").first
+    assert term.get_attribute("href") == "glossary.html#term-induction-head"
+    tip = watched.locator(".tippy-box")
+    for show, hide in ((term.focus, term.blur), (term.hover, lambda: watched.mouse.move(0, 0))):
+        show()
+        tip.wait_for()
+        assert "looks for the present token earlier" in tip.inner_text()
+        assert term.get_attribute("aria-describedby") == tip.locator("xpath=..").get_attribute("id")
+        hide()
+        tip.wait_for(state="detached")
+
+
+@pytest.mark.parametrize(
+    "index, mark",
+    [
+        ("chapters/figures", r'<figure id="([^"]+)"'),
+        ("seminar/exercises", r'<div class="exercise[^"]*" id="([^"]+)"'),
+    ],
+)
+def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
+    page = browser.new_page()
+    page.goto((HTML / f"{index}.html").as_uri())
+    links = page.eval_on_selector_all("article li a[href*='#']", "all => all.map((a) => a.href)")
+    page.close()
+    listed = {}
+    for link in links:
+        target, anchor = link.split("/")[-1].split("#")
+        listed.setdefault(target, []).append(anchor)
+    assert len(links) >= 40
+    for path in (HTML / "chapters").glob("*.html"):
+        assert re.findall(mark, path.read_text(encoding="utf-8")) == listed.get(path.name, [])
+
+
+def test_every_verdict_leads_to_its_check(browser):
+    page = browser.new_page()
+    page.goto((HTML / "chapters/13-scorecard.html").as_uri())
+    links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
+    page.close()
+    testable = sum(bool(claim.chapter) for claim in claims.read().values())
+    assert len(links) == testable
+    for link in links:
+        target, anchor = link.split("/")[-1].split("#")
+        assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link

@@ -1,0 +1,74 @@
+import re
+from pathlib import Path
+
+import pytest
+from docutils import nodes
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.figures import plots, tables, views
+from transformer_circuits.website import cross_references, printing
+
+ROOT = Path(__file__).parents[2]
+CARD = (ROOT / "chapters" / "notation-card.md").read_text(encoding="utf-8")
+ROWS = [
+    (re.findall(r"\w+", shape), code)
+    for shape, code in re.findall(r"\| \[([\w, ]+)\] \| `([^`]+)` \|$", CARD, re.MULTILINE)
+]
+
+
+def test_figures_are_found_in_what_cells_put_out():
+    words = {"title": "Up & up", "alt": "It rises"}
+    bars = plots.bars({"a": 1.0}, unit="nats", **words)._repr_mimebundle_()["text/html"]
+    view = views.attention(["a"], [[[1.0]]], label="All heads")._repr_mimebundle_()["text/html"]
+    table = tables.table([{"a": 1}], caption="No figure")._repr_mimebundle_()["text/html"]
+    found = cross_references.figures(bars + view + table)
+    assert [figure.title for figure in found] == ["Up & up", "All heads"]
+    assert found[0].id == "figure-up-up" and 'alt="It rises"' in found[0].picture
+    assert found[1].picture == ""  # a view needs its script
+
+
+def test_the_longest_term_is_found_and_no_part_of_a_word():
+    expression = cross_references.pattern({"head": 0, "induction head": 0, "OV circuit": 0})
+    text = "Induction heads, a head; ahead, head-on, ov circuits"
+    assert [match[0] for match in expression.finditer(text)] == [
+        "Induction heads", "head", "ov circuits",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
+def test_code_and_links_are_left_as_they_are(inside):
+    text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))
+    found = [str(piece) for piece in cross_references.prose(nodes.section("", text))]
+    assert found == (["head", " head"] if inside is nodes.emphasis else [" head"])
+
+
+def test_the_card_names_everything_a_model_has():
+    text = " ".join(code for _, code in ROWS)
+    assert len(ROWS) >= 15
+    for name in (
+        "W_E",
+        "W_U",
+        "W_P",
+        "W_Q",
+        "W_K",
+        "W_V",
+        "W_O",
+        "W_QK",
+        "W_OV",
+        "full_qk",
+        "full_ov",
+    ):
+        assert name in text
+
+
+@pytest.mark.parametrize("shape, code", ROWS, ids=[code for _, code in ROWS])
+def test_shapes_on_the_card_are_those_of_a_model(shape, code, model, tokens):
+    trace = model.trace(tokens)
+    value = eval(code, {"model": model, "heads": heads, "trace": trace})
+    sizes = {**vars(model.config), "batch": tokens.shape[0], "pos": tokens.shape[1]}
+    assert list(value.shape) == [sizes[name] for name in shape]
+
+
+def test_pages_that_are_printed_on_one_sheet_are_pages():
+    for name in (*printing.SHEETS, printing.SLIDES):
+        assert (ROOT / f"{name}.md").is_file()

@@ -1,0 +1,91 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from transformer_circuits.website import printing
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+
+
+def printed(page, target, **options):
+    """The pages a printed page took. In another process: one holds one Playwright, the fixtures'."""
+    code = (
+        "import sys; from pathlib import Path; from transformer_circuits.website import printing; "
+    )
+    code += f"print(printing.print_pdf(*map(Path, sys.argv[1:]), **{options}))"
+    command = [sys.executable, "-c", code, page, target]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.browser
+def test_a_page_is_printed_with_all_that_is_folded(browser, tmp_path):
+    fold = "<details><summary>more</summary><p style='height:2000px'>hidden</p></details>"
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><h1>One</h1>{fold}")
+    assert printed(page, tmp_path / "page.pdf") >= 2
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_is_not_built_cannot_be_printed(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.html and a Chromium are needed"):
+        printing.print_pdf(tmp_path / "nothing.html", tmp_path / "page.pdf")
+    assert not (tmp_path / "page.pdf").exists()
+
+
+@pytest.mark.browser
+def test_links_on_paper_lead_to_the_same_paper_or_nowhere(watched, tmp_path):
+    page = tmp_path / "page.html"
+    links = ("other.html#here", "#here", "other.html#gone", "other.html", "https://example.org/")
+    anchors = "".join(f'<a href="{link}">a</a>' for link in links)
+    page.write_text(f'<!doctype html><p id="here">{anchors}</p>')
+    watched.goto(page.as_uri())
+    watched.evaluate(printing.LINKS_ON_PAPER)
+    left = watched.eval_on_selector_all("a", "all => all.map((a) => a.getAttribute('href'))")
+    assert left == ["#here", "#here", None, None, "https://example.org/"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", printing.SHEETS)
+def test_a_sheet_is_one_page_and_leads_to_no_file_of_this_machine(browser, tmp_path, name):
+    target = tmp_path / "sheet.pdf"
+    assert printed(HTML / f"{name}.html", target, sheet=True) == 1
+    assert b"file:" not in target.read_bytes()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("margin", ["0mm", "10mm"])
+@pytest.mark.parametrize("name", printing.SHEETS)
+def test_a_sheet_is_one_page_when_a_browser_prints_it(watched, name, margin):
+    watched.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
+    assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
+
+
+@pytest.mark.browser
+def test_slides_are_the_page_of_slides_with_figures_and_without_network(watched):
+    source = (ROOT / f"{printing.SLIDES}.md").read_text(encoding="utf-8")
+    watched.set_viewport_size({"width": 1280, "height": 720})
+    watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
+    titles = re.findall(r"^##? (.*)$", source, re.MULTILINE)
+    seen, pictures = [], 0
+    for _ in titles:
+        slide = watched.locator("section.present section.present")
+        seen.append(slide.locator("h1, h2").inner_text())
+        for picture in slide.locator("img").all():
+            box = picture.bounding_box()
+            assert box["height"] > 200 and box["y"] + box["height"] <= 720
+            pictures += 1
+        watched.keyboard.press("ArrowRight")
+    assert seen == [re.sub(r"'", "’", title) for title in titles]
+    assert pictures == source.count("{chapter-figure}") >= 8
+    links = watched.eval_on_selector_all("section a[href]", "all => all.map((a) => a.href)")
+    missing = [link for link in links if not Path(unquote(link[7:]).split("#")[0]).is_file()]
+    assert links and missing == []
+    found = Axe().run(watched, options={"preload": False}).response["violations"]
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []

@@ -1,0 +1,62 @@
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits import training
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.website import serving
+from transformer_circuits.website.live import weights
+
+
+def test_a_weight_moves_by_at_most_half_a_step(generator):
+    weight = torch.randn(5, 7, generator=generator)
+    weight[2] = 0
+    whole, scale = weights.quantise(weight)
+    back = whole * scale[:, None]
+    assert whole.abs().max() == 127
+    assert ((back - weight).abs() <= scale[:, None] * 0.5001).all()
+    assert torch.equal(back[2], weight[2])
+
+
+def test_what_is_packed_is_the_rounded_model(model):
+    model = model.float()
+    given = json.loads(weights.dumps(model))
+    data = base64.b64decode(given["data"])
+    rounded = dict(weights.rounded(model).named_parameters())
+    assert {tensor["name"] for tensor in given["tensors"]} == set(rounded)
+    for tensor in given["tensors"]:
+        rows, columns = tensor["shape"]
+        scale = np.frombuffer(data, np.float32, rows, tensor["offset"])
+        whole = np.frombuffer(data, np.int8, rows * columns, tensor["offset"] + 4 * rows)
+        back = torch.from_numpy(whole.reshape(rows, columns) * scale[:, None])
+        name = tensor["name"]
+        assert torch.equal(back, rounded[name].T if name == "W_E" else rounded[name])
+
+
+def test_rounding_leaves_the_model_alone(model):
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    weights.rounded(model)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+
+
+@pytest.mark.parametrize("name", serving.LIVE_MODELS)
+def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
+    model, text = checkpoint.load(name), corpus.tokens("small", "validation")
+    exact, rounded = (training.evaluate(m, text, 16) for m in (model, weights.rounded(model)))
+    assert abs(float((rounded - exact).mean())) < 0.01
+
+
+def test_models_with_mlps_are_refused():
+    for use in (weights.dumps, weights.rounded):
+        with pytest.raises(ValueError, match="d_mlp is 1280"):
+            use(checkpoint.load("two-layer-mlp"))
+
+
+def test_the_vocabulary_can_stand_in_a_script():
+    text = weights.vocabulary()
+    assert "<" not in text
+    assert len(json.loads(text)["labels"]) == tokenizer.load().get_vocab_size()
