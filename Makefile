@@ -3,8 +3,9 @@
 PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-NBMAKE := --nbmake --nbmake-timeout=900
-SCORECARD := chapters/13-scorecard.ipynb
+# Sphinx reads again what changed in a page; after a change of these, everything.
+SHELL_OF_PAGES := _config.yml _toc.yml package-lock.json requirements.lock \
+	$(wildcard _templates/* src/transformer_circuits/website/*.py)
 
 .PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
 .DEFAULT_GOAL := help
@@ -42,9 +43,13 @@ data/cache/.done: .venv/.done data/corpus.toml
 	$(BIN)/python -m transformer_circuits data small
 	touch $@
 
-book: data/cache/.done node_modules/.done  ## build the book, every chapter executed, warnings are errors
-	rm -rf _build/html   # else what is served no more would stay
-	$(BIN)/jupyter-book build . --all -W --keep-going -n
+_build/.fresh: $(SHELL_OF_PAGES)
+	rm -rf _build/html _build/.doctrees   # else what is served no more would stay
+	mkdir -p _build && touch $@
+
+book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; executes the chapters whose code changed
+	$(BIN)/python -m transformer_circuits execute
+	$(BIN)/jupyter-book build . -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }   # a page read is not warned of twice
 	$(BIN)/python -m transformer_circuits slides
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
@@ -58,10 +63,9 @@ pdf: _build/html/index.html  ## the built book as one PDF, handout and notation 
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n
 	$(BIN)/python -m transformer_circuits pdf
 
-test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake, then the built book in a browser
+test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book built of them in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(NBMAKE) -n 2 chapters --ignore=$(SCORECARD)
-	$(BIN)/python -m pytest -q $(NBMAKE) $(SCORECARD)
+	$(BIN)/python -m transformer_circuits execute --again
 	$(MAKE) book
 	$(BIN)/python -m pytest -q -m browser -n 2
 

@@ -4,9 +4,12 @@ import os
 import resource
 from contextlib import contextmanager
 
+import nbformat
 import pytest
 import torch
 
+from transformer_circuits import files
+from transformer_circuits.book import claims, notebooks
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training.config import TrainConfig
@@ -53,6 +56,39 @@ def model(generator):
 @pytest.fixture
 def tokens(generator):
     return torch.randint(SHAPE.n_vocab, (2, 7), generator=generator)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with the modules `one` (which imports `two`), `two` and `other`; writes chapters."""
+    package = tmp_path / "src" / "house"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("def f():\n    from house import two\n    return two.x\n")
+    (package / "two.py").write_text("x = 2\n")
+    (package / "other.py").write_text("y = 1\n")
+    for name in ("chapters", "data/models/m"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "data" / "corpus.toml").write_text("")
+    (tmp_path / "data" / "claims.toml").write_text("")
+    (tmp_path / "data" / "models" / "m" / "config.toml").write_text("")
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
+    monkeypatch.setattr(notebooks, "_SOURCE", tmp_path / "src")
+    rows = {
+        name: claims.Claim(
+            name, "paper", "trained", "somewhere", "it holds", "1", "must hold", where
+        )
+        for name, where in (("first", "x"), ("second", "x"), ("far", ""))
+    }
+    monkeypatch.setattr(claims, "read", lambda: rows)
+
+    def written(chapter, *cells, prose="prose"):
+        code = [nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]
+        whole = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose), *code])
+        nbformat.write(whole, notebooks.path(chapter))
+        return tmp_path
+
+    return written
 
 
 @pytest.fixture(scope="session")

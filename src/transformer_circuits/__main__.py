@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
-from transformer_circuits import book, files, training
+from transformer_circuits import files, training
 from transformer_circuits.analysis import development
+from transformer_circuits.book import first_cell, notebooks
 from transformer_circuits.experiments import seeds, speed
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
@@ -97,17 +98,12 @@ def pdf() -> None:
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
-def chapters() -> None:
-    """Write the first cell, with the address from `_config.yml`, into every chapter."""
-    root = files.data_dir().parent
-    cell = book.first_cell(root / "_config.yml")
-    for path in sorted((root / "chapters").glob("*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
-        code["source"] = cell.splitlines(keepends=True)
-        with files.atomic(path) as temporary:
-            text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-            temporary.write_text(text, encoding="utf-8")
+def execute(chapters: list[str], again: bool) -> None:
+    """Execute chapters whose code, modules, data or packages changed; with `again` all of them."""
+    wanted = chapters or notebooks.names()
+    if unknown := sorted(set(wanted) - set(notebooks.names())):
+        raise files.UserError(f"there is no chapter {unknown}; there are {notebooks.names()}")
+    notebooks.execute(wanted if again else notebooks.stale(wanted))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("name")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
+    one = commands.add_parser("execute", help="execute the chapters whose code has changed")
+    one.add_argument("chapters", nargs="*", metavar="CHAPTER", help="only these")
+    one.add_argument("--again", action="store_true", help="even if nothing changed")
     commands.add_parser("chapters", help="write the first cell into every chapter")
     commands.add_parser("slides", help="write the slides into the built book")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
@@ -146,7 +145,7 @@ def main(arguments: list[str] | None = None) -> None:
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
         "eval": evaluate,
-        "chapters": chapters, "slides": slides, "pdf": pdf, "bench": speed.main,
+        "execute": execute, "chapters": first_cell.write, "slides": slides, "pdf": pdf, "bench": speed.main,
     }  # fmt: skip
     try:
         actions[command](**given)

@@ -13,6 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
+"""Set in the environment of chapters that are executed for the book, whose pages load scripts."""
+
 
 class UserError(ValueError):
     """What was asked for cannot be done: a name that is not there, a file that is damaged.

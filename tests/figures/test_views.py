@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import patterns
-from transformer_circuits.figures import drawing, views
+from transformer_circuits.figures import views
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 
@@ -43,7 +43,7 @@ def test_a_view_is_html_a_picture_and_words():
 
 
 def test_in_the_book_the_page_brings_the_script(monkeypatch):
-    monkeypatch.setenv(drawing.IN_BOOK, "1")
+    monkeypatch.setenv(files.IN_BOOK, "1")
     for view in every_view():
         assert view._repr_mimebundle_()["text/html"].count("<script") == 1
 

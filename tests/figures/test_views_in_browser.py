@@ -240,7 +240,7 @@ def test_a_table_can_be_narrowed(saved):
 def chart_page(chart, tmp_path, monkeypatch):
     """The address of a page with a chart beside the book's own copy of Vega."""
     vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    monkeypatch.setenv(drawing.IN_BOOK, "1")
+    monkeypatch.setenv(files.IN_BOOK, "1")
     body = chart._repr_mimebundle_()["text/html"]
     script = (drawing.SCRIPTS / "charts.js").read_text(encoding="utf-8")
     head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'

@@ -20,8 +20,6 @@ from matplotlib.image import imsave
 from transformer_circuits import files
 from transformer_circuits.figures import labels
 
-IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
-"""Set in the environment while the book is built; see `scripts`."""
 SCRIPTS = Path(__file__).parent
 """The scripts of what moves: views, charts, the live model."""
 
@@ -133,7 +131,7 @@ def scripts(*names: str) -> str:
 
     Nothing while the book is built: there the page itself loads each script once.
     """
-    return "" if os.environ.get(IN_BOOK) else _inline(*names)
+    return "" if os.environ.get(files.IN_BOOK) else _inline(*names)
 
 
 def _inline(*names: str) -> str:

@@ -49,8 +49,6 @@ FOR_PAGES = (
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
-    # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
-    os.environ[drawing.IN_BOOK] = "1"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)

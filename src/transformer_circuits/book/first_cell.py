@@ -1,0 +1,51 @@
+"""The first code cell of every chapter, which makes it run in Colab, too."""
+
+import json
+from pathlib import Path
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+
+FIRST_CELL = """\
+# Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
+import sys
+from importlib.util import find_spec
+
+if "google.colab" in sys.modules and not find_spec("transformer_circuits"):
+    url = "{url}"
+    get_ipython().system(f"git clone --depth=1 {{url}} book; pip install -qe book")
+    sys.path.insert(0, "book/src")
+from transformer_circuits import book
+
+book.setup()"""
+"""The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
+
+In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel that
+finds the package (those of `run_missing` do) fetches nothing.
+"""
+
+
+def text(config: Path) -> str:
+    """The first cell for the repository that `_config.yml` names.
+
+    Raises:
+        UserError: if it names none.
+    """
+    import yaml  # Jupyter Book's; chapters do without
+
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    if not (url := settings.get("repository", {}).get("url")):
+        raise files.UserError(f"{config} has no repository url")
+    return FIRST_CELL.format(url=url)
+
+
+def write() -> None:
+    """Write the first cell, with the address from `_config.yml`, into every chapter."""
+    cell = text(notebooks.root() / "_config.yml")
+    for chapter in map(notebooks.path, notebooks.names()):
+        notebook = notebooks.read(chapter)
+        first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        first["source"] = cell.splitlines(keepends=True)
+        with files.atomic(chapter) as temporary:
+            whole = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            temporary.write_text(whole, encoding="utf-8")

@@ -1,0 +1,62 @@
+"""Sphinx extension: chapters show what their executed copies put out. Sphinx executes nothing.
+
+Prose and code are those of the chapter as it lies in `chapters/`; only outputs come from the copy.
+"""
+
+import json
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+from transformer_circuits.book import notebooks
+
+
+def setup(app) -> dict[str, bool]:
+    """Entry point for Sphinx."""
+    app.connect("builder-inited", _require_fresh)
+    app.connect("source-read", _show_outputs)
+    app.connect("env-updated", _write_all)
+    return {"parallel_read_safe": True}
+
+
+def _require_fresh(app) -> None:
+    if app.builder.format == "html" and (missing := notebooks.stale()):
+        raise ExtensionError(
+            f"not executed with this code: {', '.join(missing)}; run `make book`, or "
+            "`python -m transformer_circuits execute` first"
+        )
+
+
+def _show_outputs(app, docname: str, source: list[str]) -> None:
+    """Give the cells of a chapter the outputs of its copy; a newer copy has the page read again."""
+    chapter = Path(docname).name
+    if chapter not in notebooks.names() or (copy := notebooks.executed(chapter)) is None:
+        return
+    app.env.note_dependency(str(notebooks.executed_path(chapter)))
+    source[0] = json.dumps(with_outputs(json.loads(source[0]), copy))
+
+
+def with_outputs(notebook: dict, copy: dict) -> dict:
+    """The notebook with the outputs of an executed copy, cell by cell.
+
+    The first check of each claim gets the anchor that the scorecard leads to.
+    """
+    done = {cell["id"]: cell for cell in copy["cells"]}
+    seen = set()
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            of_copy = done[cell["id"]]
+            cell |= {key: of_copy[key] for key in ("outputs", "execution_count")}
+    for output in notebooks.outputs(notebook):
+        claim = output.get("metadata", {}).get("check", {}).get("claim")
+        if claim and claim not in seen:
+            seen.add(claim)
+            shown = "".join(output["data"]["text/html"])
+            anchored = shown.replace("<p ", f'<p id="claim-{claim}" ', 1)
+            output["data"]["text/html"] = anchored
+    return notebook
+
+
+def _write_all(app, env) -> list[str]:
+    """Only changed pages are read again; all are written, as links and tips of each may change."""
+    return sorted(env.found_docs)

@@ -1,0 +1,99 @@
+"""The cell that makes a chapter run in Colab."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from transformer_circuits.book import first_cell
+
+
+def test_the_repository_address_comes_from_the_configuration(tmp_path):
+    config = tmp_path / "_config.yml"
+    config.write_text('repository:\n  url: "https://example.org/some/book"  # ours\n')
+    assert '"https://example.org/some/book"' in first_cell.text(config)
+    config.write_text("title: none\n")
+    with pytest.raises(ValueError, match="no repository url"):
+        first_cell.text(config)
+
+
+UNINSTALLED = f"""
+import sys
+from types import ModuleType
+sys.path.append({sysconfig.get_path("purelib")!r})  # as -S has it: no editable installation
+sys.modules["google.colab"] = ModuleType("google.colab")
+"""
+CLAIM = """[[claim]]
+id = "one"
+source = "paper"
+kind = "trained"
+section = "s"
+statement = "s"
+reported = "r"
+rule = "r"
+chapter = "some"
+"""
+
+
+def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path):
+    """As in Colab, where only the path of its own process leads to the package."""
+    package = Path(first_cell.__file__).parents[1]
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, tmp_path / "src" / package.name, ignore=ignored)
+    for name in ("data", "chapters", "jupyter/kernels/python3"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "data" / "corpus.toml").touch()
+    (tmp_path / "data" / "claims.toml").write_text(CLAIM)
+    cells = [
+        first_cell.FIRST_CELL.format(url="file:///nowhere"),
+        'book.check("it holds", True, claim="one")',
+    ]
+    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+    nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
+    python = [sys.executable, "-S", "-c"]
+    launch = f"{UNINSTALLED}\nfrom ipykernel import kernelapp\nkernelapp.launch_new_instance()"
+    spec = {"argv": [*python, launch, "-f", "{connection_file}"], "display_name": "Colab's"}
+    (tmp_path / "jupyter/kernels/python3/kernel.json").write_text(json.dumps(spec))
+    code = f"""{UNINSTALLED}
+sys.path.insert(0, {str(tmp_path / "src")!r})
+from transformer_circuits.book import claims, notebooks, scorecard
+notebooks.run_missing()
+print(scorecard.verdict(claims.read()["one"], scorecard.evidence()["one"]))
+"""
+    environment = os.environ | {"JUPYTER_PATH": str(tmp_path / "jupyter")}
+    environment.pop("PYTHONPATH", None)
+    said = subprocess.run([*python, code], capture_output=True, text=True, env=environment)
+    lines = said.stdout.splitlines()
+    assert lines[0].startswith("1 of 1: some, ") and lines[-1] == "reproduced", said.stderr
+
+
+SHELL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+get_ipython = lambda: shell
+"""
+
+
+@pytest.mark.parametrize("in_the_way", [False, True], ids=["no network", "another book"])
+def test_colab_shows_why_it_could_not_fetch_the_book(tmp_path, in_the_way):
+    if in_the_way:
+        (tmp_path / "book").mkdir()
+        (tmp_path / "book" / "mine.txt").touch()
+    code = UNINSTALLED + SHELL + first_cell.FIRST_CELL.format(url="file:///nowhere")
+    command = [sys.executable, "-S", "-c", code]
+    environment = os.environ | {"PYTHONPATH": "", "LC_ALL": "C", "IPYTHONDIR": str(tmp_path / "i")}
+    said = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    reason = (
+        "already exists and is not an empty"
+        if in_the_way
+        else "'/nowhere' does not appear to be a git"
+    )
+    assert "fatal: " in said.stdout + said.stderr and reason in said.stdout + said.stderr
+    assert said.stderr.endswith("No module named 'transformer_circuits'\n")
+    assert (tmp_path / "book").exists() == in_the_way, "nothing half-fetched is left"

@@ -1,0 +1,172 @@
+"""A chapter is executed once, and again only if something it was made of has changed."""
+
+import json
+import sys
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+
+ROOT = notebooks.root()
+SCORECARD = notebooks.SCORECARD
+
+
+def in_this_process(copy):
+    """Stands for nbmake where only what is around it is tested: every cell puts out its number."""
+    notebook = json.loads(copy.read_text())
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), {})
+            cell["execution_count"] = number
+            cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": [str(number)]}]
+    copy.write_text(json.dumps(notebook))
+
+
+def run(*chapters):
+    notebooks.execute(chapters or notebooks.names(), in_this_process)
+
+
+def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
+    root = checkout("a", "from house import one")
+    checkout("b", "from house import other")
+    assert notebooks.stale() == ["a", "b"]
+    run()
+    assert notebooks.stale() == []
+    checkout("a", "from house import one", prose="changed")
+    (root / "chapters" / "page.md").write_text("new")
+    assert notebooks.stale() == []
+    (root / "src/house/two.py").write_text("x = 3\n")
+    assert notebooks.stale() == ["a"], "it imports two by way of one, inside a function"
+    run("a")
+    checkout("b", "from house import other, two")
+    assert notebooks.stale() == ["b"]
+    run("b")
+    for file in ("corpus.toml", "models/m/config.toml", "models/m/seeds.jsonl", "tokenizer.json"):
+        (root / "data" / file).write_text("new = 1\n")
+        assert notebooks.stale() == ["a", "b"], file
+        run()
+    (root / "requirements.lock").write_text("torch==3")
+    assert notebooks.stale() == ["a", "b"]
+
+
+def test_the_scorecard_is_executed_after_any_other_and_when_a_claim_changes(checkout, capsys):
+    root = checkout("a", "from house import one")
+    checkout("z", "1")
+    checkout(SCORECARD, "1", "2 + 2", "'the longest chapter of all'")
+    run()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith(f"3 of 3: {SCORECARD}, ")
+    assert lines[3].startswith("3 chapters were executed, in ")
+    (root / "src/house/two.py").write_text("x = 3\n")
+    assert notebooks.stale() == [SCORECARD, "a"]
+    run()
+    (root / "data" / "claims.toml").write_text("new")
+    assert notebooks.stale() == [SCORECARD]
+
+
+@pytest.mark.parametrize("left", ["", "{", "[]", "null", '{"metadata": {}}'])
+def test_a_copy_that_cannot_be_read_is_none(checkout, left):
+    checkout("a", "1")
+    run()
+    notebooks.executed_path("a").write_text(left)
+    assert notebooks.stale() == ["a"]
+
+
+def test_a_chapter_that_fails_keeps_its_last_copy_and_stops_the_scorecard(checkout, capsys):
+    checkout("a", "1")
+    checkout("z", "1")
+    checkout(SCORECARD, "1")
+    run()
+    before = notebooks.executed_path("a").read_text()
+
+    def failing(copy):
+        if copy.stem == "a":
+            raise files.UserError("ZeroDivisionError: division by zero")
+        in_this_process(copy)
+
+    capsys.readouterr()
+    with pytest.raises(files.UserError, match=r"^a: a cell fails, see above"):
+        notebooks.execute(notebooks.names(), failing)
+    said = capsys.readouterr().out
+    assert "a, fails\nZeroDivisionError: division by zero" in said
+    assert "2 of 3: z, " in said or "1 of 3: z, " in said
+    assert SCORECARD not in said
+    assert notebooks.executed_path("a").read_text() == before
+
+
+def test_a_chapter_of_which_a_cell_did_not_run_is_not_kept(checkout):
+    checkout("a", "1", "2")
+
+    def half(copy):
+        in_this_process(copy)
+        notebook = json.loads(copy.read_text())
+        notebook["cells"][-1]["execution_count"] = None
+        copy.write_text(json.dumps(notebook))
+
+    with pytest.raises(files.UserError, match="a cell fails"):
+        notebooks.execute(["a"], half)
+    assert notebooks.stale() == ["a"]
+
+
+def test_code_that_changes_while_a_chapter_runs_makes_its_copy_stale(checkout):
+    root = checkout("a", "from house import one")
+
+    def edited(copy):
+        (root / "src/house/two.py").write_text("x = 4\n")
+        in_this_process(copy)
+
+    notebooks.execute(["a"], edited)
+    assert notebooks.stale() == ["a"]
+
+
+CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], 'scripts' in os.environ)"
+
+
+@pytest.mark.parametrize("runner", [notebooks.through_nbmake, notebooks.through_nbclient])
+def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, runner):
+    checkout("a", CELL, "1 + 1")
+    monkeypatch.setattr(notebooks, "root", lambda: ROOT)
+    copy = notebooks.executed_path("a")
+    copy.parent.mkdir(parents=True)
+    copy.write_text((files.data_dir().parent / "chapters" / "a.ipynb").read_text())
+    runner(copy)
+    first, second = [cell for cell in notebooks.read(copy)["cells"] if cell["cell_type"] == "code"]
+    assert "".join(first["outputs"][0]["text"]) == "1 False\n"
+    assert "".join(second["outputs"][0]["data"]["text/plain"]) == "2"
+    copy.write_text(copy.read_text().replace("1 + 1", "1 / 0"))
+    with pytest.raises(files.UserError, match="ZeroDivisionError"):
+        runner(copy)
+
+
+def test_the_scorecard_alone_runs_only_what_is_missing(checkout, capsys, monkeypatch):
+    checkout("a", "1")
+    checkout(SCORECARD, "1")
+    monkeypatch.setattr(notebooks, "through_nbclient", in_this_process)
+    notebooks.run_missing()
+    assert "1 of 1: a, " in capsys.readouterr().out
+    notebooks.run_missing()
+    assert capsys.readouterr().out == "every chapter was executed with this code\n"
+
+
+def test_the_bar_says_how_many_of_how_many(checkout, capsys, monkeypatch):
+    checkout("a", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run()
+    said = capsys.readouterr()
+    assert "| 1/1 [" in said.err and "1 of 1: a, 0 s\n" in said.out
+
+
+def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website():
+    def reached(chapter):
+        code = notebooks.code(notebooks.read(notebooks.path(chapter)))
+        return {
+            str(p.relative_to(ROOT / "src/transformer_circuits")) for p in notebooks.modules(code)
+        }
+
+    found = reached("05-one-layer")
+    assert {"analysis/skip_trigrams.py", "model/transformer.py", "figures/plots.py"} <= found
+    assert not any(name.startswith("website") for name in found)
+    assert "analysis/layer_norm.py" not in found
+    assert "book/notebooks.py" not in found
+    assert "book/notebooks.py" in reached(SCORECARD)

@@ -1,0 +1,70 @@
+"""Pages show what executed copies put out, and nothing else."""
+
+import json
+
+import pytest
+from sphinx.errors import ExtensionError
+
+from transformer_circuits.book import notebooks
+from transformer_circuits.website import executed
+
+
+class App:
+    """What the extension asks of Sphinx."""
+
+    class builder:  # noqa: N801
+        format = "html"
+
+    def __init__(self):
+        self.env, self.noted = self, []
+
+    def note_dependency(self, path):
+        self.noted.append(path)
+
+
+def ran(copy):
+    """Stands for nbmake: each cell claims, in its output, what its source names."""
+    notebook = notebooks.read(copy)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["execution_count"] = 1
+            data = {"text/html": [f'<p class="claim">✓ {cell["source"][0]}</p>']}
+            parts = {"claim": cell["source"][0].strip("'")}
+            output = {"output_type": "display_data", "data": data, "metadata": {"check": parts}}
+            cell["outputs"] = [output]
+    copy.write_text(json.dumps(notebook))
+
+
+def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
+    checkout("a", "'one'", "'two'", "'one'")
+    notebooks.execute(["a"], ran)
+    checkout("a", "'one'", "'two'", "'one'", prose="edited since")
+    app, source = App(), [notebooks.path("a").read_text()]
+    executed._show_outputs(app, "chapters/a", source)
+    assert app.noted == [str(notebooks.executed_path("a"))]
+    shown = json.loads(source[0])
+    assert "".join(shown["cells"][0]["source"]) == "edited since"
+    html = [cell["outputs"][0]["data"]["text/html"] for cell in shown["cells"][1:]]
+    assert html[0] == '<p id="claim-one" class="claim">✓ \'one\'</p>'
+    assert html[1].startswith('<p id="claim-two" ')
+    assert "".join(html[2]) == "<p class=\"claim\">✓ 'one'</p>", "one anchor for each claim"
+
+
+def test_a_missing_or_stale_copy_fails_the_build_with_one_line(checkout):
+    checkout("a", "1")
+    checkout("b", "1")
+    with pytest.raises(
+        ExtensionError, match=r"^not executed with this code: a, b; run `make book`"
+    ):
+        executed._require_fresh(App())
+    notebooks.execute(["a", "b"], ran)
+    executed._require_fresh(App())
+    checkout("b", "2")
+    with pytest.raises(ExtensionError, match=r"^not executed with this code: b; run"):
+        executed._require_fresh(App())
+
+
+def test_other_pages_are_left_as_they_are(checkout):
+    source = ["# A page"]
+    executed._show_outputs(App(), "chapters/glossary", source)
+    assert source == ["# A page"]
