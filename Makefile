@@ -100,5 +100,5 @@ lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--up
 		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' .venv/lock > .venv/lock.ours
 	mv .venv/lock.ours requirements.lock
 
-clean:  ## remove what was built; keep the environment and the text
-	rm -rf _build
+clean:  ## remove what was built and executed; keep the environment and the text
+	rm -rf _build data/cache/executed

@@ -1,8 +1,9 @@
 """Exercises that tell right from wrong without holding the answer.
 
 Every exercise of a chapter is one `Exercise`. Its test is a property of the answer, or what the
-library computes in another way; and it has to refuse wrong answers in front of the reader. What
-an answer is made of must not matter: `as_tensor`, `agrees` and `whole_number` read it.
+library computes in another way; and it has to refuse wrong answers in front of the reader. The
+type of an answer (list, array, tensor, NumPy number) does not matter: `as_tensor`, `agrees` and
+`whole_number` convert it.
 """
 
 import copy
@@ -17,17 +18,17 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 NONSENSE = (None, "", (), object(), True, False)
-"""Refused by every exercise that can tell anything."""
+"""Answers that no exercise may accept."""
 
 
 class Exercise:
     """A question whose answer is tested by `right`, a function of the answer.
 
-    A single number is handed to `right` as Python's, whatever its type. A function is handed over
-    so that it works on copies: what it does to its arguments stays without effect.
+    `right` gets a single number as a Python number, whatever its type was. A function it gets works
+    on copies of its arguments, so that it cannot change them.
 
-    `wrong`: answers that others have given, or would: each is tried at once. An answer that makes
-    `right` raise is wrong.
+    `wrong`: typical wrong answers. Each is tried when the exercise is made, and must be refused. An
+    answer on which `right` raises an error is wrong, too.
 
     Raises:
         ValueError: if there are not at least two wrong answers, or `right` accepts one of them.
@@ -54,7 +55,10 @@ class Exercise:
             return False, f": {kind}{error}"
 
     def check(self, answer: Any) -> None:
-        """Say whether a reader's answer is right; `...`, or a function that returns it, is none yet."""
+        """Say whether a reader's answer is right.
+
+        `...`, or a function that returns it, means: not answered yet.
+        """
         returned = []
 
         def noted(*given):

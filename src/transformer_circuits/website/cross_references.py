@@ -1,8 +1,8 @@
-"""How the book's pages speak of each other: a Sphinx extension.
+"""Cross-references between pages: a Sphinx extension.
 
-Figures and exercises are listed; a figure is shown on another page by its title. The first mention
-of a term of the glossary in each section leads to its entry; nobody has to mark terms, and
-notebooks stay readable where there is no Sphinx.
+It lists all figures and all exercises, shows a figure on another page by its title, and links the
+first mention of a glossary term in each section to its entry. Terms need no markup, so notebooks
+stay readable without Sphinx.
 """
 
 import html
@@ -28,11 +28,11 @@ NO_TERMS_IN = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.math, nodes.raw,
     nodes.block_quote, nodes.table, nodes.term,
 )  # fmt: skip
-"""Where a term is not linked: what leads elsewhere, is code, or is quoted; cells are narrow."""
+"""Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
 NO_TERMS_ON = ("chapters/api", "chapters/bibliography", "chapters/figures", "seminar/")
-"""How pages begin whose text leads nowhere: too short, or not ours to mark."""
+"""Prefixes of pages on which no term is linked."""
 ONCE_A_PAGE = {"head", "logit", "source", "destination"}
-"""Words of every section: linked where a page first has them."""
+"""Terms so frequent that only their first mention on a page is linked."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -49,11 +49,11 @@ class Found:
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
-    """Stands where an index goes, until all pages are read."""
+    """Placeholder for an index, replaced when all pages are read."""
 
 
 class chapter_figure(nodes.General, nodes.Element):  # noqa: N801
-    """Stands where a figure of another page goes."""
+    """Placeholder for a figure of another page."""
 
 
 class IndexOf(SphinxDirective):

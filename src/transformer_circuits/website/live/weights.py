@@ -16,20 +16,23 @@ from transformer_circuits.text import tokenizer
 def quantise(
     weight: Float[Tensor, "out read"],
 ) -> tuple[Int8[Tensor, "out read"], Float[Tensor, " out"]]:
-    """Whole numbers from -127 to 127, and for each row what 1 stands for."""
+    """Symmetric int8 quantisation: weights from -127 to 127, and one scale for each row.
+
+    `weight` is about `whole * scale[:, None]`, off by at most half a scale.
+    """
     scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(weight.dtype).tiny) / 127
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
 def _matrices(model: Transformer) -> dict[str, Tensor]:
-    """Every weight with what shares a scale as its rows: for W_E the tokens, else the outputs."""
+    """Every weight, its rows being what shares a scale: tokens for W_E, outputs for the others."""
     return {
         name: weight.T if name == "W_E" else weight for name, weight in model.named_parameters()
     }
 
 
 def rounded(model: Transformer) -> Transformer:
-    """A copy whose every weight went through eight bits: what the browser computes with.
+    """A copy of the model with every weight quantised and back: what the browser computes with.
 
     Raises:
         ValueError: if the model has MLPs, which the page does not compute.
