@@ -19,7 +19,7 @@ def setup(seed: int = 0) -> None:
     torch.set_num_threads(min(2, torch.get_num_threads()))
 
 
-Figure = str | float | torch.Tensor | Sequence[float] | Sequence[torch.Tensor]
+Figure = str | float | int | torch.Tensor | Sequence[float | int | torch.Tensor]
 """A figure of ours: in words, as a number (a 0-dim tensor, too), or one number per seed."""
 
 

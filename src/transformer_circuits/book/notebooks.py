@@ -122,13 +122,8 @@ def through_nbmake(copy: Path) -> None:
     Raises:
         UserError: with what nbmake says, if a cell fails.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}"]
-    done = subprocess.run(
-        [*command, "--overwrite", copy],
-        cwd=root(), env=_environment(), capture_output=True, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        raise files.UserError(done.stdout + done.stderr)
+    options = ["-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}", "--overwrite"]
+    _run([sys.executable, "-m", "pytest", *options, str(copy)])
 
 
 def through_nbclient(copy: Path) -> None:
@@ -137,19 +132,14 @@ def through_nbclient(copy: Path) -> None:
     Raises:
         UserError: with the traceback, if a cell fails.
     """
-    import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
+    start = "from nbclient.cli import main; main()"
+    _run([sys.executable, "-c", start, "--inplace", f"--timeout={TIMEOUT}", str(copy)])
 
-    notebook = nbformat.read(copy, 4)
-    client = NotebookClient(
-        notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(copy.parent)}}
-    )
-    try:
-        client.execute(env=_environment())
-    except CellExecutionError as error:
-        raise files.UserError(str(error)) from error
-    nbformat.write(notebook, copy)
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, cwd=root(), env=_environment(), capture_output=True, text=True)
+    if done.returncode:
+        raise files.UserError(done.stdout + done.stderr)
 
 
 def _execute(chapter: str, run: Callable[[Path], None]) -> float:
