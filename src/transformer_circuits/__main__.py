@@ -103,7 +103,8 @@ def execute(chapters: list[str], again: bool) -> None:
     wanted = chapters or notebooks.names()
     if unknown := sorted(set(wanted) - set(notebooks.names())):
         raise files.UserError(f"there is no chapter {unknown}; there are {notebooks.names()}")
-    notebooks.execute(wanted if again else notebooks.stale(wanted))
+    stale = wanted if again else notebooks.stale()
+    notebooks.execute([chapter for chapter in wanted if chapter in stale])
 
 
 def _parser() -> argparse.ArgumentParser:

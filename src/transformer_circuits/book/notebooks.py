@@ -71,30 +71,35 @@ def modules(code: Iterable[str]) -> list[Path]:
     return sorted(Path(module.__file__) for module in finder.modules.values() if module.__file__)
 
 
-def fingerprint(chapter: str) -> str:
-    """A hash of all that what a chapter puts out depends on; see the head of this module."""
-    cells = code(read(path(chapter)))
-    loaded = [found for pattern in READ for found in sorted(root().glob(pattern))]
-    known = [files.sha256(file) for file in (*modules(cells), *loaded)]
-    if chapter == SCORECARD:
-        known += [files.sha256(root() / "data" / "claims.toml")]
-        known += [fingerprint(other) for other in names() if other != SCORECARD]
-    return hashlib.sha256(json.dumps([cells, known]).encode()).hexdigest()[:16]
+def fingerprints() -> dict[str, str]:
+    """A hash, for each chapter, of all that its outputs depend on; see the head of this module."""
+    loaded = [file for pattern in READ for file in sorted(root().glob(pattern))]
+    found = {}
+    for chapter in sorted(names(), key=lambda name: name == SCORECARD):
+        cells = code(read(path(chapter)))
+        known = [files.sha256(file) for file in (*modules(cells), *loaded)]
+        if chapter == SCORECARD:
+            known += [files.sha256(root() / "data" / "claims.toml"), *found.values()]
+        found[chapter] = hashlib.sha256(json.dumps([cells, known]).encode()).hexdigest()[:16]
+    return found
 
 
-def executed(chapter: str) -> dict | None:
-    """The executed copy of a chapter; None if there is none, or it is no longer fresh."""
-    try:
-        copy = read(executed_path(chapter))
-        stamp = copy["metadata"][_STAMP]["fingerprint"]
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None  # not there, or what an older version or a broken disk left
-    return copy if stamp == fingerprint(chapter) else None
+def fresh() -> dict[str, dict]:
+    """The executed copies that are fresh, by chapter."""
+    found = {}
+    for chapter, stamp in fingerprints().items():
+        try:
+            copy = read(executed_path(chapter))
+            if copy["metadata"][_STAMP]["fingerprint"] == stamp:
+                found[chapter] = copy
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            continue  # not there, or what an older version or a broken disk left
+    return found
 
 
-def stale(chapters: Iterable[str] | None = None) -> list[str]:
-    """The chapters (of these; by default of all) without a fresh executed copy."""
-    return [name for name in chapters or names() if executed(name) is None]
+def stale() -> list[str]:
+    """The chapters without a fresh executed copy."""
+    return sorted(set(names()) - fresh().keys())
 
 
 def outputs(copy: dict) -> Iterator[dict]:
@@ -142,13 +147,13 @@ def _run(command: list[str]) -> None:
         raise files.UserError(done.stdout + done.stderr)
 
 
-def _execute(chapter: str, run: Callable[[Path], None]) -> float:
+def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     """Execute one chapter; its copy takes its place only if every cell ran. The seconds it took.
 
     A copy that failed stays in `running/`, with its traceback.
     """
     start = time.perf_counter()
-    notebook, stamp = read(path(chapter)), fingerprint(chapter)
+    notebook = read(path(chapter))
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
     running.parent.mkdir(parents=True, exist_ok=True)
@@ -176,13 +181,18 @@ def execute(
     """
     wanted = sorted(set(chapters), key=lambda name: -len("".join(code(read(path(name))))))
     start, failed, n_done = time.perf_counter(), [], 0
+    stamps = fingerprints()
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
         tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
         ThreadPoolExecutor(n_processes or min(4, os.cpu_count() or 1)) as pool,
     ):
         for turn in (set(wanted) - {SCORECARD}, {SCORECARD} & set(wanted)):
-            running = {pool.submit(_execute, name, run): name for name in wanted if name in turn}
+            running = {
+                pool.submit(_execute, name, stamps[name], run): name
+                for name in wanted
+                if name in turn
+            }
             for done in as_completed(running):
                 name, n_done = running[done], n_done + 1
                 try:

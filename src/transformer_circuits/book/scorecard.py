@@ -30,11 +30,12 @@ def evidence() -> dict[str, Evidence]:
         UserError: naming the chapters, if some were not executed with the present code.
     """
     chapters = sorted({claim.chapter for claim in claims.read().values() if claim.chapter})
-    if missing := notebooks.stale(chapters):
+    copies = notebooks.fresh()
+    if missing := [chapter for chapter in chapters if chapter not in copies]:
         raise files.UserError(f"not executed with this code: {', '.join(missing)}; run `make book`")
     found: dict[str, Evidence] = {}
     for chapter in chapters:
-        for check in checks(notebooks.executed(chapter)):
+        for check in checks(copies[chapter]):
             if name := check.get("claim"):
                 of_claim = found.setdefault(name, Evidence())
                 side = of_claim.speaks_against if check["against"] else of_claim.speaks_for

@@ -20,7 +20,9 @@ def setup(app) -> dict[str, bool]:
 
 
 def _require_fresh(app) -> None:
-    if app.builder.format == "html" and (missing := notebooks.stale()):
+    app.executed_chapters = notebooks.fresh()
+    missing = sorted(set(notebooks.names()) - app.executed_chapters.keys())
+    if app.builder.format == "html" and missing:
         raise ExtensionError(
             f"not executed with this code: {', '.join(missing)}; run `make book`, or "
             "`python -m transformer_circuits execute` first"
@@ -30,10 +32,9 @@ def _require_fresh(app) -> None:
 def _show_outputs(app, docname: str, source: list[str]) -> None:
     """Give the cells of a chapter the outputs of its copy; a newer copy has the page read again."""
     chapter = Path(docname).name
-    if chapter not in notebooks.names() or (copy := notebooks.executed(chapter)) is None:
-        return
-    app.env.note_dependency(str(notebooks.executed_path(chapter)))
-    source[0] = json.dumps(with_outputs(json.loads(source[0]), copy))
+    if copy := app.executed_chapters.get(chapter):
+        app.env.note_dependency(str(notebooks.executed_path(chapter)))
+        source[0] = json.dumps(with_outputs(json.loads(source[0]), copy))
 
 
 def with_outputs(notebook: dict, copy: dict) -> dict:
@@ -59,4 +60,4 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
 
 def _write_all(app, env) -> list[str]:
     """Only changed pages are read again; all are written, as links and tips of each may change."""
-    return sorted(env.found_docs)
+    return sorted(env.found_docs) if app.builder.name == "html" else []

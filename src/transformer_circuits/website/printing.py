@@ -28,18 +28,31 @@ A PDF has no other pages, but Sphinx links to files.
 def slides(root: Path) -> Path:
     """Write the page of slides for reveal.js into the built book; where it lies.
 
+    Only if the page of the book that shows the same, or a style, has changed since the last time.
+
     Raises:
         UserError: if Sphinx could not write it.
     """
+    written = root / "_build" / "html" / "slides"
+    page, stamp = written / f"{SLIDES}.html", written / "made-of.txt"
+    shown = [root / "_build" / "html" / f"{SLIDES}.html", *sorted((root / "_static").iterdir())]
+    made_of = "\n".join(map(files.sha256, shown))
+    if not (page.is_file() and stamp.is_file() and stamp.read_text() == made_of):
+        stamp.unlink(missing_ok=True)
+        _write_slides(root, written)
+        stamp.write_text(made_of)
+    return page
+
+
+def _write_slides(root: Path, written: Path) -> None:
     from jupyter_book.sphinx import build_sphinx
 
-    build = root / "_build"
     # The table of contents looks at every object there is, and the command line has loaded torch
     # with its deprecated ones.
     warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
     failed = build_sphinx(
         root,
-        build / "html" / "slides",
+        written,
         noconfig=True,
         path_config=root / "_config.yml",
         confoverrides={
@@ -48,7 +61,7 @@ def slides(root: Path) -> Path:
             "nitpicky": True,
             "html_domain_indices": False,  # one page has no index of modules
         },
-        doctreedir=build / ".doctrees",
+        doctreedir=root / "_build" / ".doctrees",
         filenames=[str(root / f"{SLIDES}.md")],
         builder="revealjs",
         warningiserror=True,
@@ -57,11 +70,9 @@ def slides(root: Path) -> Path:
     )
     if failed:
         raise files.UserError(f"the slides were not written: {failed}")
-    written = build / "html" / "slides"
     # Sphinx writes the first page of the book with any other, Jupyter Book what leads there.
     shutil.rmtree(written / "chapters")
     (written / "index.html").unlink(missing_ok=True)
-    return written / f"{SLIDES}.html"
 
 
 def chromium() -> str | None:

@@ -7,6 +7,9 @@ Nothing is loaded from elsewhere. A page loads only the scripts it uses;
 import json
 import os
 import shutil
+import socket
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,8 +60,7 @@ def setup(app) -> dict[str, bool]:
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)
     katex.STARTUP_TIMEOUT = 60.0
-    # The extension's way by a socket file fails if the file is there before anyone listens.
-    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
+    katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _katex)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
@@ -67,6 +69,27 @@ def setup(app) -> dict[str, bool]:
     app.connect("html-page-context", _load)
     app.connect("html-page-context", _without_brands, priority=600)  # after the theme
     return {"parallel_read_safe": True}
+
+
+def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
+    """Start the server that sets formulas, reached by a socket file.
+
+    The extension's own function connects as soon as the file is there, which fails if nobody
+    listens yet; its way by a network port waits 80 ms for every formula.
+    """
+    path = folder / "katex.sock"
+    command, pipe = katex.KaTeXServer.build_command(socket=path), subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=folder)
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(path))
+            return process, connection
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            time.sleep(0.001)
+    raise katex.KaTeXServer.timeout_error(timeout)
 
 
 def _katex(app, config) -> None:
