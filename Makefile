@@ -4,8 +4,11 @@ PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Sphinx reads again what changed in a page; after a change of these, everything.
-SHELL_OF_PAGES := _config.yml _toc.yml package-lock.json requirements.lock \
+ALL_PAGES_NEED := _config.yml _toc.yml package-lock.json requirements.lock \
 	$(wildcard _templates/* src/transformer_circuits/website/*.py)
+
+# The order of sets, and so what is written from them, is the same in every build.
+export PYTHONHASHSEED := 0
 
 .PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
 .DEFAULT_GOAL := help
@@ -43,7 +46,7 @@ data/cache/.done: .venv/.done data/corpus.toml
 	$(BIN)/python -m transformer_circuits data small
 	touch $@
 
-_build/.fresh: $(SHELL_OF_PAGES)
+_build/.fresh: $(ALL_PAGES_NEED)
 	rm -rf _build/html _build/.doctrees   # else what is served no more would stay
 	mkdir -p _build && touch $@
 

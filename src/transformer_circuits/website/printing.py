@@ -34,7 +34,7 @@ def slides(root: Path) -> Path:
         UserError: if Sphinx could not write it.
     """
     written = root / "_build" / "html" / "slides"
-    page, stamp = written / f"{SLIDES}.html", written / "made-of.txt"
+    page, stamp = written / f"{SLIDES}.html", root / "_build" / "slides-made-of.txt"
     shown = [root / "_build" / "html" / f"{SLIDES}.html", *sorted((root / "_static").iterdir())]
     made_of = "\n".join(map(files.sha256, shown))
     if not (page.is_file() and stamp.is_file() and stamp.read_text() == made_of):
