@@ -143,8 +143,8 @@ def one_layer(model):
     return smaller
 
 
-STREAM = (np.arange(400) ** 2 % SHAPE.n_vocab).astype(np.uint16)
-TOKENS = torch.from_numpy(STREAM[:28].astype(np.int64)).reshape(4, 7)
+STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
+TOKENS = STREAM[:28].reshape(4, 7)
 TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
 COPIES = range(2, 5)
 
@@ -172,7 +172,7 @@ def common():
 ANALYSES = {
     "evaluate": lambda m: training.evaluate(m, STREAM, 4),
     "loss_nats": lambda m: training.loss_nats(m, here(), here()),
-    "probe": lambda m: development.probe(longer(m), np.tile(STREAM, 4), 2),
+    "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
     "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, random()),
     "right_share": lambda m: induction.right_share(m, COPIES, 2, random()),
     "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),

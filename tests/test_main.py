@@ -6,8 +6,8 @@ import json
 import sys
 from functools import partial
 
-import numpy as np
 import pytest
+import torch
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import __main__ as cli
@@ -15,7 +15,7 @@ from transformer_circuits import files, settings, training
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 
-STREAM = (np.arange(3000) ** 2 % 2048).astype(np.uint16)
+STREAM = torch.arange(3000) ** 2 % 2048
 
 
 def ended(*arguments):

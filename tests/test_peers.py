@@ -8,7 +8,7 @@ from conftest import SHAPE
 
 from transformer_circuits.analysis import composition, heads
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
@@ -19,7 +19,7 @@ MODELS = ("zero-layer", "one-layer", "two-layer")
 def trained(request):
     """A trained model, the same in TransformerLens, and three windows of held-out text."""
     model = checkpoint.load(request.param)
-    text, _ = corpus.evenly(corpus.tokens("small", "validation"), 3, 128, model.config.begin)
+    text, _ = windows.evenly(corpus.tokens("small", "validation"), 3, model.config, n_ctx=128)
     return model, checkpoint.to_transformer_lens(model), text
 
 

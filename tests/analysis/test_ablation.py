@@ -10,12 +10,12 @@ from transformer_circuits import training
 from transformer_circuits.analysis import ablation, induction
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text.windows import evenly
 
 
 @pytest.fixture
 def stream():
-    return np.random.default_rng(0).integers(0, SHAPE.n_vocab, 300).astype(np.uint16)
+    return torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 300))
 
 
 def test_without_every_head_only_the_direct_path_is_left(model, tokens):
@@ -42,7 +42,7 @@ def loss(logits, targets):
 @pytest.fixture
 def windows(stream):
     """Ten, so that they are worked through in two parts."""
-    return corpus.evenly(stream, 10, SHAPE.n_ctx)
+    return evenly(stream, 10, SHAPE)
 
 
 @pytest.mark.parametrize("head", [(0, 4), (1, 2)])

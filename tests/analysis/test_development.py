@@ -19,7 +19,7 @@ def fresh(n_layers):
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_a_probe_can_be_written_down(n_layers):
-    stream = np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000).astype(np.uint16)
+    stream = torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000))
     found = json.loads(json.dumps(development.probe(fresh(n_layers), stream, 2)))
     assert found["held_out"] == pytest.approx(math.log(SHAPE.n_vocab), abs=1e-3)
     assert found["late_minus_early"] == pytest.approx(0, abs=1e-3)

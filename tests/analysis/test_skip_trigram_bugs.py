@@ -48,7 +48,7 @@ def test_veto_by_hand(one):
     one.W_U[3, 1] = 1.0
     one.layers[0].W_V_concat[0, 0] = 1.0
     one.layers[0].W_O_concat[1, 0] = 6.0
-    stream = np.full(60, 5, dtype=np.uint16)
+    stream = torch.full((60,), 5)
     never = torch.zeros(ONE.n_vocab, ONE.n_vocab, dtype=torch.bool)
     untouched = skip_trigram_bugs.veto(one, stream, never, 2)
     assert untouched.cost == pytest.approx(0) and untouched.mass == 0
@@ -57,7 +57,7 @@ def test_veto_by_hand(one):
     assert found.cost < -1  # the heads were wrong each time
     assert found.best_saving == pytest.approx(-found.cost)
     assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
-    right = skip_trigram_bugs.veto(one, np.full(60, 3, dtype=np.uint16), never.roll(-2, dims=1), 2)
+    right = skip_trigram_bugs.veto(one, torch.full((60,), 3), never.roll(-2, dims=1), 2)
     assert right.cost > 0.5  # here they are right each time, and the veto costs
     assert right.best_saving == 0
     assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
@@ -88,7 +88,7 @@ def test_gates_learn_what_one_head_cannot():
     """The output is (source + destination) mod 3: every source goes with every output."""
     share = (0.6, 0.3, 0.1)
     src, dst = np.random.default_rng(0).choice(3, (2, 4000), p=share)
-    stream = np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel().astype(np.uint16)
+    stream = torch.from_numpy(np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel())
     shape = dataclasses.replace(ONE, n_heads=1, d_head=8, n_ctx=9)
     plan = dataclasses.replace(PLAN, steps=800, batch=32, lr_embed=0.03, lr_attention=0.01)
     losses = {}

@@ -12,7 +12,7 @@ from transformer_circuits import training
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import Trainer
 
-STREAM = (np.arange(400) ** 2 % SHAPE.n_vocab).astype(np.uint16)
+STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 
 
 def trainer(folder=None, plan=PLAN, **options):

@@ -5,7 +5,6 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis import composition, heads, induction
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
 
 
 @torch.no_grad()
@@ -152,7 +151,7 @@ def _summed_loss(logits: Tensor, targets: Tensor) -> float:
 
 @torch.no_grad()
 def losses_at(
-    model: Transformer, stream: np.ndarray, positions: Int[Tensor, " n"]
+    model: Transformer, stream: Int[Tensor, " n_tokens"], positions: Int[Tensor, " n"]
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n head"]]:
     """Loss on the token after each position of a stream, with a full context before it. [nats]
 
@@ -164,17 +163,17 @@ def losses_at(
             model has MLPs.
     """
     model.require_attention_only()
-    n_ctx, begin = model.config.n_ctx, model.config.begin
+    n_ctx = model.config.n_ctx
     if not len(positions) or not model.config.n_layers:
         raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
-    starts = positions + 1 + begin - n_ctx
+    starts = positions + 1 + model.config.begin - n_ctx
     if int(starts.min()) < 0:
         raise ValueError(
             f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
         )
     intact, without_each = [], []
     for some in starts.split(8):
-        pair = corpus.windows(stream, some, n_ctx, begin)
+        pair = windows.at(stream, some, model.config)
         inputs, targets = (part.to(model.W_E.device) for part in pair)
         trace = model.trace(inputs)
         last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)

@@ -3,15 +3,14 @@ Heads"; the scores are those of Olsson et al. 2022)."""
 
 from collections.abc import Iterator
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Bool, Float, Int, UInt16
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Pattern, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 
@@ -105,7 +104,7 @@ def right_share(
 @torch.no_grad()
 def late_minus_early(
     model: Transformer,
-    stream: UInt16[np.ndarray, " n_tokens"],
+    stream: Int[Tensor, " n_tokens"],
     n_windows: int = 128,
     late: tuple[int, int] = (480, 500),
     early: tuple[int, int] = (40, 60),
@@ -128,11 +127,9 @@ def late_minus_early(
     if late[1] > longest:
         raise ValueError(f"late positions end at {late[1]} but there are {longest}")
     rows = []
-    begin = model.config.begin
-    last = len(stream) - late[1] - (not begin)
-    for starts in torch.linspace(0, last, n_windows).long().split(8):
-        far = corpus.windows(stream, starts, late[1], begin)
-        near = corpus.windows(stream, starts + shift, early[1], begin)
+    for starts in windows.starts(stream, n_windows, model.config, n_ctx=late[1]).split(8):
+        far = windows.at(stream, starts, model.config, n_ctx=late[1])
+        near = windows.at(stream, starts + shift, model.config, n_ctx=early[1])
         losses = [
             F.cross_entropy(
                 model(inputs.to(model.W_E.device))[:, -length:].mT.cpu(),

@@ -20,14 +20,13 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.model.transformer import Attention, Pattern, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 
@@ -91,7 +90,7 @@ class Veto:
 @torch.no_grad()
 def veto(
     model: Transformer,
-    stream: np.ndarray,
+    stream: Int[Tensor, " n_tokens"],
     never: Bool[Tensor, "out dst"],
     n_windows: int = 64,
 ) -> Veto:
@@ -100,7 +99,7 @@ def veto(
     Raises:
         ValueError: if the model has not one layer.
     """
-    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
     for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):

@@ -7,14 +7,14 @@ the whole model ("frozen"), so what heads do to each other's patterns is not see
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Pattern, Transformer
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import tokenizer, windows
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ def losses(
 
 
 def documents(
-    stream: np.ndarray, n_windows: int, n_ctx: int, begin: bool
+    stream: Int[Tensor, " n_tokens"], n_windows: int, config: ModelConfig
 ) -> Int[Tensor, "n_windows n_ctx"]:
-    """Which document of the stream each target of `corpus.evenly` belongs to, counted from 1.
+    """Which document of the stream each target of `windows.evenly` belongs to, counted from 1.
 
     Raises:
         ValueError: if the stream is shorter than one window.
     """
-    number = torch.from_numpy(np.cumsum(stream == tokenizer.BEGIN))
-    starts = torch.linspace(0, corpus._last_start(stream, n_ctx, begin), n_windows).long()
-    return number[starts[:, None] + torch.arange(n_ctx) + (not begin)]
+    number = (stream == tokenizer.BEGIN).cumsum(dim=0)  # [n_tokens]
+    first = windows.starts(stream, n_windows, config) + (not config.begin)  # of the targets
+    return number[first[:, None] + torch.arange(config.n_ctx)]
 
 
 def bootstrap(

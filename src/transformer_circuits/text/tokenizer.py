@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import torch
-from jaxtyping import Int, UInt16
+from jaxtyping import Int, Int32
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
@@ -55,14 +54,14 @@ def load(path: Path | None = None) -> Tokenizer:
         raise files.damaged(path, f"is no tokenizer: {error}") from error
 
 
-def encode(tokenizer: Tokenizer, documents: list[str]) -> UInt16[np.ndarray, " n_tokens"]:
+def encode(tokenizer: Tokenizer, documents: list[str]) -> Int32[Tensor, " n_tokens"]:
     """The documents as one stream of token ids, BEGIN before each."""
     stream = []
     for start in range(0, len(documents), 256):
         for encoding in tokenizer.encode_batch(documents[start : start + 256]):
             stream.append(BEGIN)
             stream.extend(encoding.ids)
-    return np.array(stream, dtype=np.uint16)
+    return torch.tensor(stream, dtype=torch.int32)
 
 
 def label(tokenizer: Tokenizer, token: int) -> str:
@@ -88,7 +87,7 @@ def _byte_characters() -> dict[int, str]:
 
 def context(text: str) -> Int[Tensor, "1 pos"]:
     """One text as a batch of one context that opens with BEGIN: what a model takes."""
-    return torch.from_numpy(encode(load(), [text]).astype(np.int64))[None]
+    return encode(load(), [text]).long()[None]
 
 
 def labels(tokens: Int[Tensor, " pos"]) -> list[str]:

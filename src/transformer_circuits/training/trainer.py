@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from accelerate import Accelerator
@@ -18,7 +17,7 @@ from tqdm.auto import tqdm
 
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
 from transformer_circuits.training import hardware
 from transformer_circuits.training.config import TrainConfig
 
@@ -34,14 +33,14 @@ def loss_nats(
 
 @torch.no_grad()
 def evaluate(
-    model: Transformer, stream: np.ndarray, n_windows: int = 64
+    model: Transformer, stream: Int[Tensor, " n_tokens"], n_windows: int = 64
 ) -> Float[Tensor, "n_windows n_ctx"]:
     """Loss at every position of evenly spaced windows of a stream. [nats]
 
     Raises:
         ValueError: if the stream is shorter than one window.
     """
-    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    pair = windows.evenly(stream, n_windows, model.config)
     rows = []
     for inputs, targets in zip(*(part.to(model.W_E.device).split(8) for part in pair), strict=True):
         rows.append(F.cross_entropy(model(inputs).transpose(1, 2), targets, reduction="none"))
@@ -93,7 +92,7 @@ class Trainer:
         self,
         model: Transformer,
         config: TrainConfig,
-        stream: np.ndarray,
+        stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
         every: int = 100,
         compile: bool | None = None,
@@ -202,10 +201,11 @@ class Trainer:
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        shape = self.model.config
         config, done = self.config, self.step / self.config.steps
         copies = config.copies if done >= config.copies_from else 0.0
-        pair = corpus.batch(self.stream, config.batch, shape.n_ctx, generator, shape.begin, copies)
+        pair = windows.batch(
+            self.stream, config.batch, self.model.config, copies=copies, generator=generator
+        )
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
