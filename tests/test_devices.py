@@ -10,7 +10,6 @@ from conftest import SHAPE
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from transformer_circuits import training
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
@@ -29,6 +28,7 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.figures import charts
 from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
 
 GPU = torch.device("cuda", 0)
@@ -170,8 +170,8 @@ def common():
 
 
 ANALYSES = {
-    "evaluate": lambda m: training.evaluate(m, STREAM, 4),
-    "loss_nats": lambda m: training.loss_nats(m, here(), here()),
+    "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
+    "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
     "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
     "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, random()),
     "right_share": lambda m: induction.right_share(m, COPIES, 2, random()),

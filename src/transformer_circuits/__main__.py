@@ -10,12 +10,12 @@ from pathlib import Path
 
 import torch
 
-from transformer_circuits import book, files, training
+from transformer_circuits import book, files
 from transformer_circuits.analysis import development
 from transformer_circuits.experiments import seeds, speed
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, cross_entropy, trainer
 from transformer_circuits.website import printing
 
 
@@ -55,7 +55,7 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
         files.require_writable(place)
     model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
     held_out = corpus.tokens(plan.corpus, "validation")
-    trainer = training.Trainer(
+    run = trainer.Trainer(
         model,
         plan,
         corpus.tokens(plan.corpus, "train"),
@@ -63,26 +63,24 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
         compile=compile,
         probe=partial(development.probe, text=held_out) if shape.n_layers else None,
     )
-    for record in trainer.run():
-        if trainer.accelerator.is_main_process and not sys.stderr.isatty():
+    for record in run.run():
+        if run.accelerator.is_main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
-    if trainer.accelerator.is_main_process:
-        trainer.log[-1]["held_out_nats"] = round(
-            float(training.evaluate(model, held_out).mean()), 4
+    if run.accelerator.is_main_process:
+        run.log[-1]["held_out_nats"] = round(
+            float(cross_entropy.evaluate(model, held_out).mean()), 4
         )
         with files.atomic(folder / "training.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in trainer.log))
+            temporary.write_text("".join(json.dumps(record) + "\n" for record in run.log))
         digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(folder, model.cpu(), plan, digest, trainer.log[-1]["tokens"])
-        print(
-            f"{name}: {trainer.log[-1]['held_out_nats']} nats per held-out token, saved in {folder}"
-        )
+        checkpoint.save(folder, model.cpu(), plan, digest, run.log[-1]["tokens"])
+        print(f"{name}: {run.log[-1]['held_out_nats']} nats per held-out token, saved in {folder}")
 
 
 def evaluate(name: str) -> None:
     """Loss of a trained model on held-out text, over the same windows as after its training."""
     model = checkpoint.load(name)
-    loss = training.evaluate(model, corpus.tokens("small", "validation"))
+    loss = cross_entropy.evaluate(model, corpus.tokens("small", "validation"))
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 

@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits import training
 from transformer_circuits.analysis import ablation, induction
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.windows import evenly
+from transformer_circuits.training import cross_entropy
 
 
 @pytest.fixture
@@ -144,10 +144,10 @@ def test_losses_at_a_position_are_the_last_of_its_window(model, stream):
     intact, without_each = ablation.losses_at(model, stream, positions)
     for row, position in enumerate(positions):
         window = stream[position + 2 - SHAPE.n_ctx : position + 2]
-        torch.testing.assert_close(intact[row], training.evaluate(model, window, 1)[0, -1])
+        torch.testing.assert_close(intact[row], cross_entropy.evaluate(model, window, 1)[0, -1])
         for head in range(SHAPE.n_heads):
             off = ablation.without(model, [(1, head)])
-            expected = training.evaluate(off, window, 1)[0, -1]
+            expected = cross_entropy.evaluate(off, window, 1)[0, -1]
             torch.testing.assert_close(without_each[row, head], expected)
 
 

@@ -5,10 +5,11 @@ import pytest
 import torch
 from conftest import PLAN, SHAPE
 
-from transformer_circuits import training
 from transformer_circuits.analysis import skip_trigram_bugs
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
+from transformer_circuits.training.trainer import Trainer
 
 ONE = dataclasses.replace(SHAPE, n_layers=1)
 
@@ -94,9 +95,9 @@ def test_gates_learn_what_one_head_cannot():
     losses = {}
     for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
         student = change(Transformer(shape, torch.Generator().manual_seed(5)))
-        run = training.Trainer(student, plan, stream, every=200, compile=False, precision="no")
+        run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
         list(run.run())
-        losses[name] = float(training.evaluate(student, stream, 64)[:, 3:].mean())
+        losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())
     # Sources and destinations are chance, and outputs follow from them.
     floor = -2 / 3 * sum(p * np.log(p) for p in share)
     assert losses["gated"] < floor + 0.05 < losses["plain"]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformer_circuits.analysis import composition, heads, induction
 from transformer_circuits.model.transformer import Trace, Transformer
 from transformer_circuits.text import windows
+from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
@@ -97,8 +98,7 @@ def costs(
             f'instead is "{instead}" with {len(inputs)} windows but must be one of {REPLACEMENTS}, '
             '"resample" with two windows at least'
         )
-    parts = math.ceil(len(inputs) / 8)
-    pairs = list(zip(inputs.tensor_split(parts), targets.tensor_split(parts), strict=True))
+    pairs = list(cross_entropy.batches(inputs, targets))
     config = model.config
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
     if instead == "mean":
@@ -146,7 +146,7 @@ def copy_costs(
 
 
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:
-    return float(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum"))
+    return float(cross_entropy.per_token(logits, targets).sum())
 
 
 @torch.no_grad()
@@ -172,14 +172,13 @@ def losses_at(
             f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
         )
     intact, without_each = [], []
-    for some in starts.split(8):
-        pair = windows.at(stream, some, model.config)
-        inputs, targets = (part.to(model.W_E.device) for part in pair)
+    pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))
+    for inputs, targets in cross_entropy.batches(*pair):
         trace = model.trace(inputs)
-        last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)
-        logits = torch.cat([trace.logits[:, None, -1], trace.logits[:, None, -1] - last], dim=1)
-        right = targets[:, -1:, None].expand(-1, logits.shape[1], 1)
-        losses = -logits.log_softmax(dim=-1).gather(2, right)[..., 0]
+        each = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
+        whole = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
+        logits = torch.cat([whole, whole - each], dim=1)  # [batch, 1 + head, n_vocab]
+        losses = cross_entropy.per_token(logits, targets[:, -1:].expand(logits.shape[:2]))
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])
     return torch.cat(intact), torch.cat(without_each)
@@ -229,15 +228,12 @@ def edges(
         ValueError: if the model has not two layers.
     """
     trace, each = model.trace(inputs), range(model.config.n_heads)
-
-    def loss(logits: Tensor) -> Tensor:
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-
-    rises = [
-        loss(without_edge(model, trace, kind, later, earlier))
+    losses = [
+        cross_entropy.mean(without_edge(model, trace, kind, later, earlier), targets)
         for kind in composition.KINDS
         for later in each
         for earlier in each
     ]
     shape = len(composition.KINDS), len(each), len(each)
-    return (torch.stack(rises) - loss(trace.logits)).reshape(shape)
+    rises = torch.stack(losses) - cross_entropy.mean(trace.logits, targets)
+    return rises.reshape(shape)

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from transformer_circuits.model.transformer import Attention, Pattern, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
@@ -102,13 +103,13 @@ def veto(
     pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
-    for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):
+    for inputs, targets in cross_entropy.batches(*pair, size=1):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
         raised = earlier.masked_fill(~bugs, 0)
         vetoed = present + earlier - raised
         for i, kept in enumerate(KEPT):
-            losses[i] += float(F.cross_entropy((vetoed + kept * raised)[0], targets[0]))
+            losses[i] += float(cross_entropy.mean(vetoed + kept * raised, targets))
         on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
         in_fact = bugs.gather(-1, targets[..., None]).float().mean()
         masses += torch.stack([*on_bugs, in_fact]).cpu()

@@ -15,6 +15,7 @@ from torch import Tensor
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Pattern, Transformer
 from transformer_circuits.text import tokenizer, windows
+from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,12 @@ def losses(
         ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
-    for some, right in zip(inputs.split(8), targets.split(8), strict=True):
+    for some, right in cross_entropy.batches(inputs, targets):
         kept = streams(model, some, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                logits = F.linear(x, model.W_U).flatten(0, 1)
-                loss = F.cross_entropy(logits, right.flatten(), reduction="none")
-                found.setdefault(f"{name} {index}", []).append(loss.view_as(right))
+                loss = cross_entropy.per_token(F.linear(x, model.W_U), right)
+                found.setdefault(f"{name} {index}", []).append(loss)
     return {name: torch.cat(rows) for name, rows in found.items()}
 
 

@@ -9,11 +9,10 @@ import json
 from dataclasses import asdict
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from transformer_circuits import files, training
+from transformer_circuits import files
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
@@ -28,8 +27,9 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, windows
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
+from transformer_circuits.training.trainer import Trainer
 
 ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
 SEEDS = (0, 1, 2)
@@ -64,7 +64,7 @@ def one_layer(
 
     `text`: held-out tokens; `never`: the bigrams its training text never has.
     """
-    losses = training.evaluate(model, text)
+    losses = cross_entropy.evaluate(model, text)
     pair = windows.evenly(text, 64, model.config)
     inputs, _ = windows.evenly(text, 16, model.config)
     A = model.trace(inputs).patterns[0]
@@ -74,7 +74,7 @@ def one_layer(
     everything_off = ablation.without(model, ablation.every_head(model))
     return {
         "loss": float(losses.mean()),
-        "loss_direct_path": float(training.evaluate(everything_off, text).mean()),
+        "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
         "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
         "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
@@ -110,12 +110,12 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     held_out = corpus.tokens("small", "validation")
 
     def probe(student: Transformer) -> dict:
-        return {"held_out": float(training.evaluate(student, held_out).mean())}
+        return {"held_out": float(cross_entropy.evaluate(student, held_out).mean())}
 
     losses = {}
     for variant, student in variants.items():
         folder = files.cache_dir() / "runs" / f"{name}-{weights}-{variant}"
-        run = training.Trainer(student, plan, stream, folder, probe=probe)
+        run = Trainer(student, plan, stream, folder, probe=probe)
         for record in run.run():
             print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
         losses[variant] = [record["held_out"] for record in run.log]
@@ -128,7 +128,7 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
 
     `edges`: the five that cost most on the second copy of random tokens, dearest first.
     """
-    losses = training.evaluate(model, text, 128)
+    losses = cross_entropy.evaluate(model, text, 128)
     inputs, _ = windows.evenly(text, 16, model.config)
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
@@ -166,8 +166,8 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """
     inputs, targets = windows.evenly(text, 64, model.config)
     alone = [
-        F.cross_entropy(model(some, term_importance.patterns_of_embeddings(model, some)).mT, right)
-        for some, right in zip(inputs.split(8), targets.split(8), strict=True)
+        cross_entropy.mean(model(some, term_importance.patterns_of_embeddings(model, some)), right)
+        for some, right in cross_entropy.batches(inputs, targets)
     ]
     found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
     for name, frozen in (("frozen", True), ("free", False)):

@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import optimizers
 
@@ -73,7 +72,7 @@ def speed(
     tokens = torch.randint(SHAPE.n_vocab, (PLAN.batch, SHAPE.n_ctx + 1), generator=generator)
 
     def loss() -> Tensor:
-        return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        return cross_entropy.loss_nats(model, tokens[:, :-1], tokens[:, 1:])
 
     run: Callable[[], Tensor] = torch.compile(loss) if compiled else loss
 

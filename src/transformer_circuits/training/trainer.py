@@ -1,4 +1,4 @@
-"""The training loop: one loss, in nats per token; resumable at any moment; one or many processes."""
+"""The training loop: resumable at any moment, in one process or many."""
 
 import io
 import json
@@ -9,42 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
-from accelerate import Accelerator
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import hardware
+from transformer_circuits.training import cross_entropy, hardware
 from transformer_circuits.training.config import TrainConfig
-
-
-def loss_nats(
-    model: Callable[..., Tensor],
-    inputs: Int[Tensor, "batch pos"],
-    targets: Int[Tensor, "batch pos"],
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the next token. [nats per token]"""
-    return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-
-
-@torch.no_grad()
-def evaluate(
-    model: Transformer, stream: Int[Tensor, " n_tokens"], n_windows: int = 64
-) -> Float[Tensor, "n_windows n_ctx"]:
-    """Loss at every position of evenly spaced windows of a stream. [nats]
-
-    Raises:
-        ValueError: if the stream is shorter than one window.
-    """
-    pair = windows.evenly(stream, n_windows, model.config)
-    rows = []
-    for inputs, targets in zip(*(part.to(model.W_E.device).split(8) for part in pair), strict=True):
-        rows.append(F.cross_entropy(model(inputs).transpose(1, 2), targets, reduction="none"))
-    return torch.cat(rows).cpu()
 
 
 def schedule(step: int, config: TrainConfig) -> float:
@@ -113,6 +86,9 @@ class Trainer:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
             )
+        # Here, as it is slow to import: whoever reads results, or analyses a model, trains nothing.
+        from accelerate import Accelerator
+
         # Precision is ours: accelerate's is one for the whole process, and stays on the model.
         self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
         device = self.accelerator.device
@@ -134,10 +110,11 @@ class Trainer:
         if self.state_path and self.state_path.exists():
             self._resume()
         self.wrapped = self.accelerator.prepare_model(model)
+        self.loss = cross_entropy.loss_nats
         if compile is None:
-            self.loss = hardware.compiled(loss_nats)
-        else:
-            self.loss = torch.compile(loss_nats) if compile else loss_nats
+            self.loss = hardware.compiled(self.loss)
+        elif compile:
+            self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
         """Train to the end.
