@@ -44,7 +44,7 @@ def test_patterns_of_embeddings_leave_values_and_paths(model, tokens):
     alone = term_importance.patterns_of_embeddings(model, tokens)
     torch.testing.assert_close(alone[0], own[0])
     x, W_P = model.W_E.T[tokens], model.W_P[: tokens.shape[1]]
-    torch.testing.assert_close(alone[1], model.layers[1].scores(x, W_P).softmax(dim=-1))
+    torch.testing.assert_close(alone[1], model.layers[1].pattern(x, x, W_P))
     assert (alone[1] - own[1]).abs().max() > 1e-3
 
 

@@ -30,18 +30,6 @@ def test_patterns_are_causal_distributions(model, tokens):
         assert pattern.triu(1).eq(0).all()
 
 
-def test_scores_are_the_formula_of_the_paper(model, tokens):
-    """softmax(xᵀ W_Qᵀ W_K x / √d_head), written with loops and plain matrix products."""
-    x = model.trace(tokens).residual[0]
-    layer, read = model.layers[0], x + model.W_P[: tokens.shape[1]]
-    scores = layer.scores(x, model.W_P[: tokens.shape[1]])
-    for head in range(SHAPE.n_heads):
-        W_QK = layer.W_Q[head].T @ layer.W_K[head]
-        for dst, src in [(0, 0), (4, 1), (6, 6)]:
-            expected = read[1, dst] @ W_QK @ read[1, src] / math.sqrt(SHAPE.d_head)
-            close(scores[1, head, dst, src], expected)
-
-
 def test_positions_reach_patterns_but_never_the_residual_stream(model, tokens):
     """Under frozen patterns the output does not depend on W_P at all."""
     trace = model.trace(tokens)

@@ -25,7 +25,8 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.model.transformer import Attention, Pattern, Transformer
+from transformer_circuits.model.attention import Attention, Pattern
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy

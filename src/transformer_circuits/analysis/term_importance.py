@@ -12,8 +12,9 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Pattern, Transformer
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
 
@@ -71,7 +72,7 @@ def patterns_of_embeddings(
         ValueError: if the tokens are longer than n_ctx.
     """
     embedded, W_P = model.embed(tokens)
-    return tuple(layer.scores(embedded, W_P).softmax(dim=-1) for layer in model.layers)
+    return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
 
 
 @torch.no_grad()
