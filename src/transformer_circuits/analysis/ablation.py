@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import math
 from collections.abc import Iterable
 
 import torch
@@ -208,10 +207,7 @@ def without_edge(
     A = trace.patterns[1][:, later]
     if kind != "V":
         W_P = model.W_P[: full.shape[1]]
-        q = (read["Q"] + W_P) @ layer.W_Q[later].T
-        k = (read["K"] + W_P) @ layer.W_K[later].T
-        future = torch.ones(A.shape[1:], dtype=torch.bool, device=A.device).triu(1)
-        A = (q @ k.mT / math.sqrt(model.config.d_head)).masked_fill(future, -math.inf).softmax(-1)
+        A = layer.pattern(read["Q"], read["K"], W_P, head=later)[:, 0]
     written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
     return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
 
