@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.model.transformer_lens import to_transformer_lens
+from transformer_circuits.training import cross_entropy
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import optimizers
 
@@ -163,7 +164,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
     print(f"{what}: all composition scores {ours:.3f} s", flush=True)
     try:
-        peer = checkpoint.to_transformer_lens(model)
+        peer = to_transformer_lens(model)
         taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
         print(f"    TransformerLens, the same scores: {taken:.3f} s")
     except ImportError as error:
@@ -184,7 +185,7 @@ def training() -> None:
     makers = {
         "this book": lambda: Transformer(SHAPE),
         "plain nn.MultiheadAttention": lambda: PlainStack(SHAPE),
-        "TransformerLens": lambda: checkpoint.to_transformer_lens(Transformer(SHAPE)),
+        "TransformerLens": lambda: to_transformer_lens(Transformer(SHAPE)),
     }
     print(
         "tokens per second, training, 2 layers of 8 heads x 32, n_vocab 4096, n_ctx 256, batch 32"
