@@ -1,21 +1,16 @@
 """The command line: `python -m transformer_circuits --help`."""
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-
-import torch
 
 from transformer_circuits import book, files
 from transformer_circuits.analysis import development
 from transformer_circuits.experiments import seeds, speed
-from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint, cross_entropy, trainer
+from transformer_circuits.training import checkpoint, cross_entropy, runs
 from transformer_circuits.website import printing
 
 
@@ -43,38 +38,14 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
     Another seed than the one of the config is trained beside it, in `data/cache/models/`.
     """
-    shape, plan = checkpoint.settings(name)
-    if seed is None or seed == plan.seed:
-        folder = folder or checkpoint.folder(name)
-    else:
-        plan = dataclasses.replace(plan, seed=seed)
-        name = f"{name}-seed-{seed}"
-        folder = folder or checkpoint.others_dir() / name
-    runs = files.cache_dir() / "runs" / name
-    for place in (folder, runs):
-        files.require_writable(place)
-    model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
-    held_out = corpus.tokens(plan.corpus, "validation")
-    run = trainer.Trainer(
-        model,
-        plan,
-        corpus.tokens(plan.corpus, "train"),
-        runs,
-        compile=compile,
-        probe=partial(development.probe, text=held_out) if shape.n_layers else None,
-    )
-    for record in run.run():
-        if run.accelerator.is_main_process and not sys.stderr.isatty():
+    run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
+    main_process = run.trainer.accelerator.is_main_process
+    for record in run.trainer.run():
+        if main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
-    if run.accelerator.is_main_process:
-        run.log[-1]["held_out_nats"] = round(
-            float(cross_entropy.evaluate(model, held_out).mean()), 4
-        )
-        with files.atomic(folder / "training.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in run.log))
-        digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(folder, model.cpu(), plan, digest, run.log[-1]["tokens"])
-        print(f"{name}: {run.log[-1]['held_out_nats']} nats per held-out token, saved in {folder}")
+    if main_process:
+        nats = run.save()
+        print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
 
 
 def evaluate(name: str) -> None:

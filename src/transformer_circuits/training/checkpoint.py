@@ -20,13 +20,13 @@ def models_dir() -> Path:
     return files.data_dir() / "models"
 
 
-def others_dir() -> Path:
+def other_seeds_dir() -> Path:
     """`data/cache/models/`: models trained here from other seeds. Not under version control."""
     return files.cache_dir() / "models"
 
 
-LARGEST = 10_000_000
-"""Bytes above which weights are kept in half precision, so that they can lie in the repository."""
+HALF_PRECISION_ABOVE = 10_000_000
+"""Bytes. Larger models are saved in half precision, to be small enough for the repository."""
 
 
 def save(
@@ -38,7 +38,7 @@ def save(
         OSError: naming the file, if it cannot be written.
     """
     weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    if sum(tensor.nbytes for tensor in weights.values()) > LARGEST:
+    if sum(tensor.nbytes for tensor in weights.values()) > HALF_PRECISION_ABOVE:
         weights = {name: tensor.half() for name, tensor in weights.items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         temporary.write_bytes(safetensors.torch.save(weights))
@@ -135,7 +135,7 @@ def folder(name: str) -> Path:
     """
     folders = [
         path.parent
-        for place in (models_dir(), others_dir())
+        for place in (models_dir(), other_seeds_dir())
         for path in place.glob("*/config.toml")
     ]
     for folder in folders:
