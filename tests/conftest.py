@@ -46,7 +46,7 @@ def generator():
 def model(generator):
     """A two-layer model with random weights in float64."""
     model = Transformer(SHAPE).double().requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     return model
 
 

@@ -124,7 +124,7 @@ def model(monkeypatch):
     move = torch.nn.Module.to
     monkeypatch.setattr(torch.nn.Module, "to", lambda module, *to: on_the_gpu(move(module, *to)))
     one = Transformer(SHAPE).requires_grad_(False)
-    one.randomise(torch.Generator().manual_seed(7))
+    one.randomise(generator=torch.Generator().manual_seed(7))
     with PretendedGPU():
         yield one.to("cpu")
 
@@ -235,7 +235,7 @@ ANALYSES = {
 def longer(model):
     """With room for the copies that `development.probe` is about."""
     shape = type(SHAPE)(**(vars(SHAPE) | {"n_ctx": 512}))
-    return Transformer(shape, random()).requires_grad_(False).to("cpu")
+    return Transformer(shape, generator=random()).requires_grad_(False).to("cpu")
 
 
 def paths_of_folded(folded, tokens):

@@ -57,7 +57,7 @@ def test_composition_scores(kind):
 
 def test_random_models_too(generator):
     model = Transformer(dataclasses.replace(SHAPE, n_ctx=32)).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     tokens = torch.randint(SHAPE.n_vocab, (2, 32), generator=generator)
     peer = to_transformer_lens(model)
     torch.testing.assert_close(peer(tokens), model(tokens), atol=1e-4, rtol=0)

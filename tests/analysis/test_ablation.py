@@ -115,7 +115,7 @@ def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
     assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
     again = torch.Generator().manual_seed(7)
     model_again = Transformer(SHAPE).double()
-    model_again.randomise(again)  # brings the generator to where it was
+    model_again.randomise(generator=again)  # brings the generator to where it was
     expected = torch.zeros(2)
     for length in (3, 5):
         tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, again)
@@ -227,7 +227,7 @@ def test_edges_of_a_known_circuit():
 def test_without_mlps_and_with_the_whole_models_patterns_the_paths_through_none_are_left(tokens):
     """Written out: embeddings, and heads that read embeddings and heads."""
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double().requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     A = model.trace(tokens).patterns
     x = model.W_E.T[tokens]
     for layer, pattern in zip(model.layers, A, strict=True):

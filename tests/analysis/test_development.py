@@ -14,7 +14,7 @@ from transformer_circuits.model.transformer import Transformer
 
 def fresh(n_layers):
     shape = ModelConfig(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": n_layers}))
-    return Transformer(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
+    return Transformer(shape, generator=torch.Generator().manual_seed(0)).requires_grad_(False)
 
 
 @pytest.mark.parametrize("n_layers", [1, 2])

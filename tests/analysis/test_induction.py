@@ -49,7 +49,7 @@ def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
     model = Transformer(SHAPE).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     share = induction.right_share(model, range(4, 6), 2, generator, n=200)
     assert ((share - 0.5).abs() < 0.06).all()
 
@@ -89,7 +89,7 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
     """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200))
     found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
     for k, start in enumerate((0, 88, 176)):
@@ -105,7 +105,7 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
 def test_late_minus_early_is_zero_without_context():
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000))
     assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
 

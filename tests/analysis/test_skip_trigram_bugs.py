@@ -17,7 +17,7 @@ ONE = dataclasses.replace(SHAPE, n_layers=1)
 @pytest.fixture
 def one(generator):
     model = Transformer(ONE).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     return model
 
 
@@ -66,7 +66,7 @@ def test_veto_by_hand(one):
 
 def test_gates_and_more_heads_start_as_the_same_model_with_equally_many_parameters():
     twelve = Transformer(dataclasses.replace(ONE, n_heads=12))
-    twelve.randomise(torch.Generator().manual_seed(1))
+    twelve.randomise(generator=torch.Generator().manual_seed(1))
     tokens = torch.randint(ONE.n_vocab, (2, 9), generator=torch.Generator().manual_seed(2))
     variants = [
         skip_trigram_bugs.gated(twelve),
@@ -94,7 +94,7 @@ def test_gates_learn_what_one_head_cannot():
     plan = dataclasses.replace(PLAN, steps=800, batch=32, lr_embed=0.03, lr_attention=0.01)
     losses = {}
     for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
-        student = change(Transformer(shape, torch.Generator().manual_seed(5)))
+        student = change(Transformer(shape, generator=torch.Generator().manual_seed(5)))
         run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
         list(run.run())
         losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())

@@ -20,7 +20,7 @@ PLANTED = [SkipTrigram(3, 5, 7), SkipTrigram(4, 6, 8)]
 def random_model(generator):
     """One head whose every token has a dimension of its own."""
     model = Transformer(ModelConfig(1, 1, N + 1, N, N, 9, 100.0)).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     model.W_E.copy_(torch.eye(N + 1, N))
     model.W_U.copy_(torch.eye(N, N + 1))
     return model

@@ -15,7 +15,7 @@ THREE = dataclasses.replace(SHAPE, n_ctx=3, begin=False)
 @pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
 def test_the_runs_are_the_sums_of_paths_by_order(n_layers, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     kept, terms = term_importance.streams(model, tokens), expansion.paths(model, tokens)
     assert len(kept.orders) == n_layers + 1
     for order, stream in enumerate(kept.orders):

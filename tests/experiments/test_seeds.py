@@ -30,8 +30,8 @@ def test_a_known_circuit_is_recognised():
 def test_edges_are_named_by_kind_later_and_earlier(model):
     """The five dearest are five different edges of heads that exist."""
     shape = type(model.config)(**(vars(model.config) | {"n_ctx": 512}))
-    wide = type(model)(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
-    wide.randomise(torch.Generator().manual_seed(1))
+    wide = type(model)(shape, generator=torch.Generator().manual_seed(0)).requires_grad_(False)
+    wide.randomise(generator=torch.Generator().manual_seed(1))
     text = torch.from_numpy(np.random.default_rng(0).integers(1, shape.n_vocab, 2000))
     edges = seeds.two_layer(wide, text)["edges"]
     assert len({(e["kind"], e["later"], e["earlier"]) for e in edges}) == 5

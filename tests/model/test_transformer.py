@@ -15,7 +15,7 @@ def close(left, right, tolerance=1e-9):
 @pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
 def test_forward_trace_and_frozen_patterns_agree(n_layers, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     trace = model.trace(tokens)
     close(model(tokens), trace.logits)
     close(model(tokens, trace.patterns), trace.logits)
@@ -76,7 +76,7 @@ def test_what_is_too_long_or_too_few_is_refused(model):
 def test_mlps_come_after_their_layer(tokens, generator):
     """x + heads, then + W_O gelu(W_I x) of that, written out."""
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     trace = model.trace(tokens)
     x = model.W_E.T[tokens]
     for index in range(SHAPE.n_layers):
@@ -92,7 +92,7 @@ def test_mlps_come_after_their_layer(tokens, generator):
 
 
 def test_a_fresh_mlp_writes_nothing(tokens, generator):
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator)
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator=generator)
     assert all(not out.any() for out in model.trace(tokens).mlp_outputs)
     assert model.trace(tokens).logits.shape == (2, 7, SHAPE.n_vocab)
 

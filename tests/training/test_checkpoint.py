@@ -19,7 +19,7 @@ def store(tmp_path, monkeypatch):
 def saved(store, generator, shape=None):
     shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
     model = Transformer(shape)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     checkpoint.save(store / "m", model, PLAN, "0" * 64, 123)
     return model
 

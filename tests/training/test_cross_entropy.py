@@ -81,7 +81,7 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
 
 def test_an_untrained_model_knows_nothing():
     """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
-    model = Transformer(SHAPE, torch.Generator().manual_seed(0))
+    model = Transformer(SHAPE, generator=torch.Generator().manual_seed(0))
     loss = cross_entropy.evaluate(model, STREAM, 3)
     assert loss.shape == (3, SHAPE.n_ctx)
     torch.testing.assert_close(loss, torch.full_like(loss, math.log(SHAPE.n_vocab)))

@@ -15,7 +15,7 @@ STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 
 
 def trainer(folder=None, plan=PLAN, **options):
-    model = Transformer(SHAPE, torch.Generator().manual_seed(plan.seed))
+    model = Transformer(SHAPE, generator=torch.Generator().manual_seed(plan.seed))
     options = {"every": 2, "compile": False, "precision": "no"} | options
     return Trainer(model, plan, STREAM, folder, **options)
 

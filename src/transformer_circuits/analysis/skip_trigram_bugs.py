@@ -156,7 +156,7 @@ def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> T
     if n < 1:
         raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
-    wider = Transformer(config, generator).to(model.W_E)
+    wider = Transformer(config, generator=generator).to(model.W_E)
     wider.W_E.copy_(model.W_E)
     wider.W_U.copy_(model.W_U)
     for new, old in zip(wider.layers, model.layers, strict=True):

@@ -110,7 +110,7 @@ def _megabytes() -> float:
 def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     layer, each = model.layers[0], range(model.config.n_heads)
     megabytes = _megabytes()
     started = time.perf_counter()
@@ -153,7 +153,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
         SHAPE, n_heads=n_heads, d_head=64, d_model=64 * n_heads, n_vocab=2048
     )
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     tokens = torch.randint(shape.n_vocab, (1, n_pos), generator=torch.Generator().manual_seed(0))
     what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", _megabytes()
     paths = _seconds(lambda: expansion.paths(model, tokens))

@@ -86,7 +86,7 @@ class Transformer(nn.Module):
     """Position vectors: sinusoids, not learned. The paper has no name for them; TransformerLens
     calls its own W_pos."""
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator | None = None):
         super().__init__()
         self.config = config
         self.W_E = nn.Parameter(torch.empty(config.d_model, config.n_vocab))
@@ -96,10 +96,10 @@ class Transformer(nn.Module):
         self.mlps: Stack[MLP] = Stack(MLP(config) for _ in range(n_mlps))
         W_P = sinusoids(config.n_ctx, config.d_model, config.position_base)
         self.register_buffer("W_P", W_P.to(self.W_E.dtype), persistent=False)
-        self.initialise(generator)
+        self.initialise(generator=generator)
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator | None = None) -> None:
+    def initialise(self, *, generator: torch.Generator | None = None) -> None:
         """W_E standard normal, W_Q/K/V normal over √d_model, all that writes to the output zero."""
         self.W_E.normal_(generator=generator)
         self.W_U.zero_()
@@ -112,7 +112,7 @@ class Transformer(nn.Module):
             mlp.W_O.zero_()
 
     @torch.no_grad()
-    def randomise(self, generator: torch.Generator | None = None) -> None:
+    def randomise(self, *, generator: torch.Generator | None = None) -> None:
         """Every weight normal over the root of what it reads: a null model for the analyses."""
         for weight in self.parameters():
             weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)

@@ -77,7 +77,7 @@ def prepare(
     state = files.cache_dir() / "runs" / name
     for place in (folder, state):
         files.require_writable(place)
-    model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
+    model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
     text, held_out = (corpus.tokens(plan.corpus, split) for split in corpus.SPLITS)
 
     def probed(model: Transformer) -> dict:
