@@ -112,7 +112,7 @@ class Attention(nn.Module):
         self, x: Float[Tensor, "batch src d_model"], A: Pattern
     ) -> Float[Tensor, "batch head dst d_model"]:
         """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
-        v = self._split(x, self.W_V_concat)
+        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
         r = einsum(A, v, "b h dst src, b h src d_head -> b h dst d_head")
         return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
 
@@ -122,7 +122,10 @@ class Attention(nn.Module):
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
+        """What the layer adds to the residual stream; with `A`, under these frozen patterns.
+
+        Without them it takes PyTorch's fused attention, which never builds the pattern.
+        """
         r = self._results(x, W_P, A)
         return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
 
@@ -132,8 +135,8 @@ class Attention(nn.Module):
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None,
     ) -> Float[Tensor, "batch head pos d_head"]:
-        """What each head brings to each position, before its W_O."""
-        v = self._split(x, self.W_V_concat)
+        """What each head brings to each position, before its W_O: the paper's result vectors r."""
+        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
         if A is not None:
             return A @ v
         q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)

@@ -1,4 +1,4 @@
-"""The attention-only transformer of the paper: the only forward pass of the project.
+"""The attention-only transformer of the paper, which all models of the book are.
 
 Every weight is stored as the paper writes it, [what it writes, what it reads], so that the
 formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
@@ -62,7 +62,10 @@ class MLP(nn.Module):
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything one forward pass computed, one entry per layer where there are layers."""
+    """Everything one forward pass computed; what belongs to a layer has one entry per layer.
+
+    TransformerLens: `ActivationCache`, with `pattern`, `result` and `resid_pre` for the first three.
+    """
 
     patterns: tuple[Pattern, ...]
     head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
@@ -80,6 +83,20 @@ class Transformer(nn.Module):
 
     Positions are added only to what W_Q and W_K read (paper: "Model Details"), so the residual
     stream carries none and every decomposition in this book is exact.
+
+    >>> shape = ModelConfig(
+    ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0
+    ... )
+    >>> model = Transformer(shape)
+    >>> model.randomise(generator=torch.Generator().manual_seed(0))
+    >>> tokens = torch.tensor([[0, 5, 2, 5]])
+    >>> model(tokens).shape  # batch, pos, n_vocab
+    torch.Size([1, 4, 11])
+    >>> trace = model.trace(tokens)
+    >>> trace.patterns[1].shape  # in the second layer: batch, head, dst, src
+    torch.Size([1, 3, 4, 4])
+    >>> torch.allclose(model(tokens, trace.patterns), trace.logits, atol=1e-5)
+    True
     """
 
     W_P: Float[Tensor, "n_ctx d_model"]
@@ -100,7 +117,10 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def initialise(self, *, generator: torch.Generator | None = None) -> None:
-        """W_E standard normal, W_Q/K/V normal over √d_model, all that writes to the output zero."""
+        """Weights to begin a training with. W_O and W_U are 0: all tokens get the same logit.
+
+        W_E is standard normal; W_Q, W_K and W_V have standard deviation 1/√d_model.
+        """
         self.W_E.normal_(generator=generator)
         self.W_U.zero_()
         for layer in self.layers:
@@ -113,7 +133,10 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def randomise(self, *, generator: torch.Generator | None = None) -> None:
-        """Every weight normal over the root of what it reads: a null model for the analyses."""
+        """Random weights everywhere: a model that learned nothing, as a null for the analyses.
+
+        Normal, with standard deviation 1/√(dimensions read); W_E is standard normal.
+        """
         for weight in self.parameters():
             weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
         self.W_E.normal_(generator=generator)

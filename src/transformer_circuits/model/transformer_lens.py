@@ -1,4 +1,4 @@
-"""Our models as models of TransformerLens, for whoever has tools that take those."""
+"""Models of the book as models of TransformerLens, for tools that expect those."""
 
 import torch
 from torch import nn

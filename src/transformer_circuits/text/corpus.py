@@ -59,8 +59,8 @@ def _documents(profile: str, archives: Path) -> Iterator[Document]:
 def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
     """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
 
-    Blocks are separated by empty lines; white space does not count. Validation goes first, so
-    that a block in both splits stays in validation and is never trained on.
+    Blocks are separated by empty lines, and compared without regard to white space. Validation
+    goes first, so a block of both splits stays in validation and is never trained on.
     """
 
     def key(text: str) -> str:
@@ -90,8 +90,8 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
-        UserError: if the profile is unknown, a package cannot be had, or the text built is not the
-            pinned text.
+        UserError: if the profile is unknown, a package cannot be downloaded, or the text that was
+            built is not the pinned one.
     """
     wanted = sources.manifest(profile)
     pinned = _pinned(profile)

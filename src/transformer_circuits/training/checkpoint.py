@@ -55,10 +55,10 @@ def save(
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
-    """Shape and training of a model of the book, trained or not.
+    """How a model of the book is built and trained, whether it was trained yet or not.
 
     Raises:
-        UserError: if there is no such model, or its config.toml is not as it must be.
+        UserError: if there is no such model, or its config.toml is not valid.
     """
     tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
@@ -101,7 +101,10 @@ def load(name: str, device: str = "cpu") -> Transformer:
 
 
 def records(name: str, log: str = "training") -> list[dict]:
-    """The lines of a model's log: "training", see `development`; "runs", all that were tried.
+    """The records of a model's log, one per line of the file.
+
+    `log`: "training", what was measured along its training (see `development.probe`), or "runs",
+    what came of each training that was tried.
 
     Raises:
         UserError: if there is no such model, it has no such log, or the log is damaged.
@@ -128,7 +131,7 @@ def load_weights(model: Transformer, path: Path) -> None:
 
 
 def folder(name: str) -> Path:
-    """Where a model lies: in the book, or among those trained here from other seeds.
+    """The folder of a model: of those that come with the book, or trained here from other seeds.
 
     Raises:
         UserError: if there is no such model.

@@ -53,12 +53,13 @@ class Trainer:
     Under `torchrun` every process takes its share of each batch. The batches are the same for any
     number of processes that divides the batch, and so, up to rounding, is the result.
 
-    Trains on a GPU of CUDA (or ROCm) if there is one, else on the processor: others, Apple's for
-    one, lack operations that `probe` may need.
+    Trains on a GPU with CUDA (or ROCm) if there is one, else on the CPU. Other devices, such as
+    Apple's, lack operations that `probe` may need.
 
     Raises:
-        ValueError: if the stream holds tokens beyond n_vocab, processes do not divide the batch,
-            or the precision is unknown.
+        UserError: if the stream holds tokens beyond n_vocab, the processes do not divide the
+            batch, or the state in `folder` is damaged or of another run.
+        ValueError: if the precision is unknown.
     """
 
     def __init__(
@@ -75,9 +76,9 @@ class Trainer:
         """Set up a run, or take up the one left in `folder`.
 
         `folder`: where the state is kept, every `every` steps; None keeps none.
-        `compile`: about three times as fast; by default wherever there is a C++ compiler that
-        works.
-        `precision`: "bf16" or "no"; by default what the processor computes fastest in.
+        `compile`: whether to use `torch.compile`, which is about three times as fast; by default
+        wherever there is a C++ compiler that works.
+        `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
         `probe`: measures the model at every record; what it returns becomes part of the record.
         """
         if precision not in (None, "bf16", "no"):
@@ -86,7 +87,7 @@ class Trainer:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
             )
-        # Here, as it is slow to import: whoever reads results, or analyses a model, trains nothing.
+        # Imported here because it is slow: whoever only reads what was trained need not wait for it.
         from accelerate import Accelerator
 
         # Precision is ours: accelerate's is one for the whole process, and stays on the model.
@@ -117,7 +118,7 @@ class Trainer:
             self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
-        """Train to the end.
+        """Train to the end; every `every` steps, and at the last, keep the state and yield a record.
 
         Raises:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
