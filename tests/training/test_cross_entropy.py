@@ -89,8 +89,8 @@ def test_an_untrained_model_knows_nothing():
         cross_entropy.evaluate(model, STREAM[:5])
 
 
-def test_analyses_do_not_wait_for_what_only_training_needs():
-    """`accelerate` is slow to import; neither analyses nor recorded results need it."""
+def test_analyses_do_not_import_what_only_training_needs():
+    """Neither analyses nor recorded results need `accelerate`."""
     modules = "analysis.development, transformer_circuits.experiments.seeds"
     script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

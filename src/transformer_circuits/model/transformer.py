@@ -7,7 +7,7 @@ formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -26,9 +26,10 @@ def sinusoids(n_ctx: int, d_model: int, base: float) -> Float[Tensor, "n_ctx d_m
     radians per token. They start at π, the highest frequency that integers can carry. Starting
     at 1 as usual leaves neighbouring positions so alike that no head learns to tell them apart.
     """
-    frequency = math.pi * base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency
-    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    exponent = -torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # [pair]
+    frequency = math.pi * base**exponent  # [pair], radians per token
+    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency  # [pos, pair]
+    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)  # [pos, pair, two]
     return math.sqrt(2) * rearrange(pairs, "pos pair two -> pos (pair two)")
 
 
@@ -40,7 +41,11 @@ class Stack(nn.ModuleList, Generic[Member]):
 
     if TYPE_CHECKING:
 
-        def __getitem__(self, index: int) -> Member: ...
+        @overload
+        def __getitem__(self, idx: int) -> Member: ...
+
+        @overload
+        def __getitem__(self, idx: slice) -> "Stack[Member]": ...
 
         def __iter__(self) -> Iterator[Member]: ...
 

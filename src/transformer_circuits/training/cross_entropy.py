@@ -49,7 +49,7 @@ def loss_nats(
 
 
 def batches(
-    inputs: Int[Tensor, "n pos"], targets: Int[Tensor, "n pos"], size: int = 8
+    inputs: Int[Tensor, "n pos"], targets: Int[Tensor, "n pos"], *, size: int = 8
 ) -> Iterator[tuple[Int[Tensor, "batch pos"], Int[Tensor, "batch pos"]]]:
     """Inputs and targets in parts of at most `size` windows, for logits take much memory.
 

@@ -42,7 +42,7 @@ class Run:
         with files.atomic(self.folder / "training.jsonl") as temporary:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
         digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(self.folder, model.cpu(), plan, digest, log[-1]["tokens"])
+        checkpoint.save(self.folder, model.cpu(), plan, digest, int(log[-1]["tokens"]))
         return nats
 
 
@@ -79,10 +79,6 @@ def prepare(
         files.require_writable(place)
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
     text, held_out = (corpus.tokens(plan.corpus, split) for split in corpus.SPLITS)
-
-    def probed(model: Transformer) -> dict:
-        return probe(model, held_out)
-
-    on_record = probed if probe and shape.n_layers else None
-    trainer = Trainer(model, plan, text, state, compile=compile, probe=on_record)
+    on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None
+    trainer = Trainer(model, plan, text, state, compile=compile, probe=on_held_out)
     return Run(name, folder, trainer, held_out)

@@ -87,7 +87,7 @@ class Trainer:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
             )
-        # Imported here because it is slow: whoever only reads what was trained need not wait for it.
+        # Imported here, as only training needs it: analyses import this folder, too.
         from accelerate import Accelerator
 
         # Precision is ours: accelerate's is one for the whole process, and stays on the model.
@@ -109,7 +109,7 @@ class Trainer:
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
-            self._resume()
+            self._resume(self.state_path)
         self.wrapped = self.accelerator.prepare_model(model)
         self.loss = cross_entropy.loss_nats
         if compile is None:
@@ -200,11 +200,11 @@ class Trainer:
         torch.save(state, written)
         files.write_sealed(self.state_path, written.getvalue())
 
-    def _resume(self) -> None:
-        content = files.read_sealed(self.state_path)
+    def _resume(self, path: Path) -> None:
+        content = files.read_sealed(path)
         if content is None:
             raise files.UserError(
-                f"{self.state_path} is damaged, or was left by an older version of this code; "
+                f"{path} is damaged, or was left by an older version of this code; "
                 "delete it to start afresh"
             )
         device = self.accelerator.device
@@ -212,7 +212,7 @@ class Trainer:
         settings = json.dumps([vars(self.model.config), vars(self.config)])
         if state["settings"] != settings:
             raise files.UserError(
-                f"{self.state_path} belongs to the run {state['settings']} but this one is {settings}; "
+                f"{path} belongs to the run {state['settings']} but this one is {settings}; "
                 "move it away to start afresh"
             )
         self.model.load_state_dict(state["model"])
