@@ -49,7 +49,7 @@ def generator():
 def model(generator):
     """A two-layer model with random weights in float64."""
     model = Transformer(SHAPE).double().requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     return model
 
 

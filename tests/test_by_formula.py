@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from transformer_circuits.analysis import composition, expansion, heads, term_importance
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
 
@@ -54,7 +54,7 @@ def case(request, model, tokens):
     if request.param == "random":
         return model, tokens[:1]
     trained = checkpoint.load("two-layer").double()
-    text, _ = corpus.evenly(corpus.tokens("small", "validation"), 1, 20, trained.config.begin)
+    text, _ = windows.evenly(corpus.tokens("small", "validation"), 1, trained.config, n_ctx=20)
     return trained, text
 
 

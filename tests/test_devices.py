@@ -10,7 +10,6 @@ from conftest import SHAPE
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from transformer_circuits import training
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
@@ -29,6 +28,7 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.figures import charts
 from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
 
 GPU = torch.device("cuda", 0)
@@ -124,7 +124,7 @@ def model(monkeypatch):
     move = torch.nn.Module.to
     monkeypatch.setattr(torch.nn.Module, "to", lambda module, *to: on_the_gpu(move(module, *to)))
     one = Transformer(SHAPE).requires_grad_(False)
-    one.randomise(torch.Generator().manual_seed(7))
+    one.randomise(generator=torch.Generator().manual_seed(7))
     with PretendedGPU():
         yield one.to("cpu")
 
@@ -143,8 +143,8 @@ def one_layer(model):
     return smaller
 
 
-STREAM = (np.arange(400) ** 2 % SHAPE.n_vocab).astype(np.uint16)
-TOKENS = torch.from_numpy(STREAM[:28].astype(np.int64)).reshape(4, 7)
+STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
+TOKENS = STREAM[:28].reshape(4, 7)
 TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
 COPIES = range(2, 5)
 
@@ -170,9 +170,9 @@ def common():
 
 
 ANALYSES = {
-    "evaluate": lambda m: training.evaluate(m, STREAM, 4),
-    "loss_nats": lambda m: training.loss_nats(m, here(), here()),
-    "probe": lambda m: development.probe(longer(m), np.tile(STREAM, 4), 2),
+    "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
+    "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
+    "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
     "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, random()),
     "right_share": lambda m: induction.right_share(m, COPIES, 2, random()),
     "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),
@@ -235,7 +235,7 @@ ANALYSES = {
 def longer(model):
     """With room for the copies that `development.probe` is about."""
     shape = type(SHAPE)(**(vars(SHAPE) | {"n_ctx": 512}))
-    return Transformer(shape, random()).requires_grad_(False).to("cpu")
+    return Transformer(shape, generator=random()).requires_grad_(False).to("cpu")
 
 
 def paths_of_folded(folded, tokens):

@@ -32,8 +32,8 @@ def test_the_library_page_has_every_module():
     page = (SOURCE.parents[1] / "chapters" / "api.md").read_text(encoding="utf-8")
     listed = re.findall(r"automodule:: transformer_circuits\.(\S+)", page)
     documented = {name(path) for path in MODULES} - {"__init__", "__main__"}
-    folders = {name(folder / "__init__.py") for folder in FOLDERS} - {"book", "training"}
-    assert sorted(listed) == sorted(documented - folders - {"training"})
+    folders = {name(folder / "__init__.py") for folder in FOLDERS} - {"book"}
+    assert sorted(listed) == sorted(documented - folders)
 
 
 def test_only_figures_import_matplotlib_and_altair():

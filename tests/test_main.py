@@ -6,16 +6,17 @@ import json
 import sys
 from functools import partial
 
-import numpy as np
 import pytest
+import torch
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import __main__ as cli
-from transformer_circuits import files, settings, training
+from transformer_circuits import files, settings
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, runs
+from transformer_circuits.website import printing
 
-STREAM = (np.arange(3000) ** 2 % 2048).astype(np.uint16)
+STREAM = torch.arange(3000) ** 2 % 2048
 
 
 def ended(*arguments):
@@ -30,8 +31,8 @@ def place(tmp_path, monkeypatch):
     """An own data/models and data/cache with one tiny model, "tiny", that was never trained."""
     monkeypatch.setattr(files, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path / "models")
-    in_full = partial(training.Trainer, precision="no")  # as in the other tests of this process
-    monkeypatch.setattr(training, "Trainer", in_full)
+    in_full = partial(runs.Trainer, precision="no")  # as in the other tests of this process
+    monkeypatch.setattr(runs, "Trainer", in_full)
     monkeypatch.setattr(corpus, "tokens", lambda profile, split: STREAM)
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": tmp_path / "text"})
     (tmp_path / "text").write_text("text")
@@ -63,7 +64,7 @@ def test_eval_says_what_training_said(place, capsys):
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, monkeypatch):
-    monkeypatch.setattr(training, "Trainer", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr(runs, "Trainer", lambda *_, **__: pytest.fail("training began"))
     (place / "file").write_text("x")
     wrong = ended("train", "tiny", "--folder", str(place / "file" / "x"))
     assert wrong.startswith("train: nothing can be written into ") and "file/x" in wrong
@@ -113,7 +114,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch, error):
 def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
     path = place / "models" / "tiny" / "config.toml"
     path.write_text(path.read_text().replace("steps = 6", "steps = 250"))
-    step = training.Trainer.func._one_step
+    step = runs.Trainer.func._one_step
 
     def interrupted(run):
         if run.step == 150:
@@ -121,7 +122,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
         return step(run)
 
     with monkeypatch.context() as during:
-        during.setattr(training.Trainer.func, "_one_step", interrupted)
+        during.setattr(runs.Trainer.func, "_one_step", interrupted)
         assert ended("train", "tiny", "--no-compile") == 130
     *_, last = capsys.readouterr().err.splitlines()
     assert last == "train: stopped; the same command goes on from what was kept"
@@ -131,7 +132,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
 
 def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    monkeypatch.setattr(cli.printing, "slides", lambda root: "bücher")
+    monkeypatch.setattr(printing, "slides", lambda root: "bücher")
     cli.main(["slides"])
     sys.stdout.flush()
     assert sys.stdout.buffer.getvalue() == b"The slides are at b\\xfccher\n"

@@ -8,7 +8,8 @@ from conftest import SHAPE
 
 from transformer_circuits.analysis import composition, heads
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.model.transformer_lens import to_transformer_lens
+from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
@@ -19,8 +20,8 @@ MODELS = ("zero-layer", "one-layer", "two-layer")
 def trained(request):
     """A trained model, the same in TransformerLens, and three windows of held-out text."""
     model = checkpoint.load(request.param)
-    text, _ = corpus.evenly(corpus.tokens("small", "validation"), 3, 128, model.config.begin)
-    return model, checkpoint.to_transformer_lens(model), text
+    text, _ = windows.evenly(corpus.tokens("small", "validation"), 3, model.config, n_ctx=128)
+    return model, to_transformer_lens(model), text
 
 
 def test_logits_and_patterns(trained):
@@ -38,7 +39,7 @@ def test_eigenvalues_of_full_circuits(name):
     from transformer_lens import FactoredMatrix
 
     model = checkpoint.load(name).double()
-    peer = checkpoint.to_transformer_lens(model)
+    peer = to_transformer_lens(model)
     for h in (0, 4, 11):
         A, B = peer.W_E @ peer.W_V[0, h], peer.W_O[0, h] @ peer.W_U
         theirs = FactoredMatrix(A, B).eigenvalues
@@ -50,18 +51,18 @@ def test_eigenvalues_of_full_circuits(name):
 @pytest.mark.parametrize("kind", composition.KINDS)
 def test_composition_scores(kind):
     model = checkpoint.load("two-layer")
-    theirs = checkpoint.to_transformer_lens(model).all_composition_scores(kind)[0, :, 1]
+    theirs = to_transformer_lens(model).all_composition_scores(kind)[0, :, 1]
     torch.testing.assert_close(composition.scores(model, kind), theirs.T, atol=1e-5, rtol=0)
 
 
 def test_random_models_too(generator):
     model = Transformer(dataclasses.replace(SHAPE, n_ctx=32)).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     tokens = torch.randint(SHAPE.n_vocab, (2, 32), generator=generator)
-    peer = checkpoint.to_transformer_lens(model)
+    peer = to_transformer_lens(model)
     torch.testing.assert_close(peer(tokens), model(tokens), atol=1e-4, rtol=0)
 
 
 def test_models_with_mlps_are_refused():
     with pytest.raises(ValueError, match="d_mlp is 1280"):
-        checkpoint.to_transformer_lens(checkpoint.load("two-layer-mlp"))
+        to_transformer_lens(checkpoint.load("two-layer-mlp"))

@@ -1,27 +1,21 @@
-"""The command line: `python -m transformer_circuits --help`."""
+"""The command line: `python -m transformer_circuits --help`.
+
+Each command imports what it needs itself: `execute`, where nothing has changed, is done in a moment.
+"""
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-import torch
-
-from transformer_circuits import files, training
-from transformer_circuits.analysis import development
-from transformer_circuits.book import first_cell, notebooks
-from transformer_circuits.experiments import seeds, speed
-from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint
-from transformer_circuits.website import printing
+from transformer_circuits import files
 
 
 def data(profile: str) -> None:
     """Fetch and build the text of a profile."""
+    from transformer_circuits.text import corpus
+
     for split, path in corpus.build(profile).items():
         print(
             f"{profile} {split}: {path.stat().st_size / 1e6:.1f} MB, sha256 {files.sha256(path)[:16]}…"
@@ -30,6 +24,7 @@ def data(profile: str) -> None:
 
 def vocabulary(n_vocab: int) -> None:
     """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
+    from transformer_circuits.text import corpus, tokenizer
 
     def texts() -> Iterator[str]:  # read after the size was found possible
         for document in corpus.read("full", "train"):
@@ -44,67 +39,74 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
     Another seed than the one of the config is trained beside it, in `data/cache/models/`.
     """
-    shape, plan = checkpoint.settings(name)
-    if seed is None or seed == plan.seed:
-        folder = folder or checkpoint.folder(name)
-    else:
-        plan = dataclasses.replace(plan, seed=seed)
-        name = f"{name}-seed-{seed}"
-        folder = folder or checkpoint.others_dir() / name
-    runs = files.cache_dir() / "runs" / name
-    for place in (folder, runs):
-        files.require_writable(place)
-    model = Transformer(shape, torch.Generator().manual_seed(plan.seed))
-    held_out = corpus.tokens(plan.corpus, "validation")
-    trainer = training.Trainer(
-        model,
-        plan,
-        corpus.tokens(plan.corpus, "train"),
-        runs,
-        compile=compile,
-        probe=partial(development.probe, text=held_out) if shape.n_layers else None,
-    )
-    for record in trainer.run():
-        if trainer.accelerator.is_main_process and not sys.stderr.isatty():
+    from transformer_circuits.analysis import development
+    from transformer_circuits.training import runs
+
+    run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
+    main_process = run.trainer.accelerator.is_main_process
+    for record in run.trainer.run():
+        if main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
-    if trainer.accelerator.is_main_process:
-        trainer.log[-1]["held_out_nats"] = round(
-            float(training.evaluate(model, held_out).mean()), 4
-        )
-        with files.atomic(folder / "training.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in trainer.log))
-        digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(folder, model.cpu(), plan, digest, trainer.log[-1]["tokens"])
-        print(
-            f"{name}: {trainer.log[-1]['held_out_nats']} nats per held-out token, saved in {folder}"
-        )
+    if main_process:
+        nats = run.save()
+        print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
 
 
 def evaluate(name: str) -> None:
     """Loss of a trained model on held-out text, over the same windows as after its training."""
+    from transformer_circuits.text import corpus
+    from transformer_circuits.training import checkpoint, cross_entropy
+
     model = checkpoint.load(name)
-    loss = training.evaluate(model, corpus.tokens("small", "validation"))
+    loss = cross_entropy.evaluate(model, corpus.tokens("small", "validation"))
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 
 def slides() -> None:
     """Write the slides into the book that `make book` built."""
+    from transformer_circuits.website import printing
+
     print(f"The slides are at {printing.slides(files.data_dir().parent)}")
 
 
 def pdf() -> None:
     """Print the book that `make pdf` built, and the sheets."""
+    from transformer_circuits.website import printing
+
     for target, n_pages in printing.pdfs(files.data_dir().parent).items():
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
 def execute(chapters: list[str], again: bool) -> None:
     """Execute chapters whose code, modules, data or packages changed; with `again` all of them."""
+    from transformer_circuits.book import notebooks
+
     wanted = chapters or notebooks.names()
     if unknown := sorted(set(wanted) - set(notebooks.names())):
         raise files.UserError(f"there is no chapter {unknown}; there are {notebooks.names()}")
     stale = wanted if again else notebooks.stale()
     notebooks.execute([chapter for chapter in wanted if chapter in stale])
+
+
+def chapters() -> None:
+    """Write the first cell, with the address from `_config.yml`, into every chapter."""
+    from transformer_circuits.book import first_cell
+
+    first_cell.write()
+
+
+def seeds(name: str) -> None:
+    """Analyse the model trained from every seed, and write what was found beside it."""
+    from transformer_circuits.experiments import seeds
+
+    seeds.write(name)
+
+
+def bench() -> None:
+    """Measure speed and memory next to TransformerLens and plain PyTorch."""
+    from transformer_circuits.experiments import speed
+
+    speed.main()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -144,9 +146,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = vars(_parser().parse_args(arguments))
     command = given.pop("command")
     actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds.write,
-        "eval": evaluate,
-        "execute": execute, "chapters": first_cell.write, "slides": slides, "pdf": pdf, "bench": speed.main,
+        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds, "eval": evaluate,
+        "execute": execute, "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench,
     }  # fmt: skip
     try:
         actions[command](**given)

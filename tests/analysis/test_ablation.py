@@ -6,16 +6,16 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits import training
 from transformer_circuits.analysis import ablation, induction
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text.windows import evenly
+from transformer_circuits.training import cross_entropy
 
 
 @pytest.fixture
 def stream():
-    return np.random.default_rng(0).integers(0, SHAPE.n_vocab, 300).astype(np.uint16)
+    return torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 300))
 
 
 def test_without_every_head_only_the_direct_path_is_left(model, tokens):
@@ -42,7 +42,7 @@ def loss(logits, targets):
 @pytest.fixture
 def windows(stream):
     """Ten, so that they are worked through in two parts."""
-    return corpus.evenly(stream, 10, SHAPE.n_ctx)
+    return evenly(stream, 10, SHAPE)
 
 
 @pytest.mark.parametrize("head", [(0, 4), (1, 2)])
@@ -115,7 +115,7 @@ def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
     assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
     again = torch.Generator().manual_seed(7)
     model_again = Transformer(SHAPE).double()
-    model_again.randomise(again)  # brings the generator to where it was
+    model_again.randomise(generator=again)  # brings the generator to where it was
     expected = torch.zeros(2)
     for length in (3, 5):
         tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, again)
@@ -144,10 +144,10 @@ def test_losses_at_a_position_are_the_last_of_its_window(model, stream):
     intact, without_each = ablation.losses_at(model, stream, positions)
     for row, position in enumerate(positions):
         window = stream[position + 2 - SHAPE.n_ctx : position + 2]
-        torch.testing.assert_close(intact[row], training.evaluate(model, window, 1)[0, -1])
+        torch.testing.assert_close(intact[row], cross_entropy.evaluate(model, window, 1)[0, -1])
         for head in range(SHAPE.n_heads):
             off = ablation.without(model, [(1, head)])
-            expected = training.evaluate(off, window, 1)[0, -1]
+            expected = cross_entropy.evaluate(off, window, 1)[0, -1]
             torch.testing.assert_close(without_each[row, head], expected)
 
 
@@ -227,7 +227,7 @@ def test_edges_of_a_known_circuit():
 def test_without_mlps_and_with_the_whole_models_patterns_the_paths_through_none_are_left(tokens):
     """Written out: embeddings, and heads that read embeddings and heads."""
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double().requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     A = model.trace(tokens).patterns
     x = model.W_E.T[tokens]
     for layer, pattern in zip(model.layers, A, strict=True):

@@ -1,12 +1,11 @@
 import math
 
-import numpy as np
 import pytest
 import torch
 
 from transformer_circuits.analysis import bigrams
 
-STREAM = np.array([0, 1, 2, 1, 2, 1, 0, 1], dtype=np.uint16)
+STREAM = torch.tensor([0, 1, 2, 1, 2, 1, 0, 1])
 
 
 def test_counts_are_output_by_source():

@@ -14,12 +14,12 @@ from transformer_circuits.model.transformer import Transformer
 
 def fresh(n_layers):
     shape = ModelConfig(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": n_layers}))
-    return Transformer(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
+    return Transformer(shape, generator=torch.Generator().manual_seed(0)).requires_grad_(False)
 
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_a_probe_can_be_written_down(n_layers):
-    stream = np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000).astype(np.uint16)
+    stream = torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000))
     found = json.loads(json.dumps(development.probe(fresh(n_layers), stream, 2)))
     assert found["held_out"] == pytest.approx(math.log(SHAPE.n_vocab), abs=1e-3)
     assert found["late_minus_early"] == pytest.approx(0, abs=1e-3)

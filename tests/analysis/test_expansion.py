@@ -41,7 +41,7 @@ def test_the_score_terms_sum_to_the_raw_scores(model, tokens):
     terms = expansion.score_terms(model, tokens, 1, 3)
     assert len(terms) == (1 + SHAPE.n_heads) ** 2
     x = model.trace(tokens).residual[1]
-    scores = model.layers[1].scores(x, model.W_P[: tokens.shape[1]])[:, 3]
+    scores = model.layers[1].scores(x, x, model.W_P[: tokens.shape[1]])[:, 3]
     seen = scores.isfinite()
     close(torch.stack(list(terms.values())).sum(dim=0)[seen], scores[seen])
 

@@ -23,7 +23,8 @@ def test_full_ov_is_output_by_source(model, tokens):
 
 def test_full_qk_is_destination_by_source(model, tokens):
     model.W_P.zero_()
-    scores = model.layers[0].scores(model.trace(tokens).residual[0], model.W_P[: tokens.shape[1]])
+    x = model.trace(tokens).residual[0]
+    scores = model.layers[0].scores(x, x, model.W_P[: tokens.shape[1]])
     full = heads.full_qk(model, 0, 2).dense() / math.sqrt(SHAPE.d_head)
     close(scores[0, 2, 6, :], full[tokens[0, 6], tokens[0]])
 

@@ -49,7 +49,7 @@ def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
     model = Transformer(SHAPE).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     share = induction.right_share(model, range(4, 6), 2, generator, n=200)
     assert ((share - 0.5).abs() < 0.06).all()
 
@@ -89,11 +89,11 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
     """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(generator)
-    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200).astype(np.uint16)
+    model.randomise(generator=generator)
+    stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200))
     found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
     for k, start in enumerate((0, 88, 176)):
-        text = torch.from_numpy(stream[start : start + 24].astype(np.int64))
+        text = stream[start : start + 24]
         losses = []
         for first, positions in ((0, range(20, 24)), (14, range(6, 10))):
             inputs = torch.cat([torch.tensor([BEGIN]), text[first:]])[None]
@@ -105,8 +105,8 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
 def test_late_minus_early_is_zero_without_context():
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
-    stream = np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000).astype(np.uint16)
+    model.randomise(generator=torch.Generator().manual_seed(0))
+    stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000))
     assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
 
 
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused(generator):
         induction.copy_losses(model, range(1, 3), 2, generator)
     with pytest.raises(ValueError, match="0 copies of 4 tokens"):
         induction.repeated(9, 4, 0, 1, generator)
-    stream = np.ones(600, dtype=np.uint16)
+    stream = torch.ones(600, dtype=torch.int32)
     with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
         induction.late_minus_early(model, stream)
     with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):

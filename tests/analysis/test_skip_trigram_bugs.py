@@ -5,10 +5,11 @@ import pytest
 import torch
 from conftest import PLAN, SHAPE
 
-from transformer_circuits import training
 from transformer_circuits.analysis import skip_trigram_bugs
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
+from transformer_circuits.training.trainer import Trainer
 
 ONE = dataclasses.replace(SHAPE, n_layers=1)
 
@@ -16,7 +17,7 @@ ONE = dataclasses.replace(SHAPE, n_layers=1)
 @pytest.fixture
 def one(generator):
     model = Transformer(ONE).requires_grad_(False)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     return model
 
 
@@ -48,7 +49,7 @@ def test_veto_by_hand(one):
     one.W_U[3, 1] = 1.0
     one.layers[0].W_V_concat[0, 0] = 1.0
     one.layers[0].W_O_concat[1, 0] = 6.0
-    stream = np.full(60, 5, dtype=np.uint16)
+    stream = torch.full((60,), 5)
     never = torch.zeros(ONE.n_vocab, ONE.n_vocab, dtype=torch.bool)
     untouched = skip_trigram_bugs.veto(one, stream, never, 2)
     assert untouched.cost == pytest.approx(0) and untouched.mass == 0
@@ -57,7 +58,7 @@ def test_veto_by_hand(one):
     assert found.cost < -1  # the heads were wrong each time
     assert found.best_saving == pytest.approx(-found.cost)
     assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
-    right = skip_trigram_bugs.veto(one, np.full(60, 3, dtype=np.uint16), never.roll(-2, dims=1), 2)
+    right = skip_trigram_bugs.veto(one, torch.full((60,), 3), never.roll(-2, dims=1), 2)
     assert right.cost > 0.5  # here they are right each time, and the veto costs
     assert right.best_saving == 0
     assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
@@ -65,7 +66,7 @@ def test_veto_by_hand(one):
 
 def test_gates_and_more_heads_start_as_the_same_model_with_equally_many_parameters():
     twelve = Transformer(dataclasses.replace(ONE, n_heads=12))
-    twelve.randomise(torch.Generator().manual_seed(1))
+    twelve.randomise(generator=torch.Generator().manual_seed(1))
     tokens = torch.randint(ONE.n_vocab, (2, 9), generator=torch.Generator().manual_seed(2))
     variants = [
         skip_trigram_bugs.gated(twelve),
@@ -88,15 +89,15 @@ def test_gates_learn_what_one_head_cannot():
     """The output is (source + destination) mod 3: every source goes with every output."""
     share = (0.6, 0.3, 0.1)
     src, dst = np.random.default_rng(0).choice(3, (2, 4000), p=share)
-    stream = np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel().astype(np.uint16)
+    stream = torch.from_numpy(np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel())
     shape = dataclasses.replace(ONE, n_heads=1, d_head=8, n_ctx=9)
     plan = dataclasses.replace(PLAN, steps=800, batch=32, lr_embed=0.03, lr_attention=0.01)
     losses = {}
     for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
-        student = change(Transformer(shape, torch.Generator().manual_seed(5)))
-        run = training.Trainer(student, plan, stream, every=200, compile=False, precision="no")
+        student = change(Transformer(shape, generator=torch.Generator().manual_seed(5)))
+        run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
         list(run.run())
-        losses[name] = float(training.evaluate(student, stream, 64)[:, 3:].mean())
+        losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())
     # Sources and destinations are chance, and outputs follow from them.
     floor = -2 / 3 * sum(p * np.log(p) for p in share)
     assert losses["gated"] < floor + 0.05 < losses["plain"]

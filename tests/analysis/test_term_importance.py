@@ -1,6 +1,5 @@
 import dataclasses
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -8,13 +7,15 @@ from conftest import SHAPE
 
 from transformer_circuits.analysis import expansion, term_importance
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
+
+THREE = dataclasses.replace(SHAPE, n_ctx=3, begin=False)
 
 
 @pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
 def test_the_runs_are_the_sums_of_paths_by_order(n_layers, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     kept, terms = term_importance.streams(model, tokens), expansion.paths(model, tokens)
     assert len(kept.orders) == n_layers + 1
     for order, stream in enumerate(kept.orders):
@@ -43,7 +44,7 @@ def test_patterns_of_embeddings_leave_values_and_paths(model, tokens):
     alone = term_importance.patterns_of_embeddings(model, tokens)
     torch.testing.assert_close(alone[0], own[0])
     x, W_P = model.W_E.T[tokens], model.W_P[: tokens.shape[1]]
-    torch.testing.assert_close(alone[1], model.layers[1].scores(x, W_P).softmax(dim=-1))
+    torch.testing.assert_close(alone[1], model.layers[1].pattern(x, x, W_P))
     assert (alone[1] - own[1]).abs().max() > 1e-3
 
 
@@ -66,23 +67,23 @@ def test_mlps_are_refused(tokens):
 
 
 def test_each_target_knows_its_document():
-    stream = np.array([0, 5, 6, 0, 7, 0, 8, 9, 9, 9], dtype=np.uint16)
-    assert term_importance.documents(stream, 2, 3, False).tolist() == [[1, 1, 2], [3, 3, 3]]
-    targets = corpus.evenly(stream, 2, 3, False)[1]
+    stream = torch.tensor([0, 5, 6, 0, 7, 0, 8, 9, 9, 9])
+    assert term_importance.documents(stream, 2, THREE).tolist() == [[1, 1, 2], [3, 3, 3]]
+    targets = windows.evenly(stream, 2, THREE)[1]
     assert targets.tolist() == [[5, 6, 0], [9, 9, 9]]
 
 
 @pytest.mark.parametrize("begin", [True, False])
 def test_documents_belong_to_the_targets_of_the_same_windows(begin):
-    stream = np.tile(np.array([0, 5, 6, 7], dtype=np.uint16), 9)
-    number = np.cumsum(stream == 0).astype(np.uint16)
-    expected = corpus.evenly(number, 4, 5, begin)[1]
-    assert torch.equal(term_importance.documents(stream, 4, 5, begin), expected)
+    stream = torch.tensor([0, 5, 6, 7]).repeat(9)
+    five = dataclasses.replace(SHAPE, n_ctx=5, begin=begin)
+    expected = windows.evenly((stream == 0).cumsum(0), 4, five)[1]
+    assert torch.equal(term_importance.documents(stream, 4, five), expected)
 
 
 def test_there_may_be_more_documents_than_tokens_can_be_told_apart():
-    stream = np.tile(np.array([0, 5], dtype=np.uint16), 70_000)
-    assert int(term_importance.documents(stream, 2, 3, False)[-1, -1]) == 70_000
+    stream = torch.tensor([0, 5]).repeat(70_000)
+    assert int(term_importance.documents(stream, 2, THREE)[-1, -1]) == 70_000
 
 
 def test_the_bootstrap_draws_whole_documents(generator):

@@ -14,7 +14,7 @@ from transformer_circuits.training import checkpoint
 def test_a_known_circuit_is_recognised():
     """The hand-built induction circuit, analysed as a trained model would be."""
     model = hand_built.induction(40, 512).float()
-    text = np.random.default_rng(0).integers(1, 40, 2000).astype(np.uint16)
+    text = torch.from_numpy(np.random.default_rng(0).integers(1, 40, 2000))
     found = json.loads(json.dumps(seeds.two_layer(model, text)))
     assert found["previous_token"][0][0] > 0.99
     assert found["matching_random"][0] > 0.99
@@ -30,9 +30,9 @@ def test_a_known_circuit_is_recognised():
 def test_edges_are_named_by_kind_later_and_earlier(model):
     """The five dearest are five different edges of heads that exist."""
     shape = type(model.config)(**(vars(model.config) | {"n_ctx": 512}))
-    wide = type(model)(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
-    wide.randomise(torch.Generator().manual_seed(1))
-    text = np.random.default_rng(0).integers(1, shape.n_vocab, 2000).astype(np.uint16)
+    wide = type(model)(shape, generator=torch.Generator().manual_seed(0)).requires_grad_(False)
+    wide.randomise(generator=torch.Generator().manual_seed(1))
+    text = torch.from_numpy(np.random.default_rng(0).integers(1, shape.n_vocab, 2000))
     edges = seeds.two_layer(wide, text)["edges"]
     assert len({(e["kind"], e["later"], e["earlier"]) for e in edges}) == 5
     assert {e["kind"] for e in edges} <= set(composition.KINDS)

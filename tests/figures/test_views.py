@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from transformer_circuits import files
 from transformer_circuits.analysis import patterns
 from transformer_circuits.figures import views
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 
 WORDS = {"label": "A small <view>"}
@@ -67,7 +68,7 @@ def test_patterns_arrive_to_half_a_step(generator):
 def test_a_page_of_the_papers_size_stays_small():
     """24 heads on 290 tokens in at most 250 KB, with the lengths of the values."""
     model = checkpoint.load("two-layer")
-    text, _ = corpus.evenly(corpus.tokens("small", "validation"), 1, 290, model.config.begin)
+    text, _ = windows.evenly(corpus.tokens("small", "validation"), 1, model.config, n_ctx=290)
     trace = model.trace(text)
     A = torch.stack([pattern[0] for pattern in trace.patterns])
     norms = torch.stack([patterns.value_norms(model, trace, layer)[0] for layer in (0, 1)])

@@ -25,9 +25,11 @@ def test_norm_and_singular_values_are_those_of_the_dense_matrix(product):
 
 
 def test_svd_puts_the_matrix_together_again(product):
-    U, S, V = product.svd()
-    close(U @ S.diag() @ V.T, product.dense())
-    close(U.T @ U, torch.eye(len(S), dtype=torch.float64))
+    U, S, Vh = product.svd()
+    close(U @ S.diag() @ Vh, product.dense())
+    for of_columns in (U, Vh.T):
+        close(of_columns.T @ of_columns, torch.eye(len(S), dtype=torch.float64))
+    assert (S.diff() <= 0).all() and (S >= 0).all()
 
 
 @pytest.mark.parametrize("inner", [3, 7, 13])
@@ -72,8 +74,32 @@ def test_the_cyclic_identity_fails_for_the_norm(generator):
     assert abs(LowRank(A, B).norm() - LowRank(B, A).norm()) > 0.1
 
 
+MEASURES = {
+    "norm": LowRank.norm, "singular values": LowRank.singular_values,
+    "eigenvalues": LowRank.eigenvalues, "diagonal": LowRank.diagonal, "trace": LowRank.trace,
+    "dense": LowRank.dense, "dense transpose": lambda m: m.T.dense(),
+    "dense sum": lambda m: (m + m).dense(), "dense product": lambda m: (m @ m).dense(),
+    "dense from both sides": lambda m: (torch.ones(2, 7).double() @ m @ m.right.mT).dense(),
+    "from its svd": lambda m: m.svd()[0] * m.svd()[1][..., None, :] @ m.svd()[2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_leading_dimensions_are_matrices_side_by_side(name, generator):
+    left = torch.randn(2, 5, 7, 3, generator=generator, dtype=torch.float64)
+    right = torch.randn(2, 5, 3, 7, generator=generator, dtype=torch.float64)
+    many, measure = LowRank(left, right), MEASURES[name]
+    assert many.shape == (2, 5, 7, 7) and many.max_rank == 3
+    together = measure(many)
+    for i in range(2):
+        for j in range(5):
+            close(together[i, j], measure(LowRank(left[i, j], right[i, j])))
+
+
 def test_bad_shapes_are_refused_with_both_sides():
     with pytest.raises(ValueError, match="left has 3 columns but right has 4 rows"):
         LowRank(torch.ones(2, 3), torch.ones(4, 2))
+    with pytest.raises(ValueError, match=r"leading dimensions \(5,\) but right has \(4,\)"):
+        LowRank(torch.ones(5, 2, 3), torch.ones(4, 3, 2))
     with pytest.raises(ValueError, match=r"square matrix but this one is \(2, 5\)"):
         LowRank(torch.ones(2, 3), torch.ones(3, 5)).eigenvalues()

@@ -15,7 +15,7 @@ def close(left, right, tolerance=1e-9):
 @pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
 def test_forward_trace_and_frozen_patterns_agree(n_layers, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     trace = model.trace(tokens)
     close(model(tokens), trace.logits)
     close(model(tokens, trace.patterns), trace.logits)
@@ -28,18 +28,6 @@ def test_patterns_are_causal_distributions(model, tokens):
         close(pattern.sum(dim=-1), torch.ones_like(pattern[..., 0]))
         assert (pattern >= 0).all()
         assert pattern.triu(1).eq(0).all()
-
-
-def test_scores_are_the_formula_of_the_paper(model, tokens):
-    """softmax(xᵀ W_Qᵀ W_K x / √d_head), written with loops and plain matrix products."""
-    x = model.trace(tokens).residual[0]
-    layer, read = model.layers[0], x + model.W_P[: tokens.shape[1]]
-    scores = layer.scores(x, model.W_P[: tokens.shape[1]])
-    for head in range(SHAPE.n_heads):
-        W_QK = layer.W_Q[head].T @ layer.W_K[head]
-        for dst, src in [(0, 0), (4, 1), (6, 6)]:
-            expected = read[1, dst] @ W_QK @ read[1, src] / math.sqrt(SHAPE.d_head)
-            close(scores[1, head, dst, src], expected)
 
 
 def test_positions_reach_patterns_but_never_the_residual_stream(model, tokens):
@@ -88,7 +76,7 @@ def test_what_is_too_long_or_too_few_is_refused(model):
 def test_mlps_come_after_their_layer(tokens, generator):
     """x + heads, then + W_O gelu(W_I x) of that, written out."""
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double()
-    model.randomise(generator)
+    model.randomise(generator=generator)
     trace = model.trace(tokens)
     x = model.W_E.T[tokens]
     for index in range(SHAPE.n_layers):
@@ -104,7 +92,7 @@ def test_mlps_come_after_their_layer(tokens, generator):
 
 
 def test_a_fresh_mlp_writes_nothing(tokens, generator):
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator)
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator=generator)
     assert all(not out.any() for out in model.trace(tokens).mlp_outputs)
     assert model.trace(tokens).logits.shape == (2, 7, SHAPE.n_vocab)
 

@@ -1,5 +1,5 @@
-import numpy as np
 import pytest
+import torch
 
 from transformer_circuits.text import tokenizer
 
@@ -20,7 +20,7 @@ def test_any_text_comes_back(text):
 
 def test_begin_opens_every_document():
     stream = tokenizer.encode(tokenizer.load(), ["one", "two"])
-    assert stream.dtype == np.uint16
+    assert stream.dtype == torch.int32
     assert (stream == tokenizer.BEGIN).sum() == 2 and stream[0] == tokenizer.BEGIN
     context = tokenizer.context("one")
     assert context[0].tolist() == stream[: context.shape[1]].tolist()

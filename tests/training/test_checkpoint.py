@@ -12,14 +12,14 @@ from transformer_circuits.training import checkpoint
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
-    monkeypatch.setattr(checkpoint, "others_dir", lambda: tmp_path / "others")
+    monkeypatch.setattr(checkpoint, "other_seeds_dir", lambda: tmp_path / "others")
     return tmp_path
 
 
 def saved(store, generator, shape=None):
     shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
     model = Transformer(shape)
-    model.randomise(generator)
+    model.randomise(generator=generator)
     checkpoint.save(store / "m", model, PLAN, "0" * 64, 123)
     return model
 
@@ -36,7 +36,7 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
 
 
 def test_what_is_too_large_is_kept_in_half_precision(store, generator, monkeypatch):
-    monkeypatch.setattr(checkpoint, "LARGEST", 1000)
+    monkeypatch.setattr(checkpoint, "HALF_PRECISION_ABOVE", 1000)
     model = saved(store, generator)
     again = checkpoint.load("m")
     for new, old in zip(again.parameters(), model.parameters(), strict=True):

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits import training
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.website import serving
 from transformer_circuits.website.live import weights
 
@@ -46,7 +45,7 @@ def test_rounding_leaves_the_model_alone(model):
 @pytest.mark.parametrize("name", serving.LIVE_MODELS)
 def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
     model, text = checkpoint.load(name), corpus.tokens("small", "validation")
-    exact, rounded = (training.evaluate(m, text, 16) for m in (model, weights.rounded(model)))
+    exact, rounded = (cross_entropy.evaluate(m, text, 16) for m in (model, weights.rounded(model)))
     assert abs(float((rounded - exact).mean())) < 0.01
 
 

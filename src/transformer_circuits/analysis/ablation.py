@@ -2,10 +2,8 @@
 
 import copy
 import dataclasses
-import math
 from collections.abc import Iterable
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
@@ -13,7 +11,8 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis import composition, heads, induction
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
+from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
@@ -98,8 +97,7 @@ def costs(
             f'instead is "{instead}" with {len(inputs)} windows but must be one of {REPLACEMENTS}, '
             '"resample" with two windows at least'
         )
-    parts = math.ceil(len(inputs) / 8)
-    pairs = list(zip(inputs.tensor_split(parts), targets.tensor_split(parts), strict=True))
+    pairs = list(cross_entropy.batches(inputs, targets))
     config = model.config
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
     if instead == "mean":
@@ -147,12 +145,12 @@ def copy_costs(
 
 
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:
-    return float(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum"))
+    return float(cross_entropy.per_token(logits, targets).sum())
 
 
 @torch.no_grad()
 def losses_at(
-    model: Transformer, stream: np.ndarray, positions: Int[Tensor, " n"]
+    model: Transformer, stream: Int[Tensor, " n_tokens"], positions: Int[Tensor, " n"]
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n head"]]:
     """Loss on the token after each position of a stream, with a full context before it. [nats]
 
@@ -164,23 +162,22 @@ def losses_at(
             model has MLPs.
     """
     model.require_attention_only()
-    n_ctx, begin = model.config.n_ctx, model.config.begin
+    n_ctx = model.config.n_ctx
     if not len(positions) or not model.config.n_layers:
         raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
-    starts = positions + 1 + begin - n_ctx
+    starts = positions + 1 + model.config.begin - n_ctx
     if int(starts.min()) < 0:
         raise ValueError(
             f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
         )
     intact, without_each = [], []
-    for some in starts.split(8):
-        pair = corpus.windows(stream, some, n_ctx, begin)
-        inputs, targets = (part.to(model.W_E.device) for part in pair)
+    pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))
+    for inputs, targets in cross_entropy.batches(*pair):
         trace = model.trace(inputs)
-        last = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)
-        logits = torch.cat([trace.logits[:, None, -1], trace.logits[:, None, -1] - last], dim=1)
-        right = targets[:, -1:, None].expand(-1, logits.shape[1], 1)
-        losses = -logits.log_softmax(dim=-1).gather(2, right)[..., 0]
+        each = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
+        whole = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
+        logits = torch.cat([whole, whole - each], dim=1)  # [batch, 1 + head, n_vocab]
+        losses = cross_entropy.per_token(logits, targets[:, -1:].expand(logits.shape[:2]))
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])
     return torch.cat(intact), torch.cat(without_each)
@@ -210,10 +207,7 @@ def without_edge(
     A = trace.patterns[1][:, later]
     if kind != "V":
         W_P = model.W_P[: full.shape[1]]
-        q = (read["Q"] + W_P) @ layer.W_Q[later].T
-        k = (read["K"] + W_P) @ layer.W_K[later].T
-        future = torch.ones(A.shape[1:], dtype=torch.bool, device=A.device).triu(1)
-        A = (q @ k.mT / math.sqrt(model.config.d_head)).masked_fill(future, -math.inf).softmax(-1)
+        A = layer.pattern(read["Q"], read["K"], W_P, head=later)[:, 0]
     written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
     return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
 
@@ -230,15 +224,12 @@ def edges(
         ValueError: if the model has not two layers.
     """
     trace, each = model.trace(inputs), range(model.config.n_heads)
-
-    def loss(logits: Tensor) -> Tensor:
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-
-    rises = [
-        loss(without_edge(model, trace, kind, later, earlier))
+    losses = [
+        cross_entropy.mean(without_edge(model, trace, kind, later, earlier), targets)
         for kind in composition.KINDS
         for later in each
         for earlier in each
     ]
     shape = len(composition.KINDS), len(each), len(each)
-    return (torch.stack(rises) - loss(trace.logits)).reshape(shape)
+    rises = torch.stack(losses) - cross_entropy.mean(trace.logits, targets)
+    return rises.reshape(shape)

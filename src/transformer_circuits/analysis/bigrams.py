@@ -3,21 +3,18 @@ Transformers"). Tables are [output token, source token], like W_U W_E."""
 
 import math
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, UInt16
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def counts(
-    stream: UInt16[np.ndarray, " n_tokens"], n_vocab: int
-) -> Float[Tensor, "n_vocab n_vocab"]:
+def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_vocab n_vocab"]:
     """How often each token (row) follows each token (column) in a stream.
 
     Raises:
         ValueError: if the stream holds a token beyond n_vocab.
     """
-    ids = torch.from_numpy(stream.astype(np.int64))
+    ids = stream.long()  # n_vocab² may need more than 32 bits
     if len(ids) and int(ids.max()) >= n_vocab:
         raise ValueError(f"the stream has token {int(ids.max())} but n_vocab is {n_vocab}")
     pairs = torch.bincount(ids[1:] * n_vocab + ids[:-1], minlength=n_vocab**2)

@@ -5,14 +5,14 @@ A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and 
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from transformer_circuits import training
 from transformer_circuits.analysis import composition, copying_scores, heads, induction, patterns
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.text import windows
+from transformer_circuits.training import cross_entropy
 
 Record = dict
 
@@ -22,16 +22,16 @@ def _rounded(values: Tensor) -> list:
 
 
 @torch.no_grad()
-def probe(model: Transformer, text: np.ndarray, n_windows: int = 16) -> Record:
-    """Where a model in training stands, as plain numbers: for `training.Trainer`.
+def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
+    """Where a model in training stands, as plain numbers: for `trainer.Trainer`.
 
     Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
     layer and head, on windows of a text and on two copies of 60 random tokens, beside what
     uniform attention would get; and what `of_weights` says.
     """
     device = model.W_E.device
-    losses = training.evaluate(model, text, n_windows)
-    inputs, _ = corpus.evenly(text, 8, model.config.n_ctx, model.config.begin)
+    losses = cross_entropy.evaluate(model, text, n_windows)
+    inputs, _ = windows.evenly(text, 8, model.config)
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator)
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]

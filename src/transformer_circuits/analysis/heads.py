@@ -1,8 +1,9 @@
 """The two circuits of an attention head, as the paper writes them (section "Splitting Attention
 Head terms into Query-Key and Output-Value Circuits"). All are factored: see `lowrank`."""
 
+from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.model.transformer import Attention, Transformer
+from transformer_circuits.model.transformer import Transformer
 
 
 def attention(model: Transformer, layer: int, head: int) -> Attention:

@@ -3,16 +3,16 @@ Heads"; the scores are those of Olsson et al. 2022)."""
 
 from collections.abc import Iterator
 
-import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Bool, Float, Int, UInt16
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.model.transformer import Pattern, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
 
 
 def repeated(
@@ -72,7 +72,7 @@ def copy_losses(
     rows = []
     for length, tokens in every_length(model, lengths, n_copies, generator, n):
         tokens = tokens.to(model.W_E.device)
-        loss = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
+        loss = cross_entropy.per_token(model(tokens)[:, :-1], tokens[:, 1:])
         rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
     return torch.stack(rows).mean(dim=0).cpu()
 
@@ -105,7 +105,7 @@ def right_share(
 @torch.no_grad()
 def late_minus_early(
     model: Transformer,
-    stream: UInt16[np.ndarray, " n_tokens"],
+    stream: Int[Tensor, " n_tokens"],
     n_windows: int = 128,
     late: tuple[int, int] = (480, 500),
     early: tuple[int, int] = (40, 60),
@@ -127,22 +127,15 @@ def late_minus_early(
     longest = min(model.config.n_ctx, len(stream))
     if late[1] > longest:
         raise ValueError(f"late positions end at {late[1]} but there are {longest}")
-    rows = []
-    begin = model.config.begin
-    last = len(stream) - late[1] - (not begin)
-    for starts in torch.linspace(0, last, n_windows).long().split(8):
-        far = corpus.windows(stream, starts, late[1], begin)
-        near = corpus.windows(stream, starts + shift, early[1], begin)
-        losses = [
-            F.cross_entropy(
-                model(inputs.to(model.W_E.device))[:, -length:].mT.cpu(),
-                targets[:, -length:],
-                reduction="none",
-            )
-            for inputs, targets in (far, near)
-        ]
-        rows.append((losses[0] - losses[1]).mean(dim=1))
-    return torch.cat(rows)
+    starts = windows.starts(stream, n_windows, model.config, n_ctx=late[1])
+
+    def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:
+        pair = windows.at(stream, starts, model.config, n_ctx=n_ctx)
+        parts = cross_entropy.batches(*(part.to(model.W_E.device) for part in pair))
+        ends = ((model(some)[:, -length:], right[:, -length:]) for some, right in parts)
+        return torch.cat([cross_entropy.per_token(*end) for end in ends]).cpu()
+
+    return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
 
 
 def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:

@@ -6,7 +6,6 @@ the same function with weights alone, on a stream with one more dimension that i
 is left of layer norm is one factor per position and read, its *scale*.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -16,8 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis.expansion import Path
+from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Pattern
 
 EPSILON = 1e-5
 """Added to the variance before the root, as everywhere."""
@@ -25,11 +24,6 @@ EPSILON = 1e-5
 
 def _heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
     return einsum(x, weight, "b pos d, h d_head d -> b h pos d_head")
-
-
-def _pattern(q: Tensor, k: Tensor) -> Pattern:
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(torch.ones_like(scores[0, 0]).triu(1).bool(), -math.inf).softmax(-1)
 
 
 class NormedLayer(nn.Module):
@@ -52,7 +46,8 @@ class NormedLayer(nn.Module):
     def forward(self, x: Float[Tensor, "batch pos d"]) -> Float[Tensor, "batch pos d"]:
         read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
         q, k, v = (_heads(read, getattr(self, f"W_{n}")) + getattr(self, f"b_{n}") for n in "QKV")
-        return einsum(self.W_O, _pattern(q, k) @ v, "h d e, b h pos e -> b pos d") + self.b_O
+        A = causal_scores(q, k).softmax(dim=-1)
+        return einsum(self.W_O, A @ v, "h d e, b h pos e -> b pos d") + self.b_O
 
 
 class NormedTransformer(nn.Module):
@@ -133,7 +128,8 @@ class Folded:
         for layer in self.layers:
             scales.append(scale(x))
             read = scaled(x, scales[-1])
-            patterns.append(_pattern(_heads(read, layer.W_Q), _heads(read, layer.W_K)))
+            q, k = _heads(read, layer.W_Q), _heads(read, layer.W_K)
+            patterns.append(causal_scores(q, k).softmax(dim=-1))
             x = x + self._write(layer, read, patterns[-1]).sum(dim=1)
             x = x + read[..., -1:] * layer.constant
         scales.append(scale(x))

@@ -5,7 +5,8 @@ from einops import einsum
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.model.transformer import Pattern, Trace, Transformer
+from transformer_circuits.model.attention import Pattern
+from transformer_circuits.model.transformer import Trace, Transformer
 
 
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:

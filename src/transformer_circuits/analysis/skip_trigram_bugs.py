@@ -20,15 +20,16 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.model.transformer import Attention, Pattern, Transformer
-from transformer_circuits.text import corpus
+from transformer_circuits.model.attention import Attention, Pattern
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
@@ -91,7 +92,7 @@ class Veto:
 @torch.no_grad()
 def veto(
     model: Transformer,
-    stream: np.ndarray,
+    stream: Int[Tensor, " n_tokens"],
     never: Bool[Tensor, "out dst"],
     n_windows: int = 64,
 ) -> Veto:
@@ -100,16 +101,16 @@ def veto(
     Raises:
         ValueError: if the model has not one layer.
     """
-    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
+    pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
-    for inputs, targets in zip(*(part.split(1) for part in pair), strict=True):
+    for inputs, targets in cross_entropy.batches(*pair, size=1):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
         raised = earlier.masked_fill(~bugs, 0)
         vetoed = present + earlier - raised
         for i, kept in enumerate(KEPT):
-            losses[i] += float(F.cross_entropy((vetoed + kept * raised)[0], targets[0]))
+            losses[i] += float(cross_entropy.mean(vetoed + kept * raised, targets))
         on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
         in_fact = bugs.gather(-1, targets[..., None]).float().mean()
         masses += torch.stack([*on_bugs, in_fact]).cpu()
@@ -155,7 +156,7 @@ def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> T
     if n < 1:
         raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
-    wider = Transformer(config, generator).to(model.W_E)
+    wider = Transformer(config, generator=generator).to(model.W_E)
     wider.W_E.copy_(model.W_E)
     wider.W_U.copy_(model.W_U)
     for new, old in zip(wider.layers, model.layers, strict=True):

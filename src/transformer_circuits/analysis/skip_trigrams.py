@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt16
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
@@ -184,8 +183,8 @@ class Lift:
 
 
 def destinations(
-    stream: UInt16[np.ndarray, " n_tokens"], src: int, dst: int, window: int
-) -> Int[np.ndarray, " n"]:
+    stream: Int[Tensor, " n_tokens"], src: int, dst: int, window: int
+) -> Int[Tensor, " n"]:
     """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
 
     Only within a document: what stands before the last BEGIN does not count.
@@ -195,35 +194,38 @@ def destinations(
     """
     if window < 1:
         raise ValueError(f"window is {window} but must be at least 1")
-    here = np.flatnonzero(stream[:-1] == dst)
-    last = _last(np.flatnonzero(stream == src), here, "left")
-    document = _last(np.flatnonzero(stream == BEGIN), here, "right")
-    return here[last >= np.maximum(document, np.maximum(here - window, 0))]
+    here = (stream[:-1] == dst).nonzero()[:, 0]
+    last = _last((stream == src).nonzero()[:, 0], here)
+    document = _last((stream == BEGIN).nonzero()[:, 0], here, or_at=True)
+    return here[last >= torch.maximum(document, (here - window).clamp(min=0))]
 
 
-def _last(places: np.ndarray, here: np.ndarray, side: str) -> np.ndarray:
-    """For every element of `here`, the last of the sorted places before it (or at it); else -1."""
-    return np.concatenate([[-1], places])[np.searchsorted(places, here, side)]
+def _last(
+    places: Int[Tensor, " some"], here: Int[Tensor, " n"], or_at: bool = False
+) -> Int[Tensor, " n"]:
+    """For every element of `here`, the last of the sorted places before (or at) it; -1 if none."""
+    n_before = torch.searchsorted(places, here, right=or_at)  # [n]
+    return torch.cat([places.new_tensor([-1]), places])[n_before]
 
 
 def positions(
-    stream: UInt16[np.ndarray, " n_tokens"], triple: SkipTrigram, window: int
+    stream: Int[Tensor, " n_tokens"], triple: SkipTrigram, window: int
 ) -> Int[Tensor, " n"]:
     """Where a text has the destination, followed by the output, with the source before it."""
     here = destinations(stream, triple.src, triple.dst, window)
-    return torch.from_numpy(here[stream[here + 1] == triple.out])
+    return here[stream[here + 1] == triple.out]
 
 
-def count(stream: UInt16[np.ndarray, " n_tokens"], triple: SkipTrigram, window: int) -> Lift:
+def count(stream: Int[Tensor, " n_tokens"], triple: SkipTrigram, window: int) -> Lift:
     """How much the source foretells the output in a text; `window` tokens back at most."""
-    dst = np.flatnonzero(stream[:-1] == triple.dst)
+    dst = (stream[:-1] == triple.dst).nonzero()[:, 0]
     after_src = destinations(stream, triple.src, triple.dst, window)
     n_out, n_all = ((stream[here + 1] == triple.out).sum() for here in (dst, after_src))
     return Lift(triple, len(dst), int(n_out), len(after_src), int(n_all))
 
 
 def neighbours(
-    stream: UInt16[np.ndarray, " n_tokens"],
+    stream: Int[Tensor, " n_tokens"],
     triple: SkipTrigram,
     window: int,
     n: int,
@@ -241,7 +243,7 @@ def neighbours(
     here = destinations(stream, triple.src, triple.dst, window)
     if not len(here):
         raise ValueError(f"{triple.shown()}: the source never stands before the destination")
-    here = torch.from_numpy(here)[torch.randint(len(here), (4 * n,), generator=generator)]
+    here = here[torch.randint(len(here), (4 * n,), generator=generator)]
     back = torch.randint(1, window + 1, (4 * n,), generator=generator)
     drawn = stream[(here - back).clamp(min=0)].tolist()
     return list(dict.fromkeys(t for t in drawn if t not in (triple.src, triple.dst, BEGIN)))[:n]

@@ -5,6 +5,8 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from transformer_circuits.training import cross_entropy
+
 
 def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:
     """Fourth moment of a vector's coordinates over the square of the second; above 0.
@@ -86,7 +88,7 @@ def triples_held(
     targets = torch.arange(n_triples).expand(n_starts, n_triples)
     for _ in range(steps):
         each = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]
-        losses = F.cross_entropy(each.sum(dim=1).mT, targets, reduction="none").mean(dim=1)
+        losses = cross_entropy.per_token(each.sum(dim=1), targets).mean(dim=1)
         optimizer.zero_grad()
         losses.sum().backward()
         optimizer.step()

@@ -7,14 +7,16 @@ the whole model ("frozen"), so what heads do to each other's patterns is not see
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.model.transformer import Pattern, Transformer
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.model.attention import Pattern
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer, windows
+from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def patterns_of_embeddings(
         ValueError: if the tokens are longer than n_ctx.
     """
     embedded, W_P = model.embed(tokens)
-    return tuple(layer.scores(embedded, W_P).softmax(dim=-1) for layer in model.layers)
+    return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
 
 
 @torch.no_grad()
@@ -88,27 +90,26 @@ def losses(
         ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
-    for some, right in zip(inputs.split(8), targets.split(8), strict=True):
+    for some, right in cross_entropy.batches(inputs, targets):
         kept = streams(model, some, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                logits = F.linear(x, model.W_U).flatten(0, 1)
-                loss = F.cross_entropy(logits, right.flatten(), reduction="none")
-                found.setdefault(f"{name} {index}", []).append(loss.view_as(right))
+                loss = cross_entropy.per_token(F.linear(x, model.W_U), right)
+                found.setdefault(f"{name} {index}", []).append(loss)
     return {name: torch.cat(rows) for name, rows in found.items()}
 
 
 def documents(
-    stream: np.ndarray, n_windows: int, n_ctx: int, begin: bool
+    stream: Int[Tensor, " n_tokens"], n_windows: int, config: ModelConfig
 ) -> Int[Tensor, "n_windows n_ctx"]:
-    """Which document of the stream each target of `corpus.evenly` belongs to, counted from 1.
+    """Which document of the stream each target of `windows.evenly` belongs to, counted from 1.
 
     Raises:
         ValueError: if the stream is shorter than one window.
     """
-    number = torch.from_numpy(np.cumsum(stream == tokenizer.BEGIN))
-    starts = torch.linspace(0, corpus._last_start(stream, n_ctx, begin), n_windows).long()
-    return number[starts[:, None] + torch.arange(n_ctx) + (not begin)]
+    number = (stream == tokenizer.BEGIN).cumsum(dim=0)  # [n_tokens]
+    first = windows.starts(stream, n_windows, config) + (not config.begin)  # of the targets
+    return number[first[:, None] + torch.arange(config.n_ctx)]
 
 
 def bootstrap(

@@ -8,13 +8,11 @@ again, from models trained with `train NAME --seed N`.
 import json
 from dataclasses import asdict
 
-import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
-from transformer_circuits import files, training
+from transformer_circuits import files
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
@@ -28,9 +26,10 @@ from transformer_circuits.analysis import (
     term_importance,
 )
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint
+from transformer_circuits.text import corpus, windows
+from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
+from transformer_circuits.training.trainer import Trainer
 
 ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
 SEEDS = (0, 1, 2)
@@ -58,14 +57,16 @@ def read(name: str) -> list[dict]:
     return rows
 
 
-def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst"]) -> dict:
+def one_layer(
+    model: Transformer, text: Int[Tensor, " n_tokens"], never: Bool[Tensor, "out dst"]
+) -> dict:
     """What chapters 5 and 6 measure on a one-layer model, as plain numbers.
 
     `text`: held-out tokens; `never`: the bigrams its training text never has.
     """
-    losses = training.evaluate(model, text)
-    windows = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
-    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
+    losses = cross_entropy.evaluate(model, text)
+    pair = windows.evenly(text, 64, model.config)
+    inputs, _ = windows.evenly(text, 16, model.config)
     A = model.trace(inputs).patterns[0]
     each = range(model.config.n_heads)
     generator = torch.Generator().manual_seed(0)
@@ -73,7 +74,7 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
     everything_off = ablation.without(model, ablation.every_head(model))
     return {
         "loss": float(losses.mean()),
-        "loss_direct_path": float(training.evaluate(everything_off, text).mean()),
+        "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
         "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
         "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
@@ -82,7 +83,7 @@ def one_layer(model: Transformer, text: np.ndarray, never: Bool[Tensor, "out dst
         "qk_positivity": [copying_scores.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
-        "ablation_cost": ablation.costs(model, *windows)[0].tolist(),
+        "ablation_cost": ablation.costs(model, *pair)[0].tolist(),
         "veto": asdict(skip_trigram_bugs.veto(model, text, never)),
     }  # fmt: skip
 
@@ -109,12 +110,12 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     held_out = corpus.tokens("small", "validation")
 
     def probe(student: Transformer) -> dict:
-        return {"held_out": float(training.evaluate(student, held_out).mean())}
+        return {"held_out": float(cross_entropy.evaluate(student, held_out).mean())}
 
     losses = {}
     for variant, student in variants.items():
         folder = files.cache_dir() / "runs" / f"{name}-{weights}-{variant}"
-        run = training.Trainer(student, plan, stream, folder, probe=probe)
+        run = Trainer(student, plan, stream, folder, probe=probe)
         for record in run.run():
             print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
         losses[variant] = [record["held_out"] for record in run.log]
@@ -122,13 +123,13 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
 
 
 @torch.no_grad()
-def two_layer(model: Transformer, text: np.ndarray) -> dict:
+def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
 
     `edges`: the five that cost most on the second copy of random tokens, dearest first.
     """
-    losses = training.evaluate(model, text, 128)
-    inputs, _ = corpus.evenly(text, 16, model.config.n_ctx, model.config.begin)
+    losses = cross_entropy.evaluate(model, text, 128)
+    inputs, _ = windows.evenly(text, 16, model.config)
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
@@ -157,16 +158,16 @@ def two_layer(model: Transformer, text: np.ndarray) -> dict:
     } | _terms(model, text) | development.of_weights(model)  # fmt: skip
 
 
-def _terms(model: Transformer, text: np.ndarray) -> dict:
+def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """What chapter 11 measures. [nats per token]
 
     Losses by what is kept, with frozen and with free patterns; with all paths but patterns of
     embeddings alone; and what losing a head costs in the first and second copy of random tokens.
     """
-    inputs, targets = corpus.evenly(text, 64, model.config.n_ctx, model.config.begin)
+    inputs, targets = windows.evenly(text, 64, model.config)
     alone = [
-        F.cross_entropy(model(some, term_importance.patterns_of_embeddings(model, some)).mT, right)
-        for some, right in zip(inputs.split(8), targets.split(8), strict=True)
+        cross_entropy.mean(model(some, term_importance.patterns_of_embeddings(model, some)), right)
+        for some, right in cross_entropy.batches(inputs, targets)
     ]
     found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
     for name, frozen in (("frozen", True), ("free", False)):

@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.model.transformer_lens import to_transformer_lens
+from transformer_circuits.training import cross_entropy
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import optimizers
 
@@ -73,7 +73,7 @@ def speed(
     tokens = torch.randint(SHAPE.n_vocab, (PLAN.batch, SHAPE.n_ctx + 1), generator=generator)
 
     def loss() -> Tensor:
-        return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        return cross_entropy.loss_nats(model, tokens[:, :-1], tokens[:, 1:])
 
     run: Callable[[], Tensor] = torch.compile(loss) if compiled else loss
 
@@ -110,7 +110,7 @@ def _megabytes() -> float:
 def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     layer, each = model.layers[0], range(model.config.n_heads)
     megabytes = _megabytes()
     started = time.perf_counter()
@@ -153,7 +153,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
         SHAPE, n_heads=n_heads, d_head=64, d_model=64 * n_heads, n_vocab=2048
     )
     model = Transformer(shape).requires_grad_(False)
-    model.randomise(torch.Generator().manual_seed(0))
+    model.randomise(generator=torch.Generator().manual_seed(0))
     tokens = torch.randint(shape.n_vocab, (1, n_pos), generator=torch.Generator().manual_seed(0))
     what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", _megabytes()
     paths = _seconds(lambda: expansion.paths(model, tokens))
@@ -164,7 +164,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
     print(f"{what}: all composition scores {ours:.3f} s", flush=True)
     try:
-        peer = checkpoint.to_transformer_lens(model)
+        peer = to_transformer_lens(model)
         taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
         print(f"    TransformerLens, the same scores: {taken:.3f} s")
     except ImportError as error:
@@ -185,7 +185,7 @@ def training() -> None:
     makers = {
         "this book": lambda: Transformer(SHAPE),
         "plain nn.MultiheadAttention": lambda: PlainStack(SHAPE),
-        "TransformerLens": lambda: checkpoint.to_transformer_lens(Transformer(SHAPE)),
+        "TransformerLens": lambda: to_transformer_lens(Transformer(SHAPE)),
     }
     print(
         "tokens per second, training, 2 layers of 8 heads x 32, n_vocab 4096, n_ctx 256, batch 32"

@@ -7,7 +7,10 @@ from transformer_circuits.settings import Table
 
 @dataclass(frozen=True)
 class ModelConfig(Table):
-    """The shape of a transformer, attention-only unless it has `d_mlp`. Names are the paper's (appendix "Notation")."""
+    """The shape of a transformer, attention-only unless it has `d_mlp`.
+
+    Names are the paper's (appendix "Notation").
+    """
 
     table = "model"
 
@@ -18,9 +21,10 @@ class ModelConfig(Table):
     n_vocab: int
     n_ctx: int
     position_base: float
-    """Ratio of the highest to (about) the lowest frequency of the sinusoidal positions."""
+    """Ratio of the highest frequency of the sinusoidal positions, π radians per token, to about the
+    lowest: the slowest sinusoid turns once in about 2 · position_base tokens."""
     begin: bool = True
-    """Whether every context opens with BEGIN; else it stands only where a document begins."""
+    """Whether every context opens with BEGIN; if not, BEGIN stands only where a document begins."""
     d_mlp: int = 0
     """Neurons of the MLP after each attention layer; 0 where there are none, as in the paper."""
 

@@ -1,7 +1,7 @@
-"""Circuits written down, not trained: models whose every answer is known beforehand.
+"""Circuits with weights set by hand, not trained: models whose every answer is known beforehand.
 
-Each has two layers of one head. Their residual stream has a block of dimensions for each thing
-that is to be said: one dimension per token, or one per position.
+Each has two layers of one head. Its residual stream is cut into blocks, one for each thing that
+heads say to each other; within a block there is one dimension per token, or one per position.
 """
 
 import math

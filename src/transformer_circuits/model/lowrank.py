@@ -13,41 +13,60 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The matrix `left @ right`.
+    """The matrix `left @ right`; with leading dimensions, such as one for heads, one for each.
+
+    TransformerLens: `FactoredMatrix`.
+
+    >>> W_O, W_V = torch.tensor([[1.0], [2.0], [0.0]]), torch.tensor([[3.0, 0.0, 1.0]])
+    >>> OV = LowRank(W_O, W_V)
+    >>> OV.shape, OV.max_rank
+    ((3, 3), 1)
+    >>> OV.dense()
+    tensor([[3., 0., 1.],
+            [6., 0., 2.],
+            [0., 0., 0.]])
+    >>> OV.eigenvalues().real, OV.trace()
+    (tensor([3.]), tensor(3.))
 
     Raises:
-        ValueError: if the inner dimensions differ.
+        ValueError: if the inner or the leading dimensions differ.
     """
 
-    left: Float[Tensor, "rows inner"]
-    right: Float[Tensor, "other_inner cols"]
+    left: Float[Tensor, "*batch rows inner"]
+    right: Float[Tensor, "*other_batch other_inner cols"]
 
     def __post_init__(self):
-        if self.left.shape[1] != self.right.shape[0]:
+        if self.left.shape[-1] != self.right.shape[-2]:
             raise ValueError(
-                f"left has {self.left.shape[1]} columns but right has {self.right.shape[0]} rows"
+                f"left has {self.left.shape[-1]} columns but right has {self.right.shape[-2]} rows"
+            )
+        if self.left.shape[:-2] != self.right.shape[:-2]:
+            raise ValueError(
+                f"left has the leading dimensions {tuple(self.left.shape[:-2])} "
+                f"but right has {tuple(self.right.shape[:-2])}"
             )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return self.left.shape[0], self.right.shape[1]
+    def shape(self) -> tuple[int, ...]:
+        """That of the dense matrix: (…, rows, cols)."""
+        return *self.left.shape[:-1], self.right.shape[-1]
 
     @property
     def max_rank(self) -> int:
         """The largest rank such a product can have."""
-        return min(*self.shape, self.left.shape[1])
+        return min(*self.shape[-2:], self.left.shape[-1])
 
     @property
     def T(self) -> "LowRank":
-        """The transpose."""
-        return LowRank(self.right.T, self.left.T)
+        """The transpose of each matrix."""
+        return LowRank(self.right.mT, self.left.mT)
 
     def __matmul__(self, other: "LowRank | Tensor") -> "LowRank":
         """The product with a matrix or another LowRank, factored at the thinner place."""
         if isinstance(other, Tensor):
             return LowRank(self.left, self.right @ other)
         middle = self.right @ other.left
-        if middle.shape[0] <= middle.shape[1]:
+        if middle.shape[-2] <= middle.shape[-1]:
             return LowRank(self.left, middle @ other.right)
         return LowRank(self.left @ middle, other.right)
 
@@ -59,41 +78,52 @@ class LowRank:
         """
         if self.shape != other.shape:
             raise ValueError(f"a matrix {self.shape} and one {other.shape} cannot be added")
-        left = torch.cat([self.left, other.left], dim=1)
-        return LowRank(left, torch.cat([self.right, other.right], dim=0))
+        left = torch.cat([self.left, other.left], dim=-1)
+        return LowRank(left, torch.cat([self.right, other.right], dim=-2))
 
     def __rmatmul__(self, other: Tensor) -> "LowRank":
+        """The product of a matrix with this one."""
         return LowRank(other @ self.left, self.right)
 
     def double(self) -> "LowRank":
         """The same in float64, for checking identities."""
         return LowRank(self.left.double(), self.right.double())
 
-    def dense(self) -> Float[Tensor, "rows cols"]:
-        """The matrix itself: [rows, cols] numbers in memory."""
+    def dense(self) -> Float[Tensor, "*batch rows cols"]:
+        """The matrix itself: rows · cols numbers in memory."""
         return self.left @ self.right
 
-    def norm(self) -> Float[Tensor, ""]:
+    def norm(self) -> Float[Tensor, "*batch"]:
         """Frobenius norm, from the triangular factors of the two sides.
 
         The trace's cyclic identity must not be used here: ‖AB‖ and ‖BA‖ differ. Using it is the
         error behind the paper's published composition figure (its "Correction" comment).
         """
-        return self._core().norm()
+        return self._core().norm(dim=(-2, -1))
 
-    def singular_values(self) -> Float[Tensor, " rank"]:
+    def singular_values(self) -> Float[Tensor, "*batch rank"]:
         """All singular values that can be non-zero, largest first."""
-        return torch.linalg.svdvals(self._core())[: self.max_rank]
+        return torch.linalg.svdvals(self._core())[..., : self.max_rank]
 
-    def svd(self) -> tuple[Tensor, Tensor, Tensor]:
-        """U [rows, rank], S [rank], V [cols, rank] with `U @ diag(S) @ V.T` the matrix."""
+    def svd(
+        self,
+    ) -> tuple[
+        Float[Tensor, "*batch rows rank"],
+        Float[Tensor, "*batch rank"],
+        Float[Tensor, "*batch rank cols"],
+    ]:
+        """U, S and Vh, with U @ diag(S) @ Vh the matrix; rank is `max_rank`.
+
+        As `torch.linalg.svd(..., full_matrices=False)` gives them: the columns of U and the *rows*
+        of Vh are orthonormal, and S is not negative, largest first.
+        """
         q_left, r_left = torch.linalg.qr(self.left)
-        q_right, r_right = torch.linalg.qr(self.right.T)
-        U, S, Vh = torch.linalg.svd(r_left @ r_right.T, full_matrices=False)
-        k = self.max_rank
-        return (q_left @ U)[:, :k], S[:k], (q_right @ Vh.T)[:, :k]
+        q_right, r_right = torch.linalg.qr(self.right.mT)
+        U, S, Vh = torch.linalg.svd(r_left @ r_right.mT, full_matrices=False)
+        rank = self.max_rank
+        return (q_left @ U)[..., :rank], S[..., :rank], (Vh @ q_right.mT)[..., :rank, :]
 
-    def eigenvalues(self) -> Complex[Tensor, " inner"]:
+    def eigenvalues(self) -> Complex[Tensor, "*batch inner"]:
         """The eigenvalues of `right @ left`: those of the square matrix, zeros aside.
 
         Raises:
@@ -102,28 +132,29 @@ class LowRank:
         self._require_square("eigenvalues")
         return torch.linalg.eigvals(self.right @ self.left)
 
-    def diagonal(self) -> Float[Tensor, " rows"]:
+    def diagonal(self) -> Float[Tensor, "*batch rows"]:
         """The entries where row and column are the same.
 
         Raises:
             ValueError: if the matrix is not square.
         """
         self._require_square("a diagonal")
-        return (self.left * self.right.T).sum(dim=1)
+        return (self.left * self.right.mT).sum(dim=-1)
 
-    def trace(self) -> Float[Tensor, ""]:
+    def trace(self) -> Float[Tensor, "*batch"]:
         """The sum of the diagonal, which is the sum of the eigenvalues.
 
         Raises:
             ValueError: if the matrix is not square.
         """
         self._require_square("a trace")
-        return self.diagonal().sum()
+        return self.diagonal().sum(dim=-1)
 
     def _require_square(self, what: str) -> None:
-        if self.shape[0] != self.shape[1]:
-            raise ValueError(f"{what} needs a square matrix but this one is {self.shape}")
+        rows, cols = self.shape[-2:]
+        if rows != cols:
+            raise ValueError(f"{what} needs a square matrix but this one is {(rows, cols)}")
 
-    def _core(self) -> Tensor:
+    def _core(self) -> Float[Tensor, "*batch small small_too"]:
         """A small matrix with the same singular values as the product."""
-        return torch.linalg.qr(self.left).R @ torch.linalg.qr(self.right.T).R.T
+        return torch.linalg.qr(self.left).R @ torch.linalg.qr(self.right.mT).R.mT

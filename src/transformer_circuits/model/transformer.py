@@ -1,22 +1,22 @@
-"""The attention-only transformer of the paper: the only forward pass of the project.
+"""The attention-only transformer of the paper, which all models of the book are.
 
 Every weight is stored as the paper writes it, [what it writes, what it reads], so that the
 formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from einops import einsum, rearrange
+from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.config import ModelConfig
-
-Pattern = Float[Tensor, "batch head dst src"]
 
 
 def sinusoids(n_ctx: int, d_model: int, base: float) -> Float[Tensor, "n_ctx d_model"]:
@@ -26,95 +26,28 @@ def sinusoids(n_ctx: int, d_model: int, base: float) -> Float[Tensor, "n_ctx d_m
     radians per token. They start at π, the highest frequency that integers can carry. Starting
     at 1 as usual leaves neighbouring positions so alike that no head learns to tell them apart.
     """
-    frequency = math.pi * base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency
-    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    exponent = -torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # [pair]
+    frequency = math.pi * base**exponent  # [pair], radians per token
+    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency  # [pos, pair]
+    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)  # [pos, pair, two]
     return math.sqrt(2) * rearrange(pairs, "pos pair two -> pos (pair two)")
 
 
-class Attention(nn.Module):
-    """The attention heads of one layer (paper: "Attention Heads are Independent and Additive").
+Member = TypeVar("Member", bound=nn.Module)
 
-    The four parameters hold the heads side by side, as the paper's W_O^H does; the properties
-    `W_Q`, `W_K`, `W_V` [head, d_head, d_model] and `W_O` [head, d_model, d_head] are views of them.
-    """
 
-    def __init__(self, config: ModelConfig):
-        super().__init__()
-        width = config.n_heads * config.d_head
-        self.n_heads, self.d_head = config.n_heads, config.d_head
-        for name in "QKV":
-            self.register_parameter(
-                f"W_{name}_concat", nn.Parameter(torch.empty(width, config.d_model))
-            )
-        self.W_O_concat = nn.Parameter(torch.empty(config.d_model, width))
+class Stack(nn.ModuleList, Generic[Member]):
+    """A `ModuleList` that tells a static checker what is in it; at run time the same."""
 
-    def _rows(self, weight: Tensor) -> Float[Tensor, "head d_head d_model"]:
-        return rearrange(weight, "(head d_head) d_model -> head d_head d_model", head=self.n_heads)
+    if TYPE_CHECKING:
 
-    @property
-    def W_Q(self) -> Float[Tensor, "head d_head d_model"]:
-        return self._rows(self.W_Q_concat)
+        @overload
+        def __getitem__(self, idx: int) -> Member: ...
 
-    @property
-    def W_K(self) -> Float[Tensor, "head d_head d_model"]:
-        return self._rows(self.W_K_concat)
+        @overload
+        def __getitem__(self, idx: slice) -> "Stack[Member]": ...
 
-    @property
-    def W_V(self) -> Float[Tensor, "head d_head d_model"]:
-        return self._rows(self.W_V_concat)
-
-    @property
-    def W_O(self) -> Float[Tensor, "head d_model d_head"]:
-        return rearrange(
-            self.W_O_concat, "d_model (head d_head) -> head d_model d_head", head=self.n_heads
-        )
-
-    def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
-        return rearrange(F.linear(x, weight), "b pos (h d) -> b h pos d", h=self.n_heads)
-
-    def scores(
-        self, x: Float[Tensor, "batch pos d_model"], W_P: Float[Tensor, "pos d_model"]
-    ) -> Pattern:
-        """Attention scores before the softmax, future positions at -inf. Dimensionless.
-
-        The forward pass has 1/√d_head here and in the fast path below, and no W_QK contains it.
-        """
-        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
-        scores = einsum(q, k, "b h dst d, b h src d -> b h dst src") / math.sqrt(self.d_head)
-        future = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1)
-        return scores.masked_fill(future, -math.inf)
-
-    def head_outputs(
-        self, x: Float[Tensor, "batch src d_model"], A: Pattern
-    ) -> Float[Tensor, "batch head dst d_model"]:
-        """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
-        v = self._split(x, self.W_V_concat)
-        r = einsum(A, v, "b h dst src, b h src d_head -> b h dst d_head")
-        return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch pos d_model"],
-        W_P: Float[Tensor, "pos d_model"],
-        A: Pattern | None = None,
-    ) -> Float[Tensor, "batch pos d_model"]:
-        """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
-        r = self._results(x, W_P, A)
-        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
-
-    def _results(
-        self,
-        x: Float[Tensor, "batch pos d_model"],
-        W_P: Float[Tensor, "pos d_model"],
-        A: Pattern | None,
-    ) -> Float[Tensor, "batch head pos d_head"]:
-        """What each head brings to each position, before its W_O."""
-        v = self._split(x, self.W_V_concat)
-        if A is not None:
-            return A @ v
-        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        def __iter__(self) -> Iterator[Member]: ...
 
 
 class MLP(nn.Module):
@@ -134,7 +67,10 @@ class MLP(nn.Module):
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything one forward pass computed, one entry per layer where there are layers."""
+    """Everything one forward pass computed; what belongs to a layer has one entry per layer.
+
+    TransformerLens: `ActivationCache`, with `pattern`, `result` and `resid_pre` for the first three.
+    """
 
     patterns: tuple[Pattern, ...]
     head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
@@ -152,25 +88,44 @@ class Transformer(nn.Module):
 
     Positions are added only to what W_Q and W_K read (paper: "Model Details"), so the residual
     stream carries none and every decomposition in this book is exact.
+
+    >>> shape = ModelConfig(
+    ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0
+    ... )
+    >>> model = Transformer(shape)
+    >>> model.randomise(generator=torch.Generator().manual_seed(0))
+    >>> tokens = torch.tensor([[0, 5, 2, 5]])
+    >>> model(tokens).shape  # batch, pos, n_vocab
+    torch.Size([1, 4, 11])
+    >>> trace = model.trace(tokens)
+    >>> trace.patterns[1].shape  # in the second layer: batch, head, dst, src
+    torch.Size([1, 3, 4, 4])
+    >>> torch.allclose(model(tokens, trace.patterns), trace.logits, atol=1e-5)
+    True
     """
 
-    W_P: Tensor
+    W_P: Float[Tensor, "n_ctx d_model"]
+    """Position vectors: sinusoids, not learned. The paper has no name for them; TransformerLens
+    calls its own W_pos."""
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator | None = None):
         super().__init__()
         self.config = config
         self.W_E = nn.Parameter(torch.empty(config.d_model, config.n_vocab))
         self.W_U = nn.Parameter(torch.empty(config.n_vocab, config.d_model))
-        self.layers = nn.ModuleList(Attention(config) for _ in range(config.n_layers))
+        self.layers: Stack[Attention] = Stack(Attention(config) for _ in range(config.n_layers))
         n_mlps = config.n_layers if config.d_mlp else 0
-        self.mlps = nn.ModuleList(MLP(config) for _ in range(n_mlps))
+        self.mlps: Stack[MLP] = Stack(MLP(config) for _ in range(n_mlps))
         W_P = sinusoids(config.n_ctx, config.d_model, config.position_base)
         self.register_buffer("W_P", W_P.to(self.W_E.dtype), persistent=False)
-        self.initialise(generator)
+        self.initialise(generator=generator)
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """W_E standard normal, W_Q/K/V normal over √d_model, all that writes to the output zero."""
+    def initialise(self, *, generator: torch.Generator | None = None) -> None:
+        """Weights to begin a training with. W_O and W_U are 0: all tokens get the same logit.
+
+        W_E is standard normal; W_Q, W_K and W_V have standard deviation 1/√d_model.
+        """
         self.W_E.normal_(generator=generator)
         self.W_U.zero_()
         for layer in self.layers:
@@ -182,14 +137,19 @@ class Transformer(nn.Module):
             mlp.W_O.zero_()
 
     @torch.no_grad()
-    def randomise(self, generator: torch.Generator | None = None) -> None:
-        """Every weight normal over the root of what it reads: a null model for the analyses."""
+    def randomise(self, *, generator: torch.Generator | None = None) -> None:
+        """Random weights everywhere: a model that learned nothing, as a null for the analyses.
+
+        Normal, with standard deviation 1/√(dimensions read); W_E is standard normal.
+        """
         for weight in self.parameters():
             weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
         self.W_E.normal_(generator=generator)
 
-    def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
-        """The first residual stream, and the positions that queries and keys add to it.
+    def embed(
+        self, tokens: Int[Tensor, "batch pos"]
+    ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "pos d_model"]]:
+        """The first residual stream, and the position vectors that queries and keys add to it.
 
         Raises:
             ValueError: if the tokens are longer than n_ctx.
@@ -230,7 +190,7 @@ class Transformer(nn.Module):
         x, W_P = self.embed(tokens)
         patterns, outputs, of_mlps, residual = [], [], [], [x]
         for index, layer in enumerate(self.layers):
-            patterns.append(layer.scores(x, W_P).softmax(dim=-1))
+            patterns.append(layer.pattern(x, x, W_P))
             outputs.append(layer.head_outputs(x, patterns[-1]))
             x = x + outputs[-1].sum(dim=1)
             if self.mlps:

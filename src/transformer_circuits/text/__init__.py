@@ -1,4 +1,4 @@
 """What the models read: text from pinned packages, cleaned, cut into tokens and windows.
 
-Imports nothing of the house but `files` and `settings`.
+Of the package it imports `files` and `settings` alone.
 """

@@ -22,7 +22,7 @@ _TEX_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 
 
 def decode(raw: bytes) -> str:
-    """UTF-8 if it is, else Windows-1252 with what that cannot read dropped."""
+    """The text of some bytes: UTF-8 or, failing that, Windows-1252 without what it leaves undefined."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -30,14 +30,20 @@ def decode(raw: bytes) -> str:
 
 
 def tidy(text: str) -> str:
-    """One kind of newline, no tabs, control characters, trailing blanks or runs of empty lines."""
+    """Normal white space: one kind of newline; no tabs, trailing blanks or runs of empty lines.
+
+    Control characters go, too.
+    """
     text = re.sub("\r+\n|\r", "\n", text).replace("\t", "    ")
     text = re.sub(r"[ \u00a0]+\n", "\n", _CONTROL.sub("", text))
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
 def _join_lines(paragraph: str) -> str:
-    """A paragraph that was wrapped at a fixed width as one line; verse and lists as they are."""
+    """A paragraph without its hard line breaks, if it was wrapped at a fixed width; else unchanged.
+
+    So verse, lists and code keep their lines.
+    """
     lines = paragraph.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [line[indent:] for line in lines]
@@ -83,9 +89,9 @@ def bible(name: str, raw: bytes) -> Documents:
 
 
 def python(name: str, raw: bytes) -> Documents:
-    """Python source without its leading comment block, unless it is mostly data.
+    """Python source without its leading comment block; nothing if the file is mostly data.
 
-    Docstrings that `mathematics` takes are left to it.
+    Mathematical docstrings, which `mathematics` takes, are cut down to three dots.
     """
     text, at, pieces = tidy(decode(raw)), 0, []
     for match, _ in _mathematical_docstrings(text):
@@ -113,7 +119,7 @@ def _dedent(text: str) -> str:
 
 
 def _mathematical_docstrings(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Docstrings with at least three TeX commands, doctests cut out."""
+    """Each docstring with at least three TeX commands: where it is, and its text without doctests."""
     for match in _DOCSTRING.finditer(text):
         prefix, body = match.group(1).lower(), match.group(3)
         if "f" in prefix or "b" in prefix:
@@ -137,7 +143,7 @@ def mathematics(name: str, raw: bytes) -> Documents:
 
 
 def markup(name: str, raw: bytes) -> Documents:
-    """A web page or template without scripts, styles, drawings and syntax colouring."""
+    """A web page or template without scripts, styles, SVG drawings and syntax colouring."""
     text = re.sub(r"(?is)<(script|style|svg)\b.*?</\1>", "", tidy(decode(raw)))
     if main := re.search(r'(?is)<div[^>]*role="main".*?(?=<footer|\Z)', text):
         text = main.group(0)
@@ -163,7 +169,7 @@ def _leaves(table: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]
 
 
 def factbook_page(name: str, raw: bytes) -> Documents:
-    """Geography of one country as an HTML page. The table markup is OURS, not the source's."""
+    """Geography of one country as an HTML page. The source has no markup: this table is ours."""
     rows = [
         f"<tr>\n  <td>{html.escape(label)}</td>\n  <td>{value or '&nbsp;'}</td>\n</tr>"
         for label, value in _leaves(json.loads(decode(raw)).get("Geography", {}))

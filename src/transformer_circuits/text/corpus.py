@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Int, UInt16
+from jaxtyping import Int32
 from torch import Tensor
 
 from transformer_circuits import files
@@ -59,8 +59,8 @@ def _documents(profile: str, archives: Path) -> Iterator[Document]:
 def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
     """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
 
-    Blocks are separated by empty lines; white space does not count. Validation goes first, so
-    that a block in both splits stays in validation and is never trained on.
+    Blocks are separated by empty lines, and compared without regard to white space. Validation
+    goes first, so a block of both splits stays in validation and is never trained on.
     """
 
     def key(text: str) -> str:
@@ -90,8 +90,8 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
-        UserError: if the profile is unknown, a package cannot be had, or the text built is not the
-            pinned text.
+        UserError: if the profile is unknown, a package cannot be downloaded, or the text that was
+            built is not the pinned one.
     """
     wanted = sources.manifest(profile)
     pinned = _pinned(profile)
@@ -139,11 +139,11 @@ def read(profile: str, split: str) -> list[Document]:
         return [Document(**json.loads(line)) for line in file]
 
 
-def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
+def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
     """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
 
     Raises:
-        As `read`.
+        UserError: as `read`.
     """
     if split not in SPLITS:
         raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
@@ -153,95 +153,6 @@ def tokens(profile: str, split: str) -> UInt16[np.ndarray, " n_tokens"]:
     content = files.read_sealed(cached)
     if content is None:  # not there yet, or damaged
         stream = tokenizer.encode(tokenizer.load(), [d.text for d in read(profile, split)])
-        files.write_sealed(cached, content := stream.tobytes())
-    return np.frombuffer(bytearray(content), dtype=np.uint16)
-
-
-def _text(
-    stream: np.ndarray, starts: Int[Tensor, " batch"], n_ctx: int, begin: bool
-) -> Int[Tensor, "batch n_ctx_and_one"]:
-    length = n_ctx if begin else n_ctx + 1
-    if int(starts.max()) + length > len(stream):
-        raise files.UserError(
-            f"a window of {length} tokens starts at {int(starts.max())} but the stream has {len(stream)}"
-        )
-    text = torch.stack(
-        [torch.from_numpy(stream[s : s + length].astype(np.int64)) for s in starts.tolist()]
-    )
-    if begin:
-        text = torch.cat([torch.full_like(text[:, :1], tokenizer.BEGIN), text], dim=1)
-    return text
-
-
-def windows(
-    stream: UInt16[np.ndarray, " n_tokens"],
-    starts: Int[Tensor, " batch"],
-    n_ctx: int,
-    begin: bool = True,
-) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
-    """Inputs and targets of windows of a stream; targets are one token ahead.
-
-    `begin`: inputs are BEGIN and the text from each start on; else they are the text alone. Give
-    a model what it learned with: its `config.begin`.
-
-    Raises:
-        ValueError: if a window runs past the end of the stream.
-    """
-    text = _text(stream, starts, n_ctx, begin)
-    return text[:, :-1], text[:, 1:]
-
-
-def _last_start(stream: np.ndarray, n_ctx: int, begin: bool) -> int:
-    last = len(stream) - n_ctx - (not begin)
-    if last < 0:
-        raise files.UserError(
-            f"the stream has {len(stream)} tokens but a window takes {n_ctx + (not begin)}"
-        )
-    return last
-
-
-def evenly(
-    stream: UInt16[np.ndarray, " n_tokens"], n_windows: int, n_ctx: int, begin: bool = True
-) -> tuple[Int[Tensor, "n_windows n_ctx"], Int[Tensor, "n_windows n_ctx"]]:
-    """`windows` at evenly spaced places, from the first to the last possible one.
-
-    Raises:
-        ValueError: if the stream is shorter than one window.
-    """
-    last = _last_start(stream, n_ctx, begin)
-    return windows(stream, torch.linspace(0, last, n_windows).long(), n_ctx, begin)
-
-
-def batch(
-    stream: UInt16[np.ndarray, " n_tokens"],
-    size: int,
-    n_ctx: int,
-    generator: torch.Generator,
-    begin: bool = True,
-    copies: float = 0.0,
-) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
-    """`windows` at random places: what one training step sees.
-
-    `copies`: the share of windows in which a passage comes twice, at a random distance.
-
-    Raises:
-        ValueError: if the stream is shorter than one window.
-    """
-    last = _last_start(stream, n_ctx, begin)
-    starts = torch.randint(last + 1, (size,), generator=generator)
-    text = _text(stream, starts, n_ctx, begin)
-    for row in text[: round(copies * size), int(begin) :]:
-        _repeat_a_passage(row, generator)
-    return text[:, :-1], text[:, 1:]
-
-
-def _repeat_a_passage(text: Int[Tensor, " pos"], generator: torch.Generator) -> None:
-    """Put a passage of 16 tokens to half of the text over a later place of it."""
-
-    def draw(low: int, high: int) -> int:
-        return int(torch.randint(low, high + 1, (1,), generator=generator))
-
-    length = draw(min(16, len(text) // 2), len(text) // 2)
-    first = draw(0, len(text) - 2 * length)
-    second = draw(first + length, len(text) - length)
-    text[second : second + length] = text[first : first + length].clone()
+        files.write_sealed(cached, content := stream.numpy().astype(np.uint16).tobytes())
+    # 16 bits on disk hold every vocabulary that `tokenizer.train` allows; torch computes with 32.
+    return torch.from_numpy(np.frombuffer(content, dtype=np.uint16).astype(np.int32))

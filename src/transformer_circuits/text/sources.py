@@ -74,7 +74,7 @@ class Package:
     small: bool
     takes: tuple[Take, ...]
     inside: str = ""
-    """Glob of zip files inside the archive that are opened too."""
+    """Which zip files inside the archive are opened, too; a glob, empty for none."""
 
 
 def manifest(profile: str, path: Path | None = None) -> list[Package]:
@@ -109,7 +109,7 @@ def fetch(packages: list[Package], folder: Path) -> None:
     build backend of its own, which none of ours does.
 
     Raises:
-        UserError: naming the archive, if it cannot be had or is not the pinned one. The
+        UserError: naming the archive, if it cannot be downloaded or is not the pinned one. The
             archives fetched before stay usable; a wrong one is not left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def _download(package: Package, folder: Path) -> Path:
 
 
 def _reason(output: str, errors: str) -> str:
-    """What pip says of indexes that did not answer, of files it discarded, and its errors."""
+    """The lines of pip's output that tell why: silent indexes, discarded files, and its errors."""
     telling = ("Could not fetch URL", "Discarding")
     said = [line.strip() for line in output.splitlines() if line.strip().startswith(telling)]
     said += errors[max(0, errors.find("ERROR:")) :].strip().splitlines()

@@ -4,23 +4,23 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import torch
-from jaxtyping import Int, UInt16
+from jaxtyping import Int, Int32
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from transformer_circuits import files
 
 BEGIN = 0
-"""Id of the token that opens every document and every context: the resting place of attention."""
+"""Id of the token that opens every document and, where a model's `config.begin` says so, every
+context. Others call it BOS. Heads with nothing to do rest their attention on it."""
 
 
 def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
     """Byte-pair encoding learned from `documents`; any text can be encoded with it.
 
     Raises:
-        UserError: if there is no room for every byte and BEGIN, or more than 16 bits can name.
+        UserError: if `n_vocab` is too small for every byte and BEGIN, or does not fit into 16 bits.
     """
     least, most = len(pre_tokenizers.ByteLevel.alphabet()) + 1, 2**16
     if not least <= n_vocab <= most:
@@ -55,18 +55,24 @@ def load(path: Path | None = None) -> Tokenizer:
         raise files.damaged(path, f"is no tokenizer: {error}") from error
 
 
-def encode(tokenizer: Tokenizer, documents: list[str]) -> UInt16[np.ndarray, " n_tokens"]:
-    """The documents as one stream of token ids, BEGIN before each."""
+def encode(tokenizer: Tokenizer, documents: list[str]) -> Int32[Tensor, " n_tokens"]:
+    """The documents as one stream of token ids, BEGIN before each.
+
+    For one text as a model takes it see `context`.
+    """
     stream = []
     for start in range(0, len(documents), 256):
         for encoding in tokenizer.encode_batch(documents[start : start + 256]):
             stream.append(BEGIN)
             stream.extend(encoding.ids)
-    return np.array(stream, dtype=np.uint16)
+    return torch.tensor(stream, dtype=torch.int32)
 
 
 def label(tokenizer: Tokenizer, token: int) -> str:
-    """How a token is printed: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>."""
+    """How a token is printed: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>.
+
+    A lone byte is a part of a character that takes several.
+    """
     if token == BEGIN:
         return "<begin>"
     text = tokenizer.decode([token])
@@ -87,17 +93,20 @@ def _byte_characters() -> dict[int, str]:
 
 
 def context(text: str) -> Int[Tensor, "1 pos"]:
-    """One text as a batch of one context that opens with BEGIN: what a model takes."""
-    return torch.from_numpy(encode(load(), [text]).astype(np.int64))[None]
+    """One text as a model takes it: a batch of one context, which opens with BEGIN.
+
+    TransformerLens: `to_tokens`.
+    """
+    return encode(load(), [text]).long()[None]
 
 
 def labels(tokens: Int[Tensor, " pos"]) -> list[str]:
-    """How each of some tokens is printed; see `label`."""
+    """How each of some tokens is printed; see `label`. TransformerLens: `to_str_tokens`."""
     return [label(load(), token) for token in tokens.tolist()]
 
 
 def token(text: str) -> int:
-    """The token that is exactly this text.
+    """The id of the token that is exactly this text. TransformerLens: `to_single_token`.
 
     Raises:
         ValueError: if the text is not one token but several.
@@ -110,6 +119,6 @@ def token(text: str) -> int:
 
 
 def texts() -> list[str]:
-    """The text of every token; the empty text for BEGIN and for bytes that are no text alone."""
+    """The text of every token; empty for BEGIN and for lone bytes, which are no text by themselves."""
     decoded = (load().decode([i]) for i in range(load().get_vocab_size()))
     return ["" if i == BEGIN or "\ufffd" in text else text for i, text in enumerate(decoded)]

@@ -1,8 +1,4 @@
-"""How a model is trained, and trained models on disk.
+"""How a model is trained, what its loss is, and trained models on disk.
 
-Imports `text` and `model`.
+Of the package it imports `text`, `model`, `settings` and `files`.
 """
-
-from transformer_circuits.training.trainer import Trainer, evaluate, loss_nats, schedule
-
-__all__ = ["Trainer", "evaluate", "loss_nats", "schedule"]

@@ -5,7 +5,6 @@ from pathlib import Path
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from torch import nn
 
 from transformer_circuits import files
 from transformer_circuits.model.config import ModelConfig
@@ -21,13 +20,13 @@ def models_dir() -> Path:
     return files.data_dir() / "models"
 
 
-def others_dir() -> Path:
+def other_seeds_dir() -> Path:
     """`data/cache/models/`: models trained here from other seeds. Not under version control."""
     return files.cache_dir() / "models"
 
 
-LARGEST = 10_000_000
-"""Bytes above which weights are kept in half precision, so that they can lie in the repository."""
+HALF_PRECISION_ABOVE = 10_000_000
+"""Bytes. Larger models are saved in half precision, to be small enough for the repository."""
 
 
 def save(
@@ -39,7 +38,7 @@ def save(
         OSError: naming the file, if it cannot be written.
     """
     weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    if sum(tensor.nbytes for tensor in weights.values()) > LARGEST:
+    if sum(tensor.nbytes for tensor in weights.values()) > HALF_PRECISION_ABOVE:
         weights = {name: tensor.half() for name, tensor in weights.items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         temporary.write_bytes(safetensors.torch.save(weights))
@@ -56,10 +55,10 @@ def save(
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
-    """Shape and training of a model of the book, trained or not.
+    """How a model of the book is built and trained, whether it was trained yet or not.
 
     Raises:
-        UserError: if there is no such model, or its config.toml is not as it must be.
+        UserError: if there is no such model, or its config.toml is not valid.
     """
     tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
@@ -102,7 +101,10 @@ def load(name: str, device: str = "cpu") -> Transformer:
 
 
 def records(name: str, log: str = "training") -> list[dict]:
-    """The lines of a model's log: "training", see `development`; "runs", all that were tried.
+    """The records of a model's log, one per line of the file.
+
+    `log`: "training", what was measured along its training (see `development.probe`), or "runs",
+    what came of each training that was tried.
 
     Raises:
         UserError: if there is no such model, it has no such log, or the log is damaged.
@@ -128,49 +130,15 @@ def load_weights(model: Transformer, path: Path) -> None:
         raise files.damaged(path, f"does not fit the model: {error}") from error
 
 
-@torch.no_grad()
-def to_transformer_lens(model: Transformer) -> nn.Module:
-    """The same model as a HookedTransformer of TransformerLens, with its transposed weights.
-
-    Positions go to queries and keys alone there, too ("shortformer"), so logits and patterns are
-    the same; contexts may be as long as the model's n_ctx.
-
-    Raises:
-        ImportError: if TransformerLens is not installed (the `peers` extra).
-        ValueError: if the model has MLPs.
-    """
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
-
-    model.require_attention_only()
-    shape = model.config
-    peer = HookedTransformer(
-        HookedTransformerConfig(
-            n_layers=shape.n_layers, d_model=shape.d_model, n_ctx=shape.n_ctx,
-            d_head=shape.d_head, n_heads=shape.n_heads, d_vocab=shape.n_vocab, attn_only=True,
-            normalization_type=None, positional_embedding_type="shortformer", seed=0,
-            dtype=model.W_E.dtype,
-        )
-    )  # fmt: skip
-    for weight in peer.parameters():
-        weight.zero_()  # the biases, which we do not have
-    peer.W_E.copy_(model.W_E.T)
-    peer.W_U.copy_(model.W_U.T)
-    peer.pos_embed.W_pos.copy_(model.W_P)
-    for block, layer in zip(peer.blocks, model.layers, strict=True):
-        for name in ("W_Q", "W_K", "W_V", "W_O"):
-            getattr(block.attn, name).copy_(getattr(layer, name).mT)
-    return peer
-
-
 def folder(name: str) -> Path:
-    """Where a model lies: in the book, or among those trained here from other seeds.
+    """The folder of a model: of those that come with the book, or trained here from other seeds.
 
     Raises:
         UserError: if there is no such model.
     """
     folders = [
         path.parent
-        for place in (models_dir(), others_dir())
+        for place in (models_dir(), other_seeds_dir())
         for path in place.glob("*/config.toml")
     ]
     for folder in folders:

@@ -1,4 +1,4 @@
-"""How a model is trained and what came of it, as `config.toml` has it."""
+"""How a model is trained, and what its weights were trained from: two tables of `config.toml`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +30,9 @@ class TrainConfig(Table):
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
     copies: float = 0.0
-    """Share of each batch's windows in which a passage comes twice; 0 is natural text alone."""
+    """Share of each batch's windows in which a passage comes twice; 0 for natural text alone."""
     copies_from: float = 0.0
-    """Fraction of the run after which there are such windows."""
+    """Fraction of the run that comes before the first such window."""
 
     def __post_init__(self):
         for names, holds, expected in (
@@ -50,7 +50,7 @@ class TrainConfig(Table):
 
 @dataclass(frozen=True)
 class Provenance(Table):
-    """Where weights come from: enough to train them again, and to notice when they are others."""
+    """What the weights were trained from, so that a mismatch is detected."""
 
     table = "provenance"
 
@@ -63,11 +63,11 @@ class Provenance(Table):
 
 
 def read(path: Path, *needed: str) -> dict[str, Any]:
-    """The tables of a TOML file; `model`, `training` and `provenance` come as their dataclasses.
+    """The tables of a `config.toml`: `model`, `training` and `provenance` as their dataclasses.
 
     Raises:
-        UserError: naming the file, if it is not TOML, a table that is `needed` is not there, or
-            one of the three is not as it must be.
+        UserError: naming the file, if it is not TOML, a `needed` table is missing, or one of the
+            three has unknown, missing or invalid keys.
     """
     tables = files.read_toml(path)
     if absent := [name for name in needed if name not in tables]:

@@ -1,4 +1,4 @@
-"""What the machine can do: which numbers it computes with fastest, and whether it can compile."""
+"""What the machine can do: which precision is fastest on it, and whether it can compile."""
 
 import functools
 import logging
@@ -9,7 +9,7 @@ import torch
 
 
 def precision(device: torch.device) -> str:
-    """Mixed precision where the device has instructions for it: "bf16", else "no"."""
+    """The precision to train in: "bf16" (mixed) where the device has instructions for it, else "no"."""
     if device.type == "cuda":
         able = torch.cuda.is_bf16_supported(including_emulation=False)
     else:

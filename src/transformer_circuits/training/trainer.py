@@ -1,4 +1,4 @@
-"""The training loop: one loss, in nats per token; resumable at any moment; one or many processes."""
+"""The training loop: resumable at any moment, in one process or many."""
 
 import io
 import json
@@ -8,44 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
-from accelerate import Accelerator
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
-from transformer_circuits.training import hardware
+from transformer_circuits.text import windows
+from transformer_circuits.training import cross_entropy, hardware
 from transformer_circuits.training.config import TrainConfig
-
-
-def loss_nats(
-    model: Callable[..., Tensor],
-    inputs: Int[Tensor, "batch pos"],
-    targets: Int[Tensor, "batch pos"],
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the next token. [nats per token]"""
-    return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-
-
-@torch.no_grad()
-def evaluate(
-    model: Transformer, stream: np.ndarray, n_windows: int = 64
-) -> Float[Tensor, "n_windows n_ctx"]:
-    """Loss at every position of evenly spaced windows of a stream. [nats]
-
-    Raises:
-        ValueError: if the stream is shorter than one window.
-    """
-    pair = corpus.evenly(stream, n_windows, model.config.n_ctx, model.config.begin)
-    rows = []
-    for inputs, targets in zip(*(part.to(model.W_E.device).split(8) for part in pair), strict=True):
-        rows.append(F.cross_entropy(model(inputs).transpose(1, 2), targets, reduction="none"))
-    return torch.cat(rows).cpu()
 
 
 def schedule(step: int, config: TrainConfig) -> float:
@@ -81,19 +53,20 @@ class Trainer:
     Under `torchrun` every process takes its share of each batch. The batches are the same for any
     number of processes that divides the batch, and so, up to rounding, is the result.
 
-    Trains on a GPU of CUDA (or ROCm) if there is one, else on the processor: others, Apple's for
-    one, lack operations that `probe` may need.
+    Trains on a GPU with CUDA (or ROCm) if there is one, else on the CPU. Other devices, such as
+    Apple's, lack operations that `probe` may need.
 
     Raises:
-        ValueError: if the stream holds tokens beyond n_vocab, processes do not divide the batch,
-            or the precision is unknown.
+        UserError: if the stream holds tokens beyond n_vocab, the processes do not divide the
+            batch, or the state in `folder` is damaged or of another run.
+        ValueError: if the precision is unknown.
     """
 
     def __init__(
         self,
         model: Transformer,
         config: TrainConfig,
-        stream: np.ndarray,
+        stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
         every: int = 100,
         compile: bool | None = None,
@@ -103,9 +76,9 @@ class Trainer:
         """Set up a run, or take up the one left in `folder`.
 
         `folder`: where the state is kept, every `every` steps; None keeps none.
-        `compile`: about three times as fast; by default wherever there is a C++ compiler that
-        works.
-        `precision`: "bf16" or "no"; by default what the processor computes fastest in.
+        `compile`: whether to use `torch.compile`, which is about three times as fast; by default
+        wherever there is a C++ compiler that works.
+        `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
         `probe`: measures the model at every record; what it returns becomes part of the record.
         """
         if precision not in (None, "bf16", "no"):
@@ -114,6 +87,9 @@ class Trainer:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
             )
+        # Imported here, as only training needs it: analyses import this folder, too.
+        from accelerate import Accelerator
+
         # Precision is ours: accelerate's is one for the whole process, and stays on the model.
         self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
         device = self.accelerator.device
@@ -133,15 +109,16 @@ class Trainer:
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
-            self._resume()
+            self._resume(self.state_path)
         self.wrapped = self.accelerator.prepare_model(model)
+        self.loss = cross_entropy.loss_nats
         if compile is None:
-            self.loss = hardware.compiled(loss_nats)
-        else:
-            self.loss = torch.compile(loss_nats) if compile else loss_nats
+            self.loss = hardware.compiled(self.loss)
+        elif compile:
+            self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
-        """Train to the end.
+        """Train to the end; every `every` steps, and at the last, keep the state and yield a record.
 
         Raises:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
@@ -202,10 +179,11 @@ class Trainer:
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        shape = self.model.config
         config, done = self.config, self.step / self.config.steps
         copies = config.copies if done >= config.copies_from else 0.0
-        pair = corpus.batch(self.stream, config.batch, shape.n_ctx, generator, shape.begin, copies)
+        pair = windows.batch(
+            self.stream, config.batch, self.model.config, copies=copies, generator=generator
+        )
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
@@ -222,11 +200,11 @@ class Trainer:
         torch.save(state, written)
         files.write_sealed(self.state_path, written.getvalue())
 
-    def _resume(self) -> None:
-        content = files.read_sealed(self.state_path)
+    def _resume(self, path: Path) -> None:
+        content = files.read_sealed(path)
         if content is None:
             raise files.UserError(
-                f"{self.state_path} is damaged, or was left by an older version of this code; "
+                f"{path} is damaged, or was left by an older version of this code; "
                 "delete it to start afresh"
             )
         device = self.accelerator.device
@@ -234,7 +212,7 @@ class Trainer:
         settings = json.dumps([vars(self.model.config), vars(self.config)])
         if state["settings"] != settings:
             raise files.UserError(
-                f"{self.state_path} belongs to the run {state['settings']} but this one is {settings}; "
+                f"{path} belongs to the run {state['settings']} but this one is {settings}; "
                 "move it away to start afresh"
             )
         self.model.load_state_dict(state["model"])

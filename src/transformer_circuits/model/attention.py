@@ -1,0 +1,143 @@
+"""The attention heads of one layer: scores, pattern, and what the heads write.
+
+Every weight is stored as the paper writes it, [what it writes, what it reads].
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from einops import einsum, rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer_circuits.model.config import ModelConfig
+
+Scores = Float[Tensor, "batch head dst src"]
+"""Attention before the softmax: any number up to the present position, -inf beyond it."""
+Pattern = Float[Tensor, "batch head dst src"]
+"""Attention after the softmax: from each destination, probabilities over the sources."""
+
+
+def causal_scores(
+    q: Float[Tensor, "*batch dst d_head"], k: Float[Tensor, "*batch src d_head"]
+) -> Float[Tensor, "*batch dst src"]:
+    """Attention scores q · k / √d_head; -inf where the source comes after the destination.
+
+    Dimensionless. Every forward pass has its mask and its 1/√d_head from here, but for the fast
+    path of `Attention.forward`. No W_QK contains the factor.
+    """
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    return scores.masked_fill(future, -math.inf)
+
+
+class Attention(nn.Module):
+    """The attention heads of one layer (paper: "Attention Heads are Independent and Additive").
+
+    The four parameters hold the heads side by side, as the paper's W_O^H does; the properties
+    `W_Q`, `W_K`, `W_V` [head, d_head, d_model] and `W_O` [head, d_model, d_head] are views of them:
+    writing into a view, `layer.W_Q[3] = …`, changes the model.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        width = config.n_heads * config.d_head
+        self.n_heads, self.d_head = config.n_heads, config.d_head
+        self.W_Q_concat = nn.Parameter(torch.empty(width, config.d_model))
+        self.W_K_concat = nn.Parameter(torch.empty(width, config.d_model))
+        self.W_V_concat = nn.Parameter(torch.empty(width, config.d_model))
+        self.W_O_concat = nn.Parameter(torch.empty(config.d_model, width))
+
+    def _rows(self, weight: Tensor) -> Float[Tensor, "head d_head d_model"]:
+        return rearrange(weight, "(head d_head) d_model -> head d_head d_model", head=self.n_heads)
+
+    @property
+    def W_Q(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_Q_concat)
+
+    @property
+    def W_K(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_K_concat)
+
+    @property
+    def W_V(self) -> Float[Tensor, "head d_head d_model"]:
+        return self._rows(self.W_V_concat)
+
+    @property
+    def W_O(self) -> Float[Tensor, "head d_model d_head"]:
+        return rearrange(
+            self.W_O_concat, "d_model (head d_head) -> head d_model d_head", head=self.n_heads
+        )
+
+    def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
+        return rearrange(F.linear(x, weight), "b pos (h d) -> b h pos d", d=self.d_head)
+
+    def scores(
+        self,
+        q_in: Float[Tensor, "batch pos d_model"],
+        k_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        *,
+        head: int | None = None,
+    ) -> Scores:
+        """Attention scores: how much each destination looks for each source. Dimensionless.
+
+        `q_in` and `k_in` are what queries and keys read, one and the same stream in the whole
+        model; W_P is added to both. With `head`, the scores of that head alone.
+
+        Raises:
+            IndexError: if there is no such head.
+        """
+        rows = slice(None)  # all heads, side by side
+        if head is not None:
+            first = range(self.n_heads)[head] * self.d_head
+            rows = slice(first, first + self.d_head)
+        q = self._split(q_in + W_P, self.W_Q_concat[rows])  # [batch, head, dst, d_head]
+        k = self._split(k_in + W_P, self.W_K_concat[rows])  # [batch, head, src, d_head]
+        return causal_scores(q, k)
+
+    def pattern(
+        self,
+        q_in: Float[Tensor, "batch pos d_model"],
+        k_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        *,
+        head: int | None = None,
+    ) -> Pattern:
+        """The attention pattern A = softmax(`scores`): probabilities over the sources."""
+        return self.scores(q_in, k_in, W_P, head=head).softmax(dim=-1)
+
+    def head_outputs(
+        self, x: Float[Tensor, "batch src d_model"], A: Pattern
+    ) -> Float[Tensor, "batch head dst d_model"]:
+        """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
+        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
+        r = einsum(A, v, "b h dst src, b h src d_head -> b h dst d_head")
+        return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None = None,
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """What the layer adds to the residual stream; with `A`, under these frozen patterns.
+
+        Without them it takes PyTorch's fused attention, which never builds the pattern.
+        """
+        r = self._results(x, W_P, A)
+        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        """What each head brings to each position, before its W_O: the paper's result vectors r."""
+        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
+        if A is not None:
+            return A @ v
+        q, k = self._split(x + W_P, self.W_Q_concat), self._split(x + W_P, self.W_K_concat)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)

@@ -1,0 +1,146 @@
+"""Windows of a stream of tokens: the contexts that a model is trained and tested on.
+
+A window is what one context holds. Its inputs are n_ctx tokens; its targets are the same text one
+token on, so `targets[:, t]` is the token that follows `inputs[:, t]`.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Int
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+@runtime_checkable
+class Context(Protocol):
+    """What windows need to know of a model; its `ModelConfig` is one."""
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens of a context."""
+
+    @property
+    def begin(self) -> bool:
+        """Whether every context opens with BEGIN."""
+
+
+def starts(
+    stream: Int[Tensor, " n_tokens"], n: int, config: Context, *, n_ctx: int | None = None
+) -> Int[Tensor, " n"]:
+    """Where `n` evenly spaced windows of a stream begin, from the first possible place to the last.
+
+    `n_ctx`: the length of a window, where it is not the model's.
+
+    Raises:
+        UserError: if the stream is shorter than one window.
+    """
+    return torch.linspace(0, _last_start(stream, config, n_ctx), n).long()
+
+
+def at(
+    stream: Int[Tensor, " n_tokens"],
+    starts: Int[Tensor, " batch"],
+    config: Context,
+    *,
+    n_ctx: int | None = None,
+) -> tuple[Int[Tensor, "batch n_ctx"], Int[Tensor, "batch n_ctx"]]:
+    """Inputs and targets of the windows of a stream that begin at the given places.
+
+    Where the model's contexts open with BEGIN, inputs are BEGIN and then the text from each start
+    on; else they are the text alone.
+
+    `n_ctx`: the length of a window, where it is not the model's.
+
+    Raises:
+        UserError: if a window begins before the stream does, or runs past its end.
+    """
+    text = _text(stream, starts, config, n_ctx)
+    return text[:, :-1], text[:, 1:]
+
+
+def evenly(
+    stream: Int[Tensor, " n_tokens"], n: int, config: Context, *, n_ctx: int | None = None
+) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
+    """Inputs and targets of `n` evenly spaced windows, from the first possible one to the last.
+
+    `n_ctx`: the length of a window, where it is not the model's.
+
+    >>> from types import SimpleNamespace
+    >>> text = torch.arange(1, 9)
+    >>> inputs, targets = evenly(text, 2, SimpleNamespace(n_ctx=3, begin=True))
+    >>> inputs
+    tensor([[0, 1, 2],
+            [0, 6, 7]])
+    >>> targets
+    tensor([[1, 2, 3],
+            [6, 7, 8]])
+
+    Raises:
+        UserError: if the stream is shorter than one window.
+    """
+    return at(stream, starts(stream, n, config, n_ctx=n_ctx), config, n_ctx=n_ctx)
+
+
+def batch(
+    stream: Int[Tensor, " n_tokens"],
+    size: int,
+    config: Context,
+    *,
+    copies: float = 0.0,
+    generator: torch.Generator,
+) -> tuple[Int[Tensor, "size n_ctx"], Int[Tensor, "size n_ctx"]]:
+    """Inputs and targets of windows at random places: what one training step sees.
+
+    `copies`: the share of windows in which a passage comes twice, at a random distance.
+
+    Raises:
+        UserError: if the stream is shorter than one window.
+    """
+    last = _last_start(stream, config)
+    text = _text(stream, torch.randint(last + 1, (size,), generator=generator), config)
+    for row in text[: round(copies * size), int(config.begin) :]:  # BEGIN is no text to repeat
+        _repeat_a_passage(row, generator=generator)
+    return text[:, :-1], text[:, 1:]
+
+
+def _length(config: Context, n_ctx: int | None) -> int:
+    """Tokens that a window takes from the stream: its targets, and its first input if not BEGIN."""
+    return (config.n_ctx if n_ctx is None else n_ctx) + (not config.begin)
+
+
+def _last_start(stream: Tensor, config: Context, n_ctx: int | None = None) -> int:
+    length = _length(config, n_ctx)
+    if len(stream) < length:
+        raise files.UserError(f"the stream has {len(stream)} tokens but a window takes {length}")
+    return len(stream) - length
+
+
+def _text(
+    stream: Tensor, starts: Tensor, config: Context, n_ctx: int | None = None
+) -> Int[Tensor, "batch n_ctx_and_one"]:
+    """The inputs of each window and, after them, the last target."""
+    length = _length(config, n_ctx)
+    first, last = int(starts.min()), int(starts.max())
+    if first < 0 or last + length > len(stream):
+        raise files.UserError(
+            f"windows of {length} tokens start from {first} to {last}, "
+            f"but the stream has {len(stream)} tokens"
+        )
+    text = stream[starts[:, None] + torch.arange(length)].long()  # [batch, length]
+    return F.pad(text, (1, 0), value=BEGIN) if config.begin else text
+
+
+def _repeat_a_passage(text: Int[Tensor, " pos"], *, generator: torch.Generator) -> None:
+    """Write a passage of 16 tokens to half of the text over a later part of the same text."""
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (1,), generator=generator))
+
+    length = draw(min(16, len(text) // 2), len(text) // 2)
+    first = draw(0, len(text) - 2 * length)
+    second = draw(first + length, len(text) - length)
+    text[second : second + length] = text[first : first + length].clone()

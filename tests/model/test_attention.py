@@ -1,0 +1,46 @@
+import math
+
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.model.attention import causal_scores
+
+
+def close(left, right):
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
+
+
+def test_scores_are_the_formula_of_the_paper(model, tokens):
+    """softmax(xᵀ W_Qᵀ W_K x / √d_head), written with loops and plain matrix products."""
+    x = model.trace(tokens).residual[0]
+    layer, read = model.layers[0], x + model.W_P[: tokens.shape[1]]
+    scores = layer.scores(x, x, model.W_P[: tokens.shape[1]])
+    for head in range(SHAPE.n_heads):
+        W_QK = layer.W_Q[head].T @ layer.W_K[head]
+        for dst, src in [(0, 0), (4, 1), (6, 6)]:
+            expected = read[1, dst] @ W_QK @ read[1, src] / math.sqrt(SHAPE.d_head)
+            close(scores[1, head, dst, src], expected)
+    assert (scores == -math.inf).equal(torch.ones_like(scores).triu(1).bool())
+
+
+def test_queries_and_keys_may_read_different_streams(model, tokens):
+    """With loops: the destination's side from one stream, the source's from the other."""
+    q_in, k_in = model.trace(tokens).residual[:2]
+    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
+    pattern = layer.pattern(q_in, k_in, W_P)
+    for head in range(SHAPE.n_heads):
+        W_QK = layer.W_Q[head].T @ layer.W_K[head] / math.sqrt(SHAPE.d_head)
+        scores = (q_in[1] + W_P) @ W_QK @ (k_in[1] + W_P).T
+        for dst in range(tokens.shape[1]):
+            close(pattern[1, head, dst, : dst + 1], scores[dst, : dst + 1].softmax(dim=0))
+        close(layer.pattern(q_in, k_in, W_P, head=head), pattern[:, [head]])
+    with pytest.raises(IndexError):
+        layer.scores(q_in, k_in, W_P, head=SHAPE.n_heads)
+
+
+def test_scores_are_those_of_the_fast_path(generator):
+    """PyTorch's fused attention, which `forward` uses, has the same mask and factor."""
+    q, k, v = torch.randn(3, 2, 5, 7, 3, generator=generator, dtype=torch.float64)
+    fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    close(causal_scores(q, k).softmax(dim=-1) @ v, fused)

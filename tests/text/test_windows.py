@@ -1,0 +1,130 @@
+"""Windows, checked against what they are, written with slices in NumPy."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits.text import corpus, windows
+from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import checkpoint
+
+STREAM = torch.arange(1, 30, dtype=torch.int32)
+
+
+def shape(n_ctx, begin=True):
+    return SimpleNamespace(n_ctx=n_ctx, begin=begin)
+
+
+def by_formula(stream, starts, n_ctx, begin):
+    """Inputs and targets as slices of the stream, one window after the other."""
+    rows = []
+    for start in starts:
+        text = [int(token) for token in stream[start : start + n_ctx + (not begin)]]
+        rows.append([BEGIN, *text] if begin else text)
+    text = np.array(rows)
+    return text[:, :-1], text[:, 1:]
+
+
+def same(pair, expected):
+    assert all(part.dtype == torch.int64 for part in pair)
+    return all(np.array_equal(one.numpy(), two) for one, two in zip(pair, expected, strict=True))
+
+
+@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])
+@pytest.mark.parametrize("n_ctx", [None, 24])
+def test_windows_of_the_held_out_text_are_its_slices(name, n_ctx):
+    config, _ = checkpoint.settings(name)
+    held_out = corpus.tokens("small", "validation")
+    length = config.n_ctx if n_ctx is None else n_ctx
+    last = len(held_out) - length - (not config.begin)
+    starts = torch.linspace(0, last, 16).long().tolist()
+    found = windows.evenly(held_out, 16, config, n_ctx=n_ctx)
+    assert same(found, by_formula(held_out.numpy(), starts, length, config.begin))
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_random_windows_are_slices_where_the_generator_says(begin):
+    stream = torch.arange(1, 3000, dtype=torch.int32)
+    found = windows.batch(stream, 50, shape(9, begin), generator=torch.Generator().manual_seed(4))
+    places = 2999 - 9 - (not begin) + 1
+    starts = torch.randint(places, (50,), generator=torch.Generator().manual_seed(4)).tolist()
+    assert same(found, by_formula(stream.numpy(), starts, 9, begin))
+
+
+def test_windows_open_with_begin_and_targets_are_one_ahead():
+    inputs, targets = windows.at(STREAM, torch.tensor([0, 4]), shape(5))
+    assert inputs.tolist() == [[BEGIN, 1, 2, 3, 4], [BEGIN, 5, 6, 7, 8]]
+    assert targets.tolist() == [[1, 2, 3, 4, 5], [5, 6, 7, 8, 9]]
+
+
+def test_without_begin_windows_are_the_text_alone():
+    inputs, targets = windows.at(STREAM, torch.tensor([0, 4]), shape(5, begin=False))
+    assert inputs.tolist() == [[1, 2, 3, 4, 5], [5, 6, 7, 8, 9]]
+    assert torch.equal(targets, inputs + 1)
+
+
+@pytest.mark.parametrize(
+    ("starts", "begin", "message"),
+    [
+        ([0, 25], True, "windows of 5 tokens start from 0 to 25, but the stream has 29"),
+        ([24], False, "windows of 6 tokens start from 24 to 24, but the stream has 29"),
+        ([-1, 3], True, "windows of 5 tokens start from -1 to 3, but the stream has 29"),
+    ],
+)
+def test_windows_beyond_the_stream_are_refused(starts, begin, message):
+    with pytest.raises(ValueError, match=message):
+        windows.at(STREAM, torch.tensor(starts), shape(5, begin))
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_windows_reach_from_the_first_to_the_last_token(begin):
+    inputs, targets = windows.evenly(STREAM, 3, shape(5, begin))
+    assert int(targets.max()) == 29
+    assert int(inputs[inputs != BEGIN].min()) == 1
+    generator = torch.Generator().manual_seed(0)
+    random = windows.batch(STREAM, 300, shape(5, begin), generator=generator)
+    first = targets[:, 0] if begin else inputs[:, 0]
+    at = random[1][:, 0] if begin else random[0][:, 0]
+    assert set(at.tolist()) == set(range(int(first.min()), int(first.max()) + 1))
+    with pytest.raises(ValueError, match="the stream has 4 tokens but a window takes"):
+        windows.batch(STREAM[:4], 2, shape(5, begin), generator=generator)
+
+
+def batches(stream, size, config, copies):
+    """The same random windows as they are, and with copied passages."""
+    return (
+        windows.batch(
+            stream, size, config, copies=share, generator=torch.Generator().manual_seed(0)
+        )
+        for share in (0.0, copies)
+    )
+
+
+def test_a_share_of_a_batch_has_a_passage_twice():
+    stream = torch.arange(1, 3000, dtype=torch.int32)
+    (plain, _), (inputs, targets) = batches(stream, 8, shape(99, begin=False), 0.25)
+    assert torch.equal(inputs[:, 1:], targets[:, :-1])
+    assert torch.equal(inputs[2:], plain[2:])
+    for row, before in zip(inputs[:2], plain[:2], strict=True):
+        changed = (row != before).nonzero().flatten()
+        first, last = int(changed[0]), int(changed[-1])
+        assert 15 <= len(changed) == last - first + 1 <= 50
+        origin = int((before == row[first]).nonzero())
+        assert origin + len(changed) <= first
+        assert torch.equal(row[changed], before[origin : origin + len(changed)])
+
+
+def test_what_comes_twice_is_text_and_never_the_begin_token():
+    stream = torch.arange(1, 3000, dtype=torch.int32)
+    _, (inputs, targets) = batches(stream, 200, shape(9), 1.0)
+    assert (inputs[:, 0] == BEGIN).all()
+    assert (targets != BEGIN).all()
+    assert (targets.diff() != 1).any()  # passages do come twice
+
+
+def test_the_text_itself_is_left_alone():
+    stream = torch.arange(1, 300, dtype=torch.int64)  # which `long` does not copy
+    list(batches(stream, 40, shape(99, begin=False), 1.0))
+    assert torch.equal(stream, torch.arange(1, 300))

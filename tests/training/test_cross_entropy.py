@@ -1,0 +1,96 @@
+"""One loss per token, checked against −ln p in NumPy and against what it replaced."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from conftest import SHAPE
+
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
+from transformer_circuits.training import cross_entropy
+
+STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
+
+
+@pytest.fixture(params=[torch.float32, torch.float64])
+def case(request, generator):
+    """Logits [batch, pos, n_vocab] and targets [batch, pos]."""
+    logits = torch.randn(3, 7, 17, generator=generator, dtype=request.param)
+    return logits, torch.randint(17, (3, 7), generator=generator)
+
+
+def test_the_loss_of_a_token_is_minus_the_logarithm_of_its_probability(case):
+    logits, targets = case
+    powers = np.exp(logits.double().numpy())
+    p = powers / powers.sum(axis=-1, keepdims=True)
+    expected = -np.log(np.take_along_axis(p, targets.numpy()[..., None], axis=-1)[..., 0])
+    found = cross_entropy.per_token(logits, targets)
+    assert found.dtype == logits.dtype
+    np.testing.assert_allclose(found.numpy(), expected, rtol=2e-6)
+
+
+def test_it_is_the_loss_that_was_written_out_everywhere(case):
+    logits, targets = case
+    found = cross_entropy.per_token(logits, targets)
+    torch.testing.assert_close(found, F.cross_entropy(logits.mT, targets, reduction="none"))
+    shifted = cross_entropy.per_token(logits[:, :-1], targets[:, 1:])
+    before = F.cross_entropy(logits[:, :-1].mT, targets[:, 1:], reduction="none")
+    torch.testing.assert_close(shifted, before)
+    by_gather = -logits.log_softmax(dim=-1).gather(2, targets[..., None])[..., 0]
+    torch.testing.assert_close(found, by_gather)
+
+
+def test_leading_dimensions_may_be_any_or_none(case):
+    logits, targets = case
+    found = cross_entropy.per_token(logits, targets)
+    assert torch.equal(cross_entropy.per_token(logits[1], targets[1]), found[1])
+    assert torch.equal(cross_entropy.per_token(logits[None], targets[None]), found[None])
+
+
+def test_the_mean_leaves_out_what_is_not_counted(case):
+    logits, targets = case
+    targets[0, :4] = targets[2, 6] = -100
+    each = cross_entropy.per_token(logits, targets)
+    assert not each[targets == -100].any() and each[targets != -100].all()
+    mean = cross_entropy.mean(logits, targets)
+    torch.testing.assert_close(mean, each.sum() / 16)
+    torch.testing.assert_close(mean, F.cross_entropy(logits.mT, targets))
+    assert torch.equal(cross_entropy.loss_nats(lambda _: logits, targets, targets), mean)
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(1, [1]), (8, [8]), (9, [5, 4]), (20, [7, 7, 6])])
+def test_parts_are_nearly_equal_and_together_the_whole(n, sizes):
+    inputs = torch.arange(3 * n).reshape(n, 3)
+    parts = list(cross_entropy.batches(inputs, inputs + 1))
+    assert [len(some) for some, _ in parts] == sizes
+    assert torch.equal(torch.cat([some for some, _ in parts]), inputs)
+    assert torch.equal(torch.cat([right for _, right in parts]), inputs + 1)
+
+
+def test_evaluating_is_the_loss_of_all_windows_at_once(model):
+    inputs, targets = windows.evenly(STREAM, 9, SHAPE)
+    loss = cross_entropy.evaluate(model, STREAM, 9)
+    assert loss.dtype == torch.float64
+    torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
+
+
+def test_an_untrained_model_knows_nothing():
+    """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
+    model = Transformer(SHAPE, generator=torch.Generator().manual_seed(0))
+    loss = cross_entropy.evaluate(model, STREAM, 3)
+    assert loss.shape == (3, SHAPE.n_ctx)
+    torch.testing.assert_close(loss, torch.full_like(loss, math.log(SHAPE.n_vocab)))
+    with pytest.raises(ValueError, match="5 tokens but a window takes 11"):
+        cross_entropy.evaluate(model, STREAM[:5])
+
+
+def test_analyses_do_not_import_what_only_training_needs():
+    """Neither analyses nor recorded results need `accelerate`."""
+    modules = "analysis.development, transformer_circuits.experiments.seeds"
+    script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,61 @@
+"""What the command line adds to the trainer; `test_main` runs whole trainings with it."""
+
+import dataclasses
+
+import pytest
+import torch
+from conftest import PLAN, SHAPE
+
+from transformer_circuits import files, settings
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint, runs
+
+TEXTS = {"train": torch.arange(400) % 17, "validation": torch.arange(300) ** 2 % 17}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Two models that were never trained: "none" has no layers, "two" has two."""
+    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path / "models")
+    monkeypatch.setattr(corpus, "tokens", lambda profile, split: TEXTS[split])
+    monkeypatch.setattr(corpus, "build", lambda profile: {"train": tmp_path / "text"})
+    (tmp_path / "text").write_text("text")
+    for name, n_layers in (("none", 0), ("two", 2)):
+        (tmp_path / "models" / name).mkdir(parents=True)
+        shape = dataclasses.replace(SHAPE, n_layers=n_layers)
+        text = settings.dumps(model=shape, training=PLAN)
+        (tmp_path / "models" / name / "config.toml").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "probed"), [("two", True), ("none", False)])
+def test_only_models_with_layers_are_probed_and_on_held_out_text(place, name, probed):
+    seen = []
+
+    def probe(model, text):
+        seen.append(text)
+        return {"seen": len(seen)}
+
+    run = runs.prepare(name, compile=False, probe=probe)
+    log = list(run.trainer.run())
+    assert [record.get("seen") for record in log] == ([1] if probed else [None])
+    assert all(torch.equal(text, TEXTS["validation"]) for text in seen)
+
+
+def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
+    ours, other = (runs.prepare("two", seed=seed, compile=False) for seed in (PLAN.seed, 9))
+    assert (ours.name, ours.folder) == ("two", place / "models" / "two")
+    assert other.name == "two-seed-9"
+    assert other.folder == checkpoint.other_seeds_dir() / "two-seed-9"
+    assert other.trainer.config == dataclasses.replace(PLAN, seed=9)
+    elsewhere = runs.prepare("two", seed=9, folder=place / "x", compile=False)
+    assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")
+
+
+def test_the_loss_that_is_told_is_the_loss_that_is_saved(place):
+    run = runs.prepare("none", compile=False)
+    list(run.trainer.run())
+    nats = run.save()
+    assert checkpoint.records("none")[-1]["held_out_nats"] == nats
+    assert (run.folder / "weights.safetensors").is_file()
