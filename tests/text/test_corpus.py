@@ -15,6 +15,9 @@ def test_two_builds_are_the_same_bytes(tmp_path):
 
 
 def test_a_build_that_differs_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    text = "a sentence that is long enough to be kept; " * 20
+    document = Document("prose", "some/page", text, "train")
+    monkeypatch.setattr(corpus, "_documents", lambda profile, archives: [document])
     monkeypatch.setattr(corpus, "_pinned", lambda profile: dict.fromkeys(corpus.SPLITS, "beef"))
     with pytest.raises(
         files.UserError, match=r"small-train.jsonl came out with SHA-256 .* pins beef"
