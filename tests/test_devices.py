@@ -162,7 +162,7 @@ def normed(model):
 
 
 def factors(model):
-    return skip_trigrams.factors(model, 0, 1)
+    return skip_trigrams.factors(model, (0, 1))
 
 
 def common():
@@ -178,15 +178,15 @@ ANALYSES = {
     "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),
     "prefix_matching": lambda m: induction.prefix_matching(m.trace(here()).patterns[0], here()),
     "uniform_matching": lambda m: induction.uniform_matching(here()),
-    "copying": lambda m: induction.copying(heads.full_ov(m, 0, 1), random(), 5, 3),
-    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, 0, 1).eigenvalues()),
+    "copying": lambda m: induction.copying(heads.full_ov(m, (0, 1)), random(), 5, 3),
+    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
     "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, random()),
-    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, 0, 1), 5),
+    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
     "eigenvalues": lambda m: charts.eigenvalues(
-        {"0.1": heads.full_ov(m, 0, 1).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
+        {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),
-    "svd": lambda m: heads.full_qk(m, 0, 1).svd(),
-    "singular_values": lambda m: heads.full_qk(m, 0, 1).singular_values(),
+    "svd": lambda m: heads.full_qk(m, (0, 1)).svd(),
+    "singular_values": lambda m: heads.full_qk(m, (0, 1)).singular_values(),
     "without": lambda m: ablation.without(m, [(0, 1)])(here()),
     "costs": lambda m: ablation.costs(m, here(), here()),
     "costs of the mean": lambda m: ablation.costs(m, here(), here(), "mean", frozen=True),
@@ -213,7 +213,7 @@ ANALYSES = {
         here()
     ),
     "paths": lambda m: expansion.paths(m, here()),
-    "score_terms": lambda m: expansion.score_terms(m, here(), 1, 2),
+    "score_terms": lambda m: expansion.score_terms(m, here(), (1, 2)),
     "streams": lambda m: term_importance.streams(m, here(), frozen=False),
     "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, here()),
     "bootstrap": lambda m: term_importance.bootstrap(

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import ablation, induction
+from transformer_circuits.analysis import ablation, heads, induction
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.windows import evenly
@@ -19,7 +19,7 @@ def stream():
 
 
 def test_without_every_head_only_the_direct_path_is_left(model, tokens):
-    left = ablation.without(model, ablation.every_head(model))
+    left = ablation.without(model, heads.every(model))
     torch.testing.assert_close(left(tokens), model.W_E.T[tokens] @ model.W_U.T)
 
 
@@ -92,9 +92,9 @@ def test_frozen_patterns_leave_values_only(model, tokens):
     gone = trace.head_outputs[0][:, 2]
     moved = model.layers[1].head_outputs(gone, trace.patterns[1]).sum(dim=1)
     expected = trace.logits - (gone + moved) @ model.W_U.T
-    found = ablation.with_output(model, trace, 0, 2, torch.zeros_like(gone), frozen=True)
+    found = ablation.with_output(model, trace, (0, 2), torch.zeros_like(gone), frozen=True)
     torch.testing.assert_close(found, expected)
-    free = ablation.with_output(model, trace, 0, 2, torch.zeros_like(gone))
+    free = ablation.with_output(model, trace, (0, 2), torch.zeros_like(gone))
     torch.testing.assert_close(free, ablation.without(model, [(0, 2)])(tokens))
     assert (free - found).abs().max() > 1e-3
 
@@ -136,7 +136,7 @@ def test_a_replacement_must_be_one_of_three(model, windows):
         ablation.costs(model, *(some[:1] for some in windows), "resample")
     with pytest.raises(ValueError, match=r"head 0\.9 asked for"):
         trace = model.trace(windows[0])
-        ablation.with_output(model, trace, 0, 9, trace.residual[0])
+        ablation.with_output(model, trace, (0, 9), trace.residual[0])
 
 
 def test_losses_at_a_position_are_the_last_of_its_window(model, stream):

@@ -42,8 +42,8 @@ def test_weights_of_a_known_circuit_say_what_it_is(model):
 
 
 def test_matching_is_the_dense_product(model):
-    dense = model.W_E.T @ heads.W_QK(model, 1, 2).dense()
-    expected = dense @ heads.W_OV(model, 0, 4).dense() @ model.W_E
+    dense = model.W_E.T @ heads.W_QK(model, (1, 2)).dense()
+    expected = dense @ heads.W_OV(model, (0, 4)).dense() @ model.W_E
     torch.testing.assert_close(composition.matching(model, (1, 2), (0, 4)).dense(), expected)
 
 

@@ -50,8 +50,8 @@ def test_it_composes_by_k_and_by_nothing_else(built):
 
 
 def test_both_eigenvalue_scores_are_perfect(built):
-    copying = heads.full_ov(built, 1, 0)
-    matching = built.W_E.T @ (heads.W_QK(built, 1, 0) @ (heads.W_OV(built, 0, 0) @ built.W_E))
+    copying = heads.full_ov(built, (1, 0))
+    matching = built.W_E.T @ (heads.W_QK(built, (1, 0)) @ (heads.W_OV(built, (0, 0)) @ built.W_E))
     for circuit in (copying, matching):
         values = circuit.eigenvalues()
         assert copying_scores.positivity(values[values.abs() > 1e-9]) == pytest.approx(1)
@@ -65,7 +65,7 @@ def test_the_k_edge_is_the_one_it_needs(built, copies):
 
 
 def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
-    terms = expansion.score_terms(built, copies, 1, 0)
+    terms = expansion.score_terms(built, copies, (1, 0))
     sizes = {key: float(term.abs().max()) for key, term in terms.items()}
     assert max(sizes, key=sizes.get) == (None, (0, 0))
     assert sizes[(None, None)] == sizes[((0, 0), None)] == sizes[((0, 0), (0, 0))] == 0
@@ -88,7 +88,7 @@ def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies)
     assert float(virtual.diagonal(-2, dim1=1, dim2=2).min()) == pytest.approx(1, abs=1e-6)
     found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
     assert found["V"] == pytest.approx(N_VOCAB**-0.5) and found["Q"] == found["K"] == 0
-    wrong_order = composition.score(heads.W_OV(model, 0, 0), heads.W_OV(model, 1, 0))
+    wrong_order = composition.score(heads.W_OV(model, (0, 0)), heads.W_OV(model, (1, 0)))
     assert wrong_order == 0
     # All of the prediction is in the term of both heads; and it is no induction head.
     terms = expansion.paths(model, copies)

@@ -17,7 +17,7 @@ from transformer_circuits.training import cross_entropy
 
 @torch.no_grad()
 def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
-    """A copy in which the given (layer, head)s write nothing: their W_O is zero.
+    """A copy in which the given heads write nothing: their W_O is zero.
 
     Heads of later layers see the change, so their patterns may change too.
 
@@ -25,8 +25,8 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
         ValueError: if there is no such head.
     """
     smaller = copy.deepcopy(model)
-    for layer, head in off:
-        heads.attention(smaller, layer, head).W_O[head].zero_()
+    for head in off:
+        heads.layer_of(smaller, head).W_O[head[1]].zero_()
     return smaller
 
 
@@ -39,11 +39,6 @@ def without_mlps(model: Transformer) -> Transformer:
     return smaller
 
 
-def every_head(model: Transformer) -> list[tuple[int, int]]:
-    """(layer, head) of every head, in order."""
-    return [(la, h) for la in range(model.config.n_layers) for h in range(model.config.n_heads)]
-
-
 REPLACEMENTS = ("zero", "mean", "resample")
 """What a head may write instead: nothing; its mean over these windows and positions; what it
 writes at the same position of another window."""
@@ -53,8 +48,7 @@ writes at the same position of another window."""
 def with_output(
     model: Transformer,
     trace: Trace,
-    layer: int,
-    head: int,
+    head: tuple[int, int],
     output: Float[Tensor, "batch pos d_model"],
     frozen: bool = False,
 ) -> Float[Tensor, "batch pos n_vocab"]:
@@ -67,8 +61,9 @@ def with_output(
         ValueError: if there is no such head, or the model has MLPs.
     """
     model.require_attention_only()
-    heads.attention(model, layer, head)
-    x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, head]
+    heads.layer_of(model, head)  # refuses a head that is not there
+    layer, index = head
+    x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
     for later in range(layer + 1, model.config.n_layers):
         pattern = trace.patterns[later] if frozen else None
         x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
@@ -107,12 +102,12 @@ def costs(
     for some, right in pairs:
         trace = model.trace(some)
         intact = _summed_loss(trace.logits, right)
-        for layer, head in every_head(model):
-            own = trace.head_outputs[layer][:, head]
-            mean = means[layer, head].expand_as(own)
+        for head in heads.every(model):
+            own = trace.head_outputs[head.layer][:, head.head]
+            mean = means[head].expand_as(own)
             other = own.roll(1, dims=0) if instead == "resample" else mean
-            logits = with_output(model, trace, layer, head, other, frozen)
-            rises[layer, head] += _summed_loss(logits, right) - intact
+            logits = with_output(model, trace, head, other, frozen)
+            rises[head] += _summed_loss(logits, right) - intact
     return (rises / (targets != -100).sum()).float()
 
 

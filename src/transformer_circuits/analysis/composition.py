@@ -12,13 +12,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 KINDS = ("Q", "K", "V")
 
 
-def reader(model: Transformer, kind: str, layer: int, head: int) -> LowRank:
+def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
     """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
 
     Raises:
@@ -26,7 +27,7 @@ def reader(model: Transformer, kind: str, layer: int, head: int) -> LowRank:
     """
     if kind not in KINDS:
         raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
-    circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, layer, head)
+    circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, head)
     return circuit.T if kind == "Q" else circuit
 
 
@@ -36,20 +37,33 @@ def score(later: LowRank, earlier: LowRank) -> float:
 
 
 def scores(
-    model: Transformer, kind: str, later: int = 1, earlier: int = 0
+    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0
 ) -> Float[Tensor, "later_head earlier_head"]:
     """Every head of one layer with every head of another, without the random mean taken off.
 
-    `later` may also be the layer before `earlier`: those pairs cannot compose, and are a null.
+    The "later" layer may also be the one before: such pairs cannot compose, and are a null.
 
     Raises:
         ValueError: if the kind is none of Q, K, V, or there is no such layer.
     """
-    each = range(model.config.n_heads)
-    read = [_unit(reader(model, kind, later, head)) for head in each]
-    written = [_unit(heads.W_OV(model, earlier, head).T).T for head in each]
+    later, earlier = (heads.of_layer(model, layer) for layer in (later_layer, earlier_layer))
+    read = [_unit(reader(model, kind, head)) for head in later]
+    written = [_unit(heads.W_OV(model, head).T).T for head in earlier]
     norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
+
+
+def top_pairs(
+    values: Float[Tensor, "later_head earlier_head"], n: int = 1
+) -> list[tuple[Head, Head]]:
+    """The n pairs (later head, earlier head) of a two-layer model with the largest values.
+
+    `values` are `scores`, or anything else that has a row for each head of the second layer and a
+    column for each of the first. The largest come first.
+    """
+    flat = values.flatten().topk(n).indices.tolist()
+    each = (divmod(index, values.shape[1]) for index in flat)
+    return [(Head(1, later), Head(0, earlier)) for later, earlier in each]
 
 
 def _unit(matrix: LowRank) -> LowRank:
@@ -71,8 +85,8 @@ def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int
     Raises:
         ValueError: if there is no such head.
     """
-    written = heads.W_OV(model, *earlier) @ model.W_E.detach()
-    return model.W_E.T.detach() @ (heads.W_QK(model, *later) @ written)
+    written = heads.W_OV(model, earlier) @ model.W_E.detach()
+    return model.W_E.T.detach() @ (heads.W_QK(model, later) @ written)
 
 
 def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float[Tensor, " n"]:

@@ -57,7 +57,7 @@ def of_weights(model: Transformer) -> Record:
     `matching_positivity`, [head of the last layer][head of the first]. All 0 where a head is 0,
     as at initialisation.
     """
-    n_layers, each = model.config.n_layers, range(model.config.n_heads)
+    layers = [heads.of_layer(model, layer) for layer in range(model.config.n_layers)]
 
     def positivity(circuit) -> float:
         return (
@@ -68,16 +68,15 @@ def of_weights(model: Transformer) -> Record:
 
     found = {
         "ov_positivity": [
-            [positivity(heads.full_ov(model, layer, head)) for head in each]
-            for layer in range(n_layers)
+            [positivity(heads.full_ov(model, head)) for head in layer] for layer in layers
         ]
     }
-    if n_layers < 2:
+    if len(layers) < 2:
         return found
-    scores = composition.scores(model, "K", later=n_layers - 1).nan_to_num(0)
+    scores = composition.scores(model, "K", later_layer=len(layers) - 1).nan_to_num(0)
     matching = [
-        [positivity(composition.matching(model, (n_layers - 1, h), (0, e))) for e in each]
-        for h in each
+        [positivity(composition.matching(model, later, earlier)) for earlier in layers[0]]
+        for later in layers[-1]
     ]
     return found | {"k_scores": [_rounded(row) for row in scores], "matching_positivity": matching}
 

@@ -8,10 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Transformer
 
-Path = tuple[tuple[int, int], ...]
-"""The heads a path goes through, (layer, head), earliest first. `()` is the direct path."""
+Path = tuple[Head, ...]
+"""The heads a path goes through, earliest first. `()` is the direct path."""
 
 
 def paths(
@@ -32,18 +33,18 @@ def paths(
     for index, layer in enumerate(model.layers):
         for path, x in list(terms.items()):
             written = layer.head_outputs(x, trace.patterns[index])
-            for head in range(model.config.n_heads):
-                terms[(*path, (index, head))] = written[:, head]
+            for head in heads.of_layer(model, index):
+                terms[(*path, head)] = written[:, head.head]
     return terms
 
 
-Source = tuple[int, int] | None
+Source = Head | None
 """What a query or key is made from: an earlier head, or None for the token itself (with position)."""
 
 
 @torch.no_grad()
 def score_terms(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int, head: int
+    model: Transformer, tokens: Int[Tensor, "batch pos"], head: tuple[int, int]
 ) -> dict[tuple[Source, Source], Float[Tensor, "batch dst src"]]:
     """The raw attention scores of a head, split by what made the query and what made the key.
 
@@ -58,11 +59,11 @@ def score_terms(
             MLPs.
     """
     model.require_attention_only()
-    trace, W_QK = model.trace(tokens), heads.W_QK(model, layer, head)
+    trace, W_QK = model.trace(tokens), heads.W_QK(model, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
-    for before in range(layer):
-        for other in range(model.config.n_heads):
-            parts[(before, other)] = trace.head_outputs[before][:, other]
+    for earlier in heads.every(model):
+        if earlier.layer < head[0]:
+            parts[earlier] = trace.head_outputs[earlier.layer][:, earlier.head]
     queries = {source: x @ W_QK.left for source, x in parts.items()}
     keys = {source: x @ W_QK.right.T for source, x in parts.items()}
     scale = math.sqrt(model.config.d_head)

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis.expansion import Path
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
 
@@ -152,8 +153,8 @@ class Folded:
                 for head, written in enumerate(
                     self._write(layer, read, run.patterns[index]).unbind(1)
                 ):
-                    terms[(*path, (index, head))] = written
-            terms[((index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
+                    terms[(*path, Head(index, head))] = written
+            terms[(Head(index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
         last = run.scales[-1]
         return {path: F.linear(scaled(x, last), self.W_U) for path, x in terms.items()}
 

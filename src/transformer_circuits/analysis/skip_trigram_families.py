@@ -1,9 +1,10 @@
 """The paper's families of skip-trigrams that can be told by their letters alone (paper: "Copying /
 Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
 
 COPY = "[b]…[a]→[b]"
@@ -50,7 +51,7 @@ class Finding:
     """A skip-trigram, and the head of a layer that holds it most strongly."""
 
     triple: SkipTrigram
-    head: int
+    head: Head
     strength: float
     """f₁ · f₂ in that head. [logits]"""
     attention: float
@@ -59,11 +60,11 @@ class Finding:
     """Among the outputs this head raises for this source, which one it is; 1 is the most raised."""
 
 
-def find(every_head: Sequence[Factors], triple: SkipTrigram) -> Finding:
+def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
     """The head that holds a skip-trigram most strongly."""
-    strengths = [factors.strength(triple) for factors in every_head]
-    head = max(range(len(strengths)), key=strengths.__getitem__)
-    best = every_head[head]
+    strengths = {head: factors.strength(triple) for head, factors in by_head.items()}
+    head = max(strengths, key=strengths.__getitem__)
+    best = by_head[head]
     outputs = best.logits[:, triple.src]
     place = 1 + int((outputs > outputs[triple.out]).sum())
     attention = float(best.attention[triple.dst, triple.src])

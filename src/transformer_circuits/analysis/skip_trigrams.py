@@ -66,7 +66,7 @@ class Factors:
         return float(f1 * self.logits[triple.out, triple.src])
 
 
-def factors(model: Transformer, layer: int, head: int) -> Factors:
+def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     """Both factors of a head. Exact reading of first-layer heads; see `heads.full_qk`.
 
     BEGIN is no source: attention to it is how a head does nothing.
@@ -74,11 +74,11 @@ def factors(model: Transformer, layer: int, head: int) -> Factors:
     Raises:
         ValueError: if there is no such head.
     """
-    scores = heads.full_qk(model, layer, head).dense() / math.sqrt(model.config.d_head)
+    scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
     rest = torch.logaddexp(scores[:, BEGIN], scores.diagonal())
     attention = torch.sigmoid(scores - rest[:, None])
     attention[:, BEGIN] = 0
-    logits = heads.full_ov(model, layer, head).dense()
+    logits = heads.full_ov(model, head).dense()
     return Factors(attention, logits - logits.mean(dim=0))
 
 

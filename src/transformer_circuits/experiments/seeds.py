@@ -68,10 +68,10 @@ def one_layer(
     pair = windows.evenly(text, 64, model.config)
     inputs, _ = windows.evenly(text, 16, model.config)
     A = model.trace(inputs).patterns[0]
-    each = range(model.config.n_heads)
+    each = heads.every(model)
     generator = torch.Generator().manual_seed(0)
     null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
-    everything_off = ablation.without(model, ablation.every_head(model))
+    everything_off = ablation.without(model, each)
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
@@ -79,8 +79,8 @@ def one_layer(
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
         "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
-        "ov_positivity": [copying_scores.positivity(heads.full_ov(model, 0, h).eigenvalues()) for h in each],
-        "qk_positivity": [copying_scores.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
+        "ov_positivity": [copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in each],
+        "qk_positivity": [copying_scores.positivity(heads.full_qk(model, head).eigenvalues()) for head in each],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
         "ablation_cost": ablation.costs(model, *pair)[0].tolist(),
