@@ -20,6 +20,7 @@ from transformer_circuits.analysis import (
     heads,
     induction,
     layer_norm,
+    path_patching,
     patterns,
     skip_trigram_bugs,
     skip_trigrams,
@@ -178,7 +179,7 @@ ANALYSES = {
     "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),
     "prefix_matching": lambda m: induction.prefix_matching(m.trace(here()).patterns[0], here()),
     "uniform_matching": lambda m: induction.uniform_matching(here()),
-    "copying": lambda m: induction.copying(heads.full_ov(m, (0, 1)), random(), 5, 3),
+    "copying": lambda m: copying_scores.copying(heads.full_ov(m, (0, 1)), random(), 5, 3),
     "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
     "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, random()),
     "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
@@ -190,9 +191,9 @@ ANALYSES = {
     "without": lambda m: ablation.without(m, [(0, 1)])(here()),
     "costs": lambda m: ablation.costs(m, here(), here()),
     "costs of the mean": lambda m: ablation.costs(m, here(), here(), "mean", frozen=True),
-    "copy_costs": lambda m: ablation.copy_costs(m, COPIES, random(), 2),
+    "copy_costs": lambda m: induction.copy_costs(m, COPIES, random(), 2),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
-    "edges": lambda m: ablation.edges(m, here(), here()),
+    "edges": lambda m: path_patching.loss_increase(m, here(), here()),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
     "veto": lambda m: skip_trigram_bugs.veto(
         one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3

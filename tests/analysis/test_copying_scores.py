@@ -86,3 +86,16 @@ def test_a_token_is_never_counted_against_itself(generator):
 def test_own_ranks_need_a_square_matrix():
     with pytest.raises(ValueError, match=r"square matrix but this one is \(3, 4\)"):
         copying_scores.own_ranks(LowRank(torch.ones(3, 2), torch.ones(2, 4)))
+
+
+def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
+    eye = LowRank(torch.eye(60), torch.eye(60))
+    assert copying_scores.copying(eye, generator) == pytest.approx(1)
+    anti = LowRank(-torch.eye(60), torch.eye(60))
+    assert copying_scores.copying(anti, generator) == pytest.approx(0)
+    draw = LowRank(
+        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
+    )
+    assert copying_scores.copying(draw, generator) == pytest.approx(1 / 25, abs=0.01)
+    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
+        copying_scores.copying(LowRank(torch.eye(3), torch.eye(3)), generator)

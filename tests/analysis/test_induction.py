@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import induction
-from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.analysis import ablation, induction
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -110,17 +110,23 @@ def test_late_minus_early_is_zero_without_context():
     assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
 
 
-def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
-    eye = LowRank(torch.eye(60), torch.eye(60))
-    assert induction.copying(eye, generator) == pytest.approx(1)
-    anti = LowRank(-torch.eye(60), torch.eye(60))
-    assert induction.copying(anti, generator) == pytest.approx(0)
-    draw = LowRank(
-        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
-    )
-    assert induction.copying(draw, generator) == pytest.approx(1 / 25, abs=0.01)
-    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
-        induction.copying(LowRank(torch.eye(3), torch.eye(3)), generator)
+def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
+    found = induction.copy_costs(model, range(3, 6, 2), generator, n=3)
+    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
+    again = torch.Generator().manual_seed(7)
+    model_again = Transformer(SHAPE).double()
+    model_again.randomise(generator=again)  # brings the generator to where it was
+    expected = torch.zeros(2)
+    for length in (3, 5):
+        tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, again)
+        off = ablation.without(model, [(0, 1)])
+        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        expected[0] += rise[:, 1:length].mean() / 2
+        expected[1] += rise[:, length + 1 :].mean() / 2
+    torch.testing.assert_close(found[:, 0, 1], expected)
+    with pytest.raises(ValueError, match="no lengths given"):
+        induction.copy_costs(model, range(0), generator)
 
 
 def test_what_does_not_fit_is_refused(generator):

@@ -8,6 +8,7 @@ from transformer_circuits.analysis import (
     expansion,
     heads,
     induction,
+    path_patching,
     patterns,
 )
 from transformer_circuits.model import hand_built
@@ -59,7 +60,10 @@ def test_both_eigenvalue_scores_are_perfect(built):
 
 def test_the_k_edge_is_the_one_it_needs(built, copies):
     trace = built.trace(copies)
-    cut = {k: ablation.without_edge(built, trace, k, 0, 0).argmax(dim=-1) for k in "QKV"}
+    cut = {
+        kind: path_patching.without_edge(built, trace, kind, (1, 0), (0, 0)).argmax(dim=-1)
+        for kind in "QKV"
+    }
     right = {k: (guess[:, 21:-1] == copies[:, 22:]).double().mean() for k, guess in cut.items()}
     assert right["Q"] == right["V"] == 1 and right["K"] < 0.2
 
@@ -108,5 +112,6 @@ def test_the_pointer_does_induction_by_q_composition(copies):
     assert float((second[:, 0, 21:-1] * late).sum(dim=-1).min()) == pytest.approx(1, abs=1e-6)
     found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
     assert found["Q"] > 0.1 and found["K"] == found["V"] == 0
-    cut = ablation.without_edge(model, model.trace(tokens), "Q", 0, 0).argmax(dim=-1) % N_VOCAB
+    logits = path_patching.without_edge(model, model.trace(tokens), "Q", (1, 0), (0, 0))
+    cut = logits.argmax(dim=-1) % N_VOCAB
     assert float((cut[:, 21:-1] == copies[:, 22:]).double().mean()) < 0.2

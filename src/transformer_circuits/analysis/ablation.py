@@ -9,7 +9,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import composition, heads, induction
+from transformer_circuits.analysis import heads
 from transformer_circuits.model.transformer import Trace, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
@@ -111,34 +111,6 @@ def costs(
     return (rises / (targets != -100).sum()).float()
 
 
-def copy_costs(
-    model: Transformer,
-    lengths: range,
-    generator: torch.Generator,
-    n: int = 8,
-    frozen: bool = False,
-) -> Float[Tensor, "copy layer head"]:
-    """`costs` of writing nothing within the first and the second of two copies of random tokens.
-
-    Mean over `n` sequences of every length. [nats per token] Losing a head can help on random
-    tokens whether they repeat or not; what it does for repeats is the second cost less the first.
-
-    Raises:
-        ValueError: if there are no lengths, or as `induction.copy_losses`.
-    """
-    if not len(lengths):
-        raise ValueError("no lengths given, but at least one is needed")
-    rows = []
-    for length, tokens in induction.every_length(model, lengths, 2, generator, n):
-        tokens = tokens.to(model.W_E.device)
-        after = tokens.roll(-1, dims=1)
-        place = torch.arange(tokens.shape[1], device=tokens.device)
-        copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
-        counted = (after.masked_fill(~copy, -100) for copy in copies)
-        rows.append(torch.stack([costs(model, tokens, some, frozen=frozen) for some in counted]))
-    return torch.stack(rows).mean(dim=0)
-
-
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:
     return float(cross_entropy.per_token(logits, targets).sum())
 
@@ -176,55 +148,3 @@ def losses_at(
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])
     return torch.cat(intact), torch.cat(without_each)
-
-
-@torch.no_grad()
-def without_edge(
-    model: Transformer, trace: Trace, kind: str, later: int, earlier: int
-) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits of a two-layer model when one head of the second layer does not read one of the first.
-
-    Path patching with zero: head 0.`earlier` is missing from the queries ("Q"), keys ("K") or
-    values ("V") of head 1.`later`, and stays for everyone else. Exact, since no head comes later.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, or the kind is none of Q, K, V.
-    """
-    model.require_attention_only()
-    if model.config.n_layers != 2 or kind not in composition.KINDS:
-        raise ValueError(
-            f"edges are those of two layers and of kind Q, K or V, but there are "
-            f'{model.config.n_layers} layers and the kind is "{kind}"'
-        )
-    layer, full = model.layers[1], trace.residual[1]
-    less = full - trace.head_outputs[0][:, earlier]
-    read = {name: (less if name == kind else full) for name in "QKV"}
-    A = trace.patterns[1][:, later]
-    if kind != "V":
-        W_P = model.W_P[: full.shape[1]]
-        A = layer.pattern(read["Q"], read["K"], W_P, head=later)[:, 0]
-    written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
-    return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
-
-
-def edges(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
-) -> Float[Tensor, "kind later earlier"]:
-    """How much the loss rises without each edge between two layers. [nats per counted token]
-
-    Kinds in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
-    counted, so that the effect can be measured at chosen positions only.
-
-    Raises:
-        ValueError: if the model has not two layers.
-    """
-    trace, each = model.trace(inputs), range(model.config.n_heads)
-    losses = [
-        cross_entropy.mean(without_edge(model, trace, kind, later, earlier), targets)
-        for kind in composition.KINDS
-        for later in each
-        for earlier in each
-    ]
-    shape = len(composition.KINDS), len(each), len(each)
-    rises = torch.stack(losses) - cross_entropy.mean(trace.logits, targets)
-    return rises.reshape(shape)

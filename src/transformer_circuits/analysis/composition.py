@@ -2,7 +2,7 @@
 
 A score is the Frobenius norm of a product over the norms of its factors, taken on the factored
 circuits. Scores come as matrices [later head, earlier head]. They say how much of what one head
-writes another could read, not what it does with it: see `ablation.edges`.
+writes another could read, not what it does with it: see `path_patching`.
 """
 
 import copy

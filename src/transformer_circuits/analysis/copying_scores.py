@@ -61,3 +61,25 @@ def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
         ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
         start += right.shape[1]
     return torch.cat(ranks)
+
+
+def copying(circuit: LowRank, generator: torch.Generator, length: int = 25, n: int = 100) -> float:
+    """Of what attending to a token raises among random tokens, the share that is the token itself.
+
+    From 0 to 1; 1/length by chance. Mean over the tokens of `n` samples; logits count from their
+    mean over the vocabulary, and lowered ones as 0. As the copying score of Olsson et al., but
+    for a head that attends to one token fully, so that it is a property of the OV circuit.
+
+    Raises:
+        ValueError: if the circuit is not square, or has fewer tokens than a sample.
+    """
+    n_vocab = circuit.shape[0]
+    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
+        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
+    left = circuit.left - circuit.left.mean(dim=0)
+    shares = []
+    for _ in range(n):
+        sample = torch.randperm(n_vocab, generator=generator)[:length]
+        raised = (left[sample] @ circuit.right[:, sample]).relu()
+        shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
+    return float(torch.cat(shares).mean())

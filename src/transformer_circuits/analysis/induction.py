@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import ablation
 from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
@@ -102,6 +102,36 @@ def right_share(
     return torch.stack(rows).mean(dim=0)
 
 
+def copy_costs(
+    model: Transformer,
+    lengths: range,
+    generator: torch.Generator,
+    n: int = 8,
+    frozen: bool = False,
+) -> Float[Tensor, "copy layer head"]:
+    """`ablation.costs` of writing nothing within the first and the second of two copies of random tokens.
+
+    Mean over `n` sequences of every length. [nats per token] Losing a head can help on random
+    tokens whether they repeat or not; what it does for repeats is the second cost less the first.
+
+    Raises:
+        ValueError: if there are no lengths, or as `copy_losses`.
+    """
+    if not len(lengths):
+        raise ValueError("no lengths given, but at least one is needed")
+    rows = []
+    for length, tokens in every_length(model, lengths, 2, generator, n):
+        tokens = tokens.to(model.W_E.device)
+        after = tokens.roll(-1, dims=1)
+        place = torch.arange(tokens.shape[1], device=tokens.device)
+        copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
+        counted = (after.masked_fill(~copy, -100) for copy in copies)
+        rows.append(
+            torch.stack([ablation.costs(model, tokens, some, frozen=frozen) for some in counted])
+        )
+    return torch.stack(rows).mean(dim=0)
+
+
 @torch.no_grad()
 def late_minus_early(
     model: Transformer,
@@ -176,25 +206,3 @@ def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
     allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
     uniform = allowed / allowed.sum(dim=1, keepdim=True)
     return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
-
-
-def copying(circuit: LowRank, generator: torch.Generator, length: int = 25, n: int = 100) -> float:
-    """Of what attending to a token raises among random tokens, the share that is the token itself.
-
-    From 0 to 1; 1/length by chance. Mean over the tokens of `n` samples; logits count from their
-    mean over the vocabulary, and lowered ones as 0. As the copying score of Olsson et al., but
-    for a head that attends to one token fully, so that it is a property of the OV circuit.
-
-    Raises:
-        ValueError: if the circuit is not square, or has fewer tokens than a sample.
-    """
-    n_vocab = circuit.shape[0]
-    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
-        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
-    left = circuit.left - circuit.left.mean(dim=0)
-    shares = []
-    for _ in range(n):
-        sample = torch.randperm(n_vocab, generator=generator)[:length]
-        raised = (left[sample] @ circuit.right[:, sample]).relu()
-        shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
-    return float(torch.cat(shares).mean())

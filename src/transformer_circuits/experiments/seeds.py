@@ -16,11 +16,11 @@ from transformer_circuits import files
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
-    composition,
     copying_scores,
     development,
     heads,
     induction,
+    path_patching,
     patterns,
     skip_trigram_bugs,
     term_importance,
@@ -135,9 +135,7 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
     targets = copies.roll(-1, dims=1)
     targets[:, :61] = targets[:, -1:] = -100
-    effects = ablation.edges(model, copies[:8], targets[:8])
-    dearest = effects.flatten().argsort(descending=True)[:5]
-    places = torch.stack(torch.unravel_index(dearest, effects.shape), dim=1).tolist()
+    increases = path_patching.loss_increase(model, copies[:8], targets[:8])
     return {
         "loss": float(losses.mean()),
         "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
@@ -147,13 +145,8 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
         "matching_text": induction.prefix_matching(on_text[1], inputs).tolist(),
         "matching_random": induction.prefix_matching(on_copies[1], copies).tolist(),
         "edges": [
-            {
-                "kind": composition.KINDS[k],
-                "later": j,
-                "earlier": i,
-                "nats": float(effects[k, j, i]),
-            }
-            for k, j, i in places
+            {"kind": kind, "later": later.head, "earlier": earlier.head, "nats": nats}
+            for kind, later, earlier, nats in path_patching.top_edges(increases, 5)
         ],
     } | _terms(model, text) | development.of_weights(model)  # fmt: skip
 
@@ -174,7 +167,7 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
         kept = term_importance.losses(model, inputs, targets, frozen)
         found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
         generator = torch.Generator().manual_seed(3)
-        found[f"copy_costs_{name}"] = ablation.copy_costs(
+        found[f"copy_costs_{name}"] = induction.copy_costs(
             model, range(20, 101, 40), generator, frozen=frozen
         ).tolist()
     return found

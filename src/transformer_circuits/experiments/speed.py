@@ -14,7 +14,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
+from transformer_circuits.analysis import (
+    composition,
+    expansion,
+    heads,
+    path_patching,
+    skip_trigrams,
+)
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
@@ -161,7 +167,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     paths = _seconds(lambda: expansion.paths(model, tokens))
     memory = _megabytes() - before
     print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
-    edges = _seconds(lambda: ablation.edges(model, tokens, tokens))
+    edges = _seconds(lambda: path_patching.loss_increase(model, tokens, tokens))
     print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
     ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
     print(f"{what}: all composition scores {ours:.3f} s", flush=True)
