@@ -175,9 +175,13 @@ ANALYSES = {
     "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
     "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
     "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, random()),
-    "right_share": lambda m: induction.right_share(m, COPIES, 2, random()),
-    "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),
-    "prefix_matching": lambda m: induction.prefix_matching(m.trace(here()).patterns[0], here()),
+    "next_token_preference": lambda m: induction.next_token_preference(m, COPIES, 2, random()),
+    "in_context_learning_score": lambda m: induction.in_context_learning_score(
+        m, STREAM, 9, (8, 10), (2, 4)
+    ),
+    "prefix_matching_score": lambda m: induction.prefix_matching_score(
+        m.trace(here()).patterns[0], here()
+    ),
     "uniform_matching": lambda m: induction.uniform_matching(here()),
     "copying": lambda m: copying_scores.copying(heads.full_ov(m, (0, 1)), random(), 5, 3),
     "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
@@ -189,11 +193,13 @@ ANALYSES = {
     "svd": lambda m: heads.full_qk(m, (0, 1)).svd(),
     "singular_values": lambda m: heads.full_qk(m, (0, 1)).singular_values(),
     "without": lambda m: ablation.without(m, [(0, 1)])(here()),
-    "costs": lambda m: ablation.costs(m, here(), here()),
-    "costs of the mean": lambda m: ablation.costs(m, here(), here(), "mean", frozen=True),
-    "copy_costs": lambda m: induction.copy_costs(m, COPIES, random(), 2),
+    "ablation.loss_increase": lambda m: ablation.loss_increase(m, here(), here()),
+    "ablation.loss_increase, mean": lambda m: ablation.loss_increase(
+        m, here(), here(), "mean", frozen=True
+    ),
+    "loss_increase_by_copy": lambda m: induction.loss_increase_by_copy(m, COPIES, random(), 2),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
-    "edges": lambda m: path_patching.loss_increase(m, here(), here()),
+    "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
     "veto": lambda m: skip_trigram_bugs.veto(
         one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3
@@ -202,7 +208,7 @@ ANALYSES = {
     "with_more_heads": lambda m: skip_trigram_bugs.with_more_heads(m, 2, random())(here()),
     "skip_trigrams.top": lambda m: skip_trigrams.top(factors(m), 3, common()),
     "strongest_sources": lambda m: skip_trigrams.strongest_sources(factors(m), 3, common()),
-    "row": lambda m: skip_trigrams.row(factors(m), 4, 3, common()),
+    "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
     "weights.dumps": weights.dumps,
     "weights.rounded": lambda m: weights.rounded(m)(here()),

@@ -47,7 +47,7 @@ def windows(stream):
 
 @pytest.mark.parametrize("head", [(0, 4), (1, 2)])
 def test_costs_are_loss_differences_by_layer_and_head(model, windows, head):
-    costs = ablation.costs(model, *windows)
+    costs = ablation.loss_increase(model, *windows)
     assert costs.shape == (SHAPE.n_layers, SHAPE.n_heads)
     inputs, targets = windows
     smaller = ablation.without(model, [head])
@@ -57,10 +57,10 @@ def test_costs_are_loss_differences_by_layer_and_head(model, windows, head):
 
 def test_only_counted_targets_count(model, windows):
     inputs, targets = windows
-    costs = ablation.costs(model, inputs[:, :6], targets[:, :6])
+    costs = ablation.loss_increase(model, inputs[:, :6], targets[:, :6])
     targets = targets.clone()
     targets[:, 6:] = -100
-    torch.testing.assert_close(ablation.costs(model, inputs, targets), costs)
+    torch.testing.assert_close(ablation.loss_increase(model, inputs, targets), costs)
 
 
 def test_the_mean_is_over_all_windows_and_places(model, windows):
@@ -69,7 +69,7 @@ def test_the_mean_is_over_all_windows_and_places(model, windows):
     mean = outputs.mean(dim=(0, 1))
     changed = model(inputs) + (mean - outputs) @ model.W_U.T
     expected = loss(changed, targets) - loss(model(inputs), targets)
-    found = ablation.costs(model, inputs, targets, "mean")[1, 3]
+    found = ablation.loss_increase(model, inputs, targets, "mean")[1, 3]
     torch.testing.assert_close(found, expected.float())
 
 
@@ -79,10 +79,10 @@ def test_resampling_takes_the_same_place_of_another_window(model, windows):
     other = outputs[[3, 0, 1, 2]]
     changed = model(inputs) + (other - outputs) @ model.W_U.T
     expected = loss(changed, targets) - loss(model(inputs), targets)
-    found = ablation.costs(model, inputs, targets, "resample")[1, 3]
+    found = ablation.loss_increase(model, inputs, targets, "resample")[1, 3]
     torch.testing.assert_close(found, expected.float())
     same = inputs[:1].expand(4, -1), targets[:1].expand(4, -1)
-    nothing = ablation.costs(model, *same, "resample")
+    nothing = ablation.loss_increase(model, *same, "resample")
     torch.testing.assert_close(nothing, torch.zeros_like(nothing))
 
 
@@ -106,15 +106,15 @@ def test_a_hand_built_circuit_shows_what_freezing_hides():
     tokens = torch.cat([tokens, tokens[:, 1:]], dim=1)
     targets = tokens.roll(-1, dims=1)
     targets[:, :11] = targets[:, -1:] = -100
-    assert float(ablation.costs(built, tokens, targets)[0, 0]) > 0.1
-    assert abs(float(ablation.costs(built, tokens, targets, frozen=True)[0, 0])) < 1e-6
+    assert float(ablation.loss_increase(built, tokens, targets)[0, 0]) > 0.1
+    assert abs(float(ablation.loss_increase(built, tokens, targets, frozen=True)[0, 0])) < 1e-6
 
 
 def test_a_replacement_must_be_one_of_three(model, windows):
-    with pytest.raises(ValueError, match='instead is "noise" with 10 windows'):
-        ablation.costs(model, *windows, "noise")
+    with pytest.raises(ValueError, match='replacement is "noise" with 10 windows'):
+        ablation.loss_increase(model, *windows, "noise")
     with pytest.raises(ValueError, match='"resample" with 1 windows'):
-        ablation.costs(model, *(some[:1] for some in windows), "resample")
+        ablation.loss_increase(model, *(some[:1] for some in windows), "resample")
     with pytest.raises(ValueError, match=r"head 0\.9 asked for"):
         trace = model.trace(windows[0])
         ablation.with_output(model, trace, (0, 9), trace.residual[0])
@@ -153,4 +153,4 @@ def test_without_mlps_and_with_the_whole_models_patterns_the_paths_through_none_
     torch.testing.assert_close(bare(tokens, A), x @ model.W_U.T)
     assert bare.config == SHAPE and model.mlps
     with pytest.raises(ValueError, match="without MLPs only"):
-        ablation.costs(model, tokens, tokens)
+        ablation.loss_increase(model, tokens, tokens)

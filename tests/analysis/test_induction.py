@@ -43,14 +43,14 @@ def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
     model = Repeater(SHAPE.__class__(**(vars(SHAPE) | {"n_vocab": 2003})))
     losses = induction.copy_losses(model, range(3, 6), 2, generator)
     assert losses[0] > 7 and losses[1] < 0.01
-    share = induction.right_share(model, range(3, 6), 2, generator)
+    share = induction.next_token_preference(model, range(3, 6), 2, generator)
     assert share[0] < 0.1 and share[1] > 0.99
 
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=generator)
-    share = induction.right_share(model, range(4, 6), 2, generator, n=200)
+    share = induction.next_token_preference(model, range(4, 6), 2, generator, n=200)
     assert ((share - 0.5).abs() < 0.06).all()
 
 
@@ -73,9 +73,9 @@ def test_a_perfect_induction_pattern_has_prefix_matching_one(generator):
     tokens = torch.arange(1, 11).repeat(2)[None]
     where = induction.followers(tokens).float()
     A = where + torch.eye(20) * (where.sum(-1, keepdim=True) == 0)
-    assert induction.prefix_matching(A[:, None], tokens).tolist() == [1.0]
+    assert induction.prefix_matching_score(A[:, None], tokens).tolist() == [1.0]
     at_the_same = torch.eye(20).roll(-10, dims=1)  # looks at the earlier token itself: no match
-    assert induction.prefix_matching(at_the_same[None, None], tokens).tolist() == [0.0]
+    assert induction.prefix_matching_score(at_the_same[None, None], tokens).tolist() == [0.0]
 
 
 def test_uniform_matching_by_hand():
@@ -85,13 +85,13 @@ def test_uniform_matching_by_hand():
         induction.uniform_matching(torch.tensor([[BEGIN, 1, 2, 3]]))
 
 
-def test_late_minus_early_predicts_the_same_tokens(generator):
+def test_in_context_learning_is_scored_on_the_same_tokens(generator):
     """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
     model = Transformer(shape).requires_grad_(False)
     model.randomise(generator=generator)
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200))
-    found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
+    found = induction.in_context_learning_score(model, stream, 3, late=(20, 24), early=(6, 10))
     for k, start in enumerate((0, 88, 176)):
         text = stream[start : start + 24]
         losses = []
@@ -102,16 +102,16 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
         torch.testing.assert_close(found[k], losses[0] - losses[1])
 
 
-def test_late_minus_early_is_zero_without_context():
+def test_there_is_no_in_context_learning_without_attention():
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
     model = Transformer(shape).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000))
-    assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
+    assert induction.in_context_learning_score(model, stream, 4).abs().max() < 1e-5
 
 
-def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
-    found = induction.copy_costs(model, range(3, 6, 2), generator, n=3)
+def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
+    found = induction.loss_increase_by_copy(model, range(3, 6, 2), generator, n=3)
     assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
     again = torch.Generator().manual_seed(7)
     model_again = Transformer(SHAPE).double()
@@ -126,7 +126,7 @@ def test_costs_by_copy_are_costs_where_only_that_copy_counts(model, generator):
         expected[1] += rise[:, length + 1 :].mean() / 2
     torch.testing.assert_close(found[:, 0, 1], expected)
     with pytest.raises(ValueError, match="no lengths given"):
-        induction.copy_costs(model, range(0), generator)
+        induction.loss_increase_by_copy(model, range(0), generator)
 
 
 def test_what_does_not_fit_is_refused(generator):
@@ -141,6 +141,6 @@ def test_what_does_not_fit_is_refused(generator):
         induction.repeated(9, 4, 0, 1, generator)
     stream = torch.ones(600, dtype=torch.int32)
     with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
-        induction.late_minus_early(model, stream)
+        induction.in_context_learning_score(model, stream)
     with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):
-        induction.late_minus_early(model, stream, early=(40, 50))
+        induction.in_context_learning_score(model, stream, early=(40, 50))

@@ -35,5 +35,5 @@ def test_the_strongest_head_is_found():
     strong = Factors(torch.full((4, 4), 0.5), logits)
     by_head = {Head(0, 3): weak, Head(0, 4): strong}
     found = skip_trigram_families.find(by_head, SkipTrigram(1, 0, 2))
-    assert (found.head, found.place) == (Head(0, 4), 2)
+    assert (found.head, found.rank) == (Head(0, 4), 2)
     assert found.strength == pytest.approx(2.5) and found.attention == pytest.approx(0.5)

@@ -56,7 +56,7 @@ def test_planted_skip_trigrams_are_found(wired_model):
     assert set(skip_trigrams.top(factors, 2)) == set(PLANTED)
     assert [skip_trigrams.rank(factors, planted) for planted in PLANTED] == [2, 2]  # a tie
     assert set(skip_trigrams.strongest_sources(factors, 2)) == {3, 4}
-    dst, out = skip_trigrams.row(factors, 3, 1)
+    dst, out = skip_trigrams.strongest_of_source(factors, 3, 1)
     assert (dst, out) == ([5], [7])
 
 

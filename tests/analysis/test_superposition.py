@@ -32,7 +32,7 @@ def test_rare_features_share_dimensions_and_dense_ones_do_not():
     dense, rare, untrained = (
         int(
             superposition.recovered(
-                *superposition.store(12, 3, density, torch.Generator().manual_seed(0), n)
+                *superposition.train_toy(12, 3, density, torch.Generator().manual_seed(0), n)
             ).sum()
         )
         for density, n in ((1.0, 2500), (0.02, 2500), (0.02, 0))
@@ -54,7 +54,7 @@ def test_recovered_features_come_out_alone():
 
 def test_features_must_be_there_sometimes(generator):
     with pytest.raises(ValueError, match=r"density is 0.0 but must lie in \(0, 1\]"):
-        superposition.store(4, 2, 0.0, generator)
+        superposition.train_toy(4, 2, 0.0, generator)
 
 
 def test_one_head_holds_one_triple_and_two_hold_all(generator):

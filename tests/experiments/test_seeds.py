@@ -22,8 +22,8 @@ def test_a_known_circuit_is_recognised():
     assert (dearest["kind"], dearest["later"], dearest["earlier"]) == ("K", 0, 0)
     assert found["edges"][1]["nats"] == pytest.approx(0, abs=1e-5)
     assert found["matching_positivity"] == [[1.0]]
-    assert torch.tensor(found["copy_costs_free"])[1, 0, 0] > 0.3
-    assert torch.tensor(found["copy_costs_frozen"])[:, 0].abs().max() < 1e-5
+    assert torch.tensor(found["loss_increase_by_copy_free"])[1, 0, 0] > 0.3
+    assert torch.tensor(found["loss_increase_by_copy_frozen"])[:, 0].abs().max() < 1e-5
     assert found["terms_frozen"]["order 2"] == pytest.approx(found["terms_free"]["order 2"])
 
 

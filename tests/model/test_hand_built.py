@@ -37,10 +37,10 @@ def test_it_predicts_every_token_of_the_second_copy(built, copies):
 def test_every_detector_knows_its_heads(built, copies):
     first, second = built.trace(copies).patterns
     assert float(patterns.by_distance(first, 3)[0, 1]) == pytest.approx(1, abs=1e-6)
-    assert float(induction.prefix_matching(second, copies)[0]) == pytest.approx(1, abs=1e-6)
+    assert float(induction.prefix_matching_score(second, copies)[0]) == pytest.approx(1, abs=1e-6)
     # And the other way round they are silent.
     assert float(patterns.by_distance(second, 3)[0, 1]) < 0.2
-    assert float(induction.prefix_matching(first, copies)[0]) < 0.01
+    assert float(induction.prefix_matching_score(first, copies)[0]) < 0.01
 
 
 def test_it_composes_by_k_and_by_nothing_else(built):
@@ -77,10 +77,12 @@ def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
 
 def test_without_the_first_head_it_is_only_a_copier(built, copies):
     broken = ablation.without(built, [(0, 0)])
-    assert float(induction.prefix_matching(broken.trace(copies).patterns[1], copies)[0]) < 0.1
-    share = induction.right_share(broken.float(), range(10, 16), 2, torch.Generator())
+    assert float(induction.prefix_matching_score(broken.trace(copies).patterns[1], copies)[0]) < 0.1
+    share = induction.next_token_preference(broken.float(), range(10, 16), 2, torch.Generator())
     assert float(share[1]) < 0.6
-    built_share = induction.right_share(built.float(), range(10, 16), 2, torch.Generator())
+    built_share = induction.next_token_preference(
+        built.float(), range(10, 16), 2, torch.Generator()
+    )
     assert float(built_share[1]) > 0.7
 
 
@@ -99,7 +101,7 @@ def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies)
     logits = {path: float((x @ model.W_U.T).abs().max()) for path, x in terms.items()}
     assert [path for path, size in logits.items() if size > 1e-9] == [((0, 0), (1, 0))]
     second_pattern = model.trace(copies).patterns[1]
-    assert float(induction.prefix_matching(second_pattern, copies)[0]) < 0.2
+    assert float(induction.prefix_matching_score(second_pattern, copies)[0]) < 0.2
 
 
 def test_the_pointer_does_induction_by_q_composition(copies):

@@ -71,43 +71,43 @@ def with_output(
 
 
 @torch.no_grad()
-def costs(
+def loss_increase(
     model: Transformer,
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],
-    instead: str = "zero",
+    replacement: str = "zero",
     frozen: bool = False,
 ) -> Float[Tensor, "layer head"]:
     """How much the loss rises when one head writes something else. [nats per counted token]
 
-    Negative where the model does better without the head. Costs do not add up: heads that do
-    the same job cover for each other. Targets of -100 are not counted. `instead` is one of
+    Negative where the model does better without the head. Increases do not add up: heads that do
+    the same job cover for each other. Targets of -100 are not counted. `replacement` is one of
     `REPLACEMENTS`; `frozen` as in `with_output`.
 
     Raises:
-        ValueError: if `instead` is none of them, or "resample" has a single window.
+        ValueError: if `replacement` is none of them, or "resample" has a single window.
     """
-    if instead not in REPLACEMENTS or (instead == "resample" and len(inputs) < 2):
+    if replacement not in REPLACEMENTS or (replacement == "resample" and len(inputs) < 2):
         raise ValueError(
-            f'instead is "{instead}" with {len(inputs)} windows but must be one of {REPLACEMENTS}, '
-            '"resample" with two windows at least'
+            f'replacement is "{replacement}" with {len(inputs)} windows but must be one of '
+            f'{REPLACEMENTS}, "resample" with two windows at least'
         )
-    pairs = list(cross_entropy.batches(inputs, targets))
+    batches = list(cross_entropy.batches(inputs, targets))
     config = model.config
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
-    if instead == "mean":
-        sums = [torch.stack(model.trace(some).head_outputs).sum(dim=(1, 3)) for some, _ in pairs]
+    if replacement == "mean":
+        sums = [torch.stack(model.trace(part).head_outputs).sum(dim=(1, 3)) for part, _ in batches]
         means = sum(sums) / inputs.numel()
     rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
-    for some, right in pairs:
-        trace = model.trace(some)
-        intact = _summed_loss(trace.logits, right)
+    for batch, batch_targets in batches:
+        trace = model.trace(batch)
+        intact = _summed_loss(trace.logits, batch_targets)
         for head in heads.every(model):
             own = trace.head_outputs[head.layer][:, head.head]
             mean = means[head].expand_as(own)
-            other = own.roll(1, dims=0) if instead == "resample" else mean
+            other = own.roll(1, dims=0) if replacement == "resample" else mean
             logits = with_output(model, trace, head, other, frozen)
-            rises[head] += _summed_loss(logits, right) - intact
+            rises[head] += _summed_loss(logits, batch_targets) - intact
     return (rises / (targets != -100).sum()).float()
 
 

@@ -11,13 +11,13 @@ from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Transformer
 
-Path = tuple[Head, ...]
+HeadPath = tuple[Head, ...]
 """The heads a path goes through, earliest first. `()` is the direct path."""
 
 
 def paths(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
-) -> dict[Path, Float[Tensor, "batch pos d_model"]]:
+) -> dict[HeadPath, Float[Tensor, "batch pos d_model"]]:
     """What every path adds to the last residual stream; multiply by W_U for its logits.
 
     One direct path, one per head, one per pair of heads in different layers, and so on: in all
@@ -29,7 +29,7 @@ def paths(
     """
     model.require_attention_only()
     trace = model.trace(tokens)
-    terms: dict[Path, Tensor] = {(): trace.residual[0]}
+    terms: dict[HeadPath, Tensor] = {(): trace.residual[0]}
     for index, layer in enumerate(model.layers):
         for path, x in list(terms.items()):
             written = layer.head_outputs(x, trace.patterns[index])

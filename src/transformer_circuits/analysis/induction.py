@@ -78,7 +78,7 @@ def copy_losses(
 
 
 @torch.no_grad()
-def right_share(
+def next_token_preference(
     model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int = 4
 ) -> Float[Tensor, " copy"]:
     """How often, within each copy of random tokens, the right next token beats another of them.
@@ -102,17 +102,18 @@ def right_share(
     return torch.stack(rows).mean(dim=0)
 
 
-def copy_costs(
+def loss_increase_by_copy(
     model: Transformer,
     lengths: range,
     generator: torch.Generator,
     n: int = 8,
     frozen: bool = False,
 ) -> Float[Tensor, "copy layer head"]:
-    """`ablation.costs` of writing nothing within the first and the second of two copies of random tokens.
+    """How much the loss rises without each head, in each of two copies of random tokens.
 
-    Mean over `n` sequences of every length. [nats per token] Losing a head can help on random
-    tokens whether they repeat or not; what it does for repeats is the second cost less the first.
+    [nats per token], mean over `n` sequences of every length; the head writes nothing, as in
+    `ablation.loss_increase`. Losing a head can help on random tokens whether they repeat or not;
+    what the head does for repeats is the second increase less the first.
 
     Raises:
         ValueError: if there are no lengths, or as `copy_losses`.
@@ -123,17 +124,17 @@ def copy_costs(
     for length, tokens in every_length(model, lengths, 2, generator, n):
         tokens = tokens.to(model.W_E.device)
         after = tokens.roll(-1, dims=1)
-        place = torch.arange(tokens.shape[1], device=tokens.device)
-        copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
-        counted = (after.masked_fill(~copy, -100) for copy in copies)
-        rows.append(
-            torch.stack([ablation.costs(model, tokens, some, frozen=frozen) for some in counted])
-        )
+        position = torch.arange(tokens.shape[1], device=tokens.device)
+        in_first = (position > 0) & (position < length)
+        in_second = (position > length) & (position < 2 * length)
+        targets = (after.masked_fill(~counted, -100) for counted in (in_first, in_second))
+        each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
+        rows.append(torch.stack(each))
     return torch.stack(rows).mean(dim=0)
 
 
 @torch.no_grad()
-def late_minus_early(
+def in_context_learning_score(
     model: Transformer,
     stream: Int[Tensor, " n_tokens"],
     n_windows: int = 128,
@@ -180,7 +181,7 @@ def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]
     return after & (tokens != BEGIN)[:, None, :] & torch.ones_like(same[0]).tril(-1)
 
 
-def prefix_matching(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tensor, " head"]:
+def prefix_matching_score(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tensor, " head"]:
     """Attention to the followers of earlier occurrences, per head: probability, 0 to 1.
 
     Mean over the destinations that have any. Compare `uniform_matching`, what a head would get
@@ -198,11 +199,11 @@ def prefix_matching(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tenso
 
 
 def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
-    """What `prefix_matching` gives for uniform attention: its null on these tokens.
+    """What `prefix_matching_score` gives for uniform attention: its null on these tokens.
 
     Raises:
         ValueError: if no token occurs twice.
     """
     allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
     uniform = allowed / allowed.sum(dim=1, keepdim=True)
-    return float(prefix_matching(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])
+    return float(prefix_matching_score(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])

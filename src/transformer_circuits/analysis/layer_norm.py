@@ -14,7 +14,7 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis.expansion import Path
+from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
@@ -141,12 +141,12 @@ class Folded:
         return einsum(layer.W_O, A @ _heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
 
     @torch.no_grad()
-    def paths(self, tokens: Int[Tensor, "batch pos"], run: Run) -> dict[Path, Tensor]:
+    def paths(self, tokens: Int[Tensor, "batch pos"], run: Run) -> dict[HeadPath, Tensor]:
         """Logits of every path, with the run's patterns and scales held; they sum to its logits.
 
         As `expansion.paths`; a path ((layer, n_heads),) is the constant of that layer.
         """
-        terms: dict[Path, Tensor] = {(): self.embed(tokens)}
+        terms: dict[HeadPath, Tensor] = {(): self.embed(tokens)}
         for index, layer in enumerate(self.layers):
             for path, x in list(terms.items()):
                 read = scaled(x, run.scales[index])

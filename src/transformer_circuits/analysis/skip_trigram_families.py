@@ -56,8 +56,8 @@ class Finding:
     """f₁ · f₂ in that head. [logits]"""
     attention: float
     """f₁, from 0 to 1."""
-    place: int
-    """Among the outputs this head raises for this source, which one it is; 1 is the most raised."""
+    rank: int
+    """Rank of the output among all that this head raises for this source, from 1."""
 
 
 def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
@@ -66,6 +66,6 @@ def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
     head = max(strengths, key=strengths.__getitem__)
     best = by_head[head]
     outputs = best.logits[:, triple.src]
-    place = 1 + int((outputs > outputs[triple.out]).sum())
+    rank = 1 + int((outputs > outputs[triple.out]).sum())
     attention = float(best.attention[triple.dst, triple.src])
-    return Finding(triple, head, strengths[head], attention, place)
+    return Finding(triple, head, strengths[head], attention, rank)

@@ -126,7 +126,7 @@ def strongest_sources(
     return (best.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
 
 
-def row(
+def strongest_of_source(
     factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"] | None = None
 ) -> tuple[list[int], list[int]]:
     """The n destinations that attend most to a source, and the n outputs it raises most.

@@ -27,7 +27,7 @@ def rotated_kurtosis(
     return torch.stack([kurtosis(x @ turn).mean() for turn in turns])
 
 
-def store(
+def train_toy(
     n_features: int,
     d: int,
     density: float,
@@ -63,7 +63,7 @@ def store(
 def recovered(
     W: Float[Tensor, "d n_features"], b: Float[Tensor, " n_features"], tolerance: float = 0.25
 ) -> Bool[Tensor, " n_features"]:
-    """Which features come out of the toy of `store` as they went in, when they come alone.
+    """Which features come out of the toy of `train_toy` as they went in, when they come alone.
 
     Switching a feature on must change its own output by 1 and all others by 0, to `tolerance`.
     """

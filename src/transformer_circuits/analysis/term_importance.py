@@ -90,11 +90,11 @@ def losses(
         ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
-    for some, right in cross_entropy.batches(inputs, targets):
-        kept = streams(model, some, frozen)
+    for batch, batch_targets in cross_entropy.batches(inputs, targets):
+        kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                loss = cross_entropy.per_token(F.linear(x, model.W_U), right)
+                loss = cross_entropy.per_token(F.linear(x, model.W_U), batch_targets)
                 found.setdefault(f"{name} {index}", []).append(loss)
     return {name: torch.cat(rows) for name, rows in found.items()}
 

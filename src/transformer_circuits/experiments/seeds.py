@@ -75,15 +75,15 @@ def one_layer(
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
-        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
+        "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator).tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
         "ov_positivity": [copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in each],
         "qk_positivity": [copying_scores.positivity(heads.full_qk(model, head).eigenvalues()) for head in each],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
-        "ablation_cost": ablation.costs(model, *pair)[0].tolist(),
+        "loss_increase": ablation.loss_increase(model, *pair)[0].tolist(),
         "veto": asdict(skip_trigram_bugs.veto(model, text, never)),
     }  # fmt: skip
 
@@ -138,12 +138,12 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     increases = path_patching.loss_increase(model, copies[:8], targets[:8])
     return {
         "loss": float(losses.mean()),
-        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
+        "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
         "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator).tolist(),
         "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
-        "matching_text": induction.prefix_matching(on_text[1], inputs).tolist(),
-        "matching_random": induction.prefix_matching(on_copies[1], copies).tolist(),
+        "matching_text": induction.prefix_matching_score(on_text[1], inputs).tolist(),
+        "matching_random": induction.prefix_matching_score(on_copies[1], copies).tolist(),
         "edges": [
             {"kind": kind, "later": later.head, "earlier": earlier.head, "nats": nats}
             for kind, later, earlier, nats in path_patching.top_edges(increases, 5)
@@ -159,15 +159,17 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """
     inputs, targets = windows.evenly(text, 64, model.config)
     alone = [
-        cross_entropy.mean(model(some, term_importance.patterns_of_embeddings(model, some)), right)
-        for some, right in cross_entropy.batches(inputs, targets)
+        cross_entropy.mean(
+            model(batch, term_importance.patterns_of_embeddings(model, batch)), batch_targets
+        )
+        for batch, batch_targets in cross_entropy.batches(inputs, targets)
     ]
     found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
     for name, frozen in (("frozen", True), ("free", False)):
         kept = term_importance.losses(model, inputs, targets, frozen)
         found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
         generator = torch.Generator().manual_seed(3)
-        found[f"copy_costs_{name}"] = induction.copy_costs(
+        found[f"loss_increase_by_copy_{name}"] = induction.loss_increase_by_copy(
             model, range(20, 101, 40), generator, frozen=frozen
         ).tolist()
     return found
