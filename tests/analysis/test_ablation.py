@@ -52,7 +52,7 @@ def test_costs_are_loss_differences_by_layer_and_head(model, windows, head):
     inputs, targets = windows
     smaller = ablation.without(model, [head])
     by_hand = loss(smaller(inputs), targets) - loss(model(inputs), targets)
-    torch.testing.assert_close(costs[head], by_hand.float())
+    torch.testing.assert_close(costs[head], by_hand)
 
 
 def test_only_counted_targets_count(model, windows):
@@ -70,7 +70,7 @@ def test_the_mean_is_over_all_windows_and_places(model, windows):
     changed = model(inputs) + (mean - outputs) @ model.W_U.T
     expected = loss(changed, targets) - loss(model(inputs), targets)
     found = ablation.loss_increase(model, inputs, targets, "mean")[1, 3]
-    torch.testing.assert_close(found, expected.float())
+    torch.testing.assert_close(found, expected)
 
 
 def test_resampling_takes_the_same_place_of_another_window(model, windows):
@@ -80,7 +80,7 @@ def test_resampling_takes_the_same_place_of_another_window(model, windows):
     changed = model(inputs) + (other - outputs) @ model.W_U.T
     expected = loss(changed, targets) - loss(model(inputs), targets)
     found = ablation.loss_increase(model, inputs, targets, "resample")[1, 3]
-    torch.testing.assert_close(found, expected.float())
+    torch.testing.assert_close(found, expected)
     same = inputs[:1].expand(4, -1), targets[:1].expand(4, -1)
     nothing = ablation.loss_increase(model, *same, "resample")
     torch.testing.assert_close(nothing, torch.zeros_like(nothing))

@@ -58,7 +58,7 @@ def test_q_and_k_are_told_apart(model, kind, other):
 
 @pytest.mark.parametrize("d_head", [4, 16])
 def test_chance_is_one_over_the_root_of_d_model(generator, d_head):
-    found = composition.null(100, d_head, 300, generator)
+    found = composition.null(100, d_head, 300, generator=generator)
     assert float(found.mean()) == pytest.approx(0.1, rel=0.05)
 
 

@@ -12,7 +12,7 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 
 def test_the_same_tokens_come_again_after_begin(generator):
-    tokens = induction.repeated(50, 6, 3, 2, generator)
+    tokens = induction.repeated(50, 6, 3, 2, generator=generator)
     assert tokens.shape == (2, 19)
     assert (tokens[:, 0] == BEGIN).all() and (tokens[:, 1:] != BEGIN).all()
     assert torch.equal(tokens[:, 1:7], tokens[:, 7:13])
@@ -21,7 +21,7 @@ def test_the_same_tokens_come_again_after_begin(generator):
 
 def test_a_model_that_knows_nothing_has_the_same_loss_in_every_copy(generator):
     model = Transformer(SHAPE)
-    losses = induction.copy_losses(model, range(2, 6), 2, generator)
+    losses = induction.copy_losses(model, range(2, 6), 2, generator=generator)
     torch.testing.assert_close(losses, torch.full((2,), math.log(SHAPE.n_vocab)))
 
 
@@ -41,16 +41,16 @@ class Repeater(Transformer):
 def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
     """2,003 tokens, so that none comes twice within a copy."""
     model = Repeater(SHAPE.__class__(**(vars(SHAPE) | {"n_vocab": 2003})))
-    losses = induction.copy_losses(model, range(3, 6), 2, generator)
+    losses = induction.copy_losses(model, range(3, 6), 2, generator=generator)
     assert losses[0] > 7 and losses[1] < 0.01
-    share = induction.next_token_preference(model, range(3, 6), 2, generator)
+    share = induction.next_token_preference(model, range(3, 6), 2, generator=generator)
     assert share[0] < 0.1 and share[1] > 0.99
 
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=generator)
-    share = induction.next_token_preference(model, range(4, 6), 2, generator, n=200)
+    share = induction.next_token_preference(model, range(4, 6), 2, n=200, generator=generator)
     assert ((share - 0.5).abs() < 0.06).all()
 
 
@@ -111,14 +111,14 @@ def test_there_is_no_in_context_learning_without_attention():
 
 
 def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
-    found = induction.loss_increase_by_copy(model, range(3, 6, 2), generator, n=3)
+    found = induction.loss_increase_by_copy(model, range(3, 6, 2), n=3, generator=generator)
     assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
     again = torch.Generator().manual_seed(7)
     model_again = Transformer(SHAPE).double()
     model_again.randomise(generator=again)  # brings the generator to where it was
-    expected = torch.zeros(2)
+    expected = torch.zeros(2, dtype=torch.float64)
     for length in (3, 5):
-        tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, again)
+        tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, generator=again)
         off = ablation.without(model, [(0, 1)])
         rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
         rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
@@ -126,7 +126,7 @@ def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model,
         expected[1] += rise[:, length + 1 :].mean() / 2
     torch.testing.assert_close(found[:, 0, 1], expected)
     with pytest.raises(ValueError, match="no lengths given"):
-        induction.loss_increase_by_copy(model, range(0), generator)
+        induction.loss_increase_by_copy(model, range(0), generator=generator)
 
 
 def test_what_does_not_fit_is_refused(generator):
@@ -134,11 +134,11 @@ def test_what_does_not_fit_is_refused(generator):
     with pytest.raises(
         ValueError, match="2 copies of 6 tokens and BEGIN are 13 tokens but n_ctx is 11"
     ):
-        induction.copy_losses(model, range(3, 7), 2, generator)
+        induction.copy_losses(model, range(3, 7), 2, generator=generator)
     with pytest.raises(ValueError, match="shortest length is 1 but must be at least 2"):
-        induction.copy_losses(model, range(1, 3), 2, generator)
+        induction.copy_losses(model, range(1, 3), 2, generator=generator)
     with pytest.raises(ValueError, match="0 copies of 4 tokens"):
-        induction.repeated(9, 4, 0, 1, generator)
+        induction.repeated(9, 4, 0, 1, generator=generator)
     stream = torch.ones(600, dtype=torch.int32)
     with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
         induction.in_context_learning_score(model, stream)

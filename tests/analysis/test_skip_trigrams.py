@@ -139,10 +139,10 @@ def test_a_source_before_the_document_does_not_count():
 def test_neighbours_stand_where_the_source_stands(generator):
     text = [BEGIN, 6, 1, 7, 2, 3, *[9] * 20, 2, 3]
     stream = torch.tensor(text)
-    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator)
+    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator=generator)
     assert set(found) == {6, 7}
     with pytest.raises(ValueError, match="never stands before"):
-        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator)
+        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator=generator)
 
 
 def test_a_triple_is_shown_as_the_paper_writes_it():

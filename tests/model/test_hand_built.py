@@ -78,10 +78,12 @@ def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
 def test_without_the_first_head_it_is_only_a_copier(built, copies):
     broken = ablation.without(built, [(0, 0)])
     assert float(induction.prefix_matching_score(broken.trace(copies).patterns[1], copies)[0]) < 0.1
-    share = induction.next_token_preference(broken.float(), range(10, 16), 2, torch.Generator())
+    share = induction.next_token_preference(
+        broken.float(), range(10, 16), 2, generator=torch.Generator()
+    )
     assert float(share[1]) < 0.6
     built_share = induction.next_token_preference(
-        built.float(), range(10, 16), 2, torch.Generator()
+        built.float(), range(10, 16), 2, generator=torch.Generator()
     )
     assert float(built_share[1]) > 0.7
 

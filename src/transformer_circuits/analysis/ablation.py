@@ -108,7 +108,7 @@ def loss_increase(
             other = own.roll(1, dims=0) if replacement == "resample" else mean
             logits = with_output(model, trace, head, other, frozen)
             rises[head] += _summed_loss(logits, batch_targets) - intact
-    return (rises / (targets != -100).sum()).float()
+    return (rises / (targets != -100).sum()).to(means)
 
 
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:

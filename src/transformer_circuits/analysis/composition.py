@@ -89,7 +89,7 @@ def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int
     return model.W_E.T.detach() @ (heads.W_QK(model, later) @ written)
 
 
-def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float[Tensor, " n"]:
+def null(d_model: int, d_head: int, n: int, *, generator: torch.Generator) -> Float[Tensor, " n"]:
     """Scores of n pairs of random heads: around 1/√d_model, whatever d_head is."""
 
     def draw() -> LowRank:

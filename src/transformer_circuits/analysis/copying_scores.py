@@ -29,6 +29,7 @@ def null(
     right: Float[Tensor, "d_model n_vocab"],
     d_head: int,
     n: int,
+    *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
     """Positivities of `left @ W @ right` for n random W of rank d_head.
@@ -63,7 +64,9 @@ def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
     return torch.cat(ranks)
 
 
-def copying(circuit: LowRank, generator: torch.Generator, length: int = 25, n: int = 100) -> float:
+def copying(
+    circuit: LowRank, length: int = 25, n: int = 100, *, generator: torch.Generator
+) -> float:
     """Of what attending to a token raises among random tokens, the share that is the token itself.
 
     From 0 to 1; 1/length by chance. Mean over the tokens of `n` samples; logits count from their

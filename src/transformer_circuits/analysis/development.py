@@ -33,10 +33,10 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     losses = cross_entropy.evaluate(model, text, n_windows)
     inputs, _ = windows.evenly(text, 8, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator=generator)
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
     on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
-    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator)
+    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator=generator)
     return {
         "held_out": round(float(losses.mean()), 4),
         "in_context_learning_score": round(

@@ -16,7 +16,7 @@ from transformer_circuits.training import cross_entropy
 
 
 def repeated(
-    n_vocab: int, length: int, n_copies: int, n: int, generator: torch.Generator
+    n_vocab: int, length: int, n_copies: int, n: int, *, generator: torch.Generator
 ) -> Int[Tensor, "n pos"]:
     """BEGIN, then `n_copies` times the same `length` uniformly random tokens.
 
@@ -33,7 +33,7 @@ def repeated(
 
 
 def every_length(
-    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int
+    model: Transformer, lengths: range, n_copies: int, n: int, *, generator: torch.Generator
 ) -> Iterator[tuple[int, Int[Tensor, "n pos"]]]:
     """Each length with `repeated` tokens of that length.
 
@@ -50,7 +50,7 @@ def every_length(
     if min(lengths) < 2:
         raise ValueError(f"the shortest length is {min(lengths)} but must be at least 2")
     for length in lengths:
-        yield length, repeated(model.config.n_vocab, length, n_copies, n, generator)
+        yield length, repeated(model.config.n_vocab, length, n_copies, n, generator=generator)
 
 
 @torch.no_grad()
@@ -58,8 +58,9 @@ def copy_losses(
     model: Transformer,
     lengths: range,
     n_copies: int,
-    generator: torch.Generator,
     n: int = 4,
+    *,
+    generator: torch.Generator,
 ) -> Float[Tensor, " copy"]:
     """Mean loss within each copy of random tokens, over sequences of every length. [nats]
 
@@ -70,7 +71,7 @@ def copy_losses(
             has a single token.
     """
     rows = []
-    for length, tokens in every_length(model, lengths, n_copies, generator, n):
+    for length, tokens in every_length(model, lengths, n_copies, n, generator=generator):
         tokens = tokens.to(model.W_E.device)
         loss = cross_entropy.per_token(model(tokens)[:, :-1], tokens[:, 1:])
         rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
@@ -79,7 +80,12 @@ def copy_losses(
 
 @torch.no_grad()
 def next_token_preference(
-    model: Transformer, lengths: range, n_copies: int, generator: torch.Generator, n: int = 4
+    model: Transformer,
+    lengths: range,
+    n_copies: int,
+    n: int = 4,
+    *,
+    generator: torch.Generator,
 ) -> Float[Tensor, " copy"]:
     """How often, within each copy of random tokens, the right next token beats another of them.
 
@@ -91,13 +97,14 @@ def next_token_preference(
         ValueError: as `copy_losses`.
     """
     rows = []
-    for length, tokens in every_length(model, lengths, n_copies, generator, n):
+    for length, tokens in every_length(model, lengths, n_copies, n, generator=generator):
         logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
         passage, right = tokens[:, 1 : 1 + length], tokens[:, 1:]
         of_right = logits.gather(2, right[:, :, None])
         of_passage = logits.gather(2, passage[:, None].expand(-1, right.shape[1], -1))
         others = passage[:, None] != right[:, :, None]
-        beaten = ((of_right > of_passage) & others).sum(dim=2) / others.sum(dim=2).clamp(min=1)
+        n_beaten = ((of_right > of_passage) & others).sum(dim=2, dtype=logits.dtype)
+        beaten = n_beaten / others.sum(dim=2).clamp(min=1)
         rows.append(beaten.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
     return torch.stack(rows).mean(dim=0)
 
@@ -105,9 +112,10 @@ def next_token_preference(
 def loss_increase_by_copy(
     model: Transformer,
     lengths: range,
-    generator: torch.Generator,
     n: int = 8,
     frozen: bool = False,
+    *,
+    generator: torch.Generator,
 ) -> Float[Tensor, "copy layer head"]:
     """How much the loss rises without each head, in each of two copies of random tokens.
 
@@ -121,7 +129,7 @@ def loss_increase_by_copy(
     if not len(lengths):
         raise ValueError("no lengths given, but at least one is needed")
     rows = []
-    for length, tokens in every_length(model, lengths, 2, generator, n):
+    for length, tokens in every_length(model, lengths, 2, n, generator=generator):
         tokens = tokens.to(model.W_E.device)
         after = tokens.roll(-1, dims=1)
         position = torch.arange(tokens.shape[1], device=tokens.device)

@@ -30,7 +30,7 @@ def _heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
 class NormedLayer(nn.Module):
     """Attention heads that read through a layer norm and have biases."""
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
         n, d, d_head = config.n_heads, config.d_model, config.d_head
 
@@ -54,10 +54,10 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """An attention-only transformer as one would train it: layer norm, biases, learned positions.
 
-    Initial weights come from `generator`; without one, from the global random state.
+    Initial weights are drawn from `generator`.
     """
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
 
         def normal(*shape: int) -> Tensor:
@@ -66,7 +66,9 @@ class NormedTransformer(nn.Module):
         self.config = config
         self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
         self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
-        self.layers = nn.ModuleList(NormedLayer(config, generator) for _ in range(config.n_layers))
+        self.layers = nn.ModuleList(
+            NormedLayer(config, generator=generator) for _ in range(config.n_layers)
+        )
         self.gain = nn.Parameter(torch.ones(config.d_model))
         self.bias = nn.Parameter(torch.zeros(config.d_model))
         self.W_U = nn.Parameter(normal(config.n_vocab, config.d_model) / config.d_model**0.5)
@@ -81,7 +83,7 @@ class NormedTransformer(nn.Module):
         return F.linear(read, self.W_U, self.b_U)
 
     @torch.no_grad()
-    def disturb(self, generator: torch.Generator) -> None:
+    def disturb(self, *, generator: torch.Generator) -> None:
         """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
         for weight in self.parameters():
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
@@ -141,7 +143,9 @@ class Folded:
         return einsum(layer.W_O, A @ _heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
 
     @torch.no_grad()
-    def paths(self, tokens: Int[Tensor, "batch pos"], run: Run) -> dict[HeadPath, Tensor]:
+    def paths(
+        self, tokens: Int[Tensor, "batch pos"], run: Run
+    ) -> dict[HeadPath, Float[Tensor, "batch pos n_vocab"]]:
         """Logits of every path, with the run's patterns and scales held; they sum to its logits.
 
         As `expansion.paths`; a path ((layer, n_heads),) is the constant of that layer.
@@ -164,7 +168,9 @@ def scale(x: Float[Tensor, "batch pos d_and_one"]) -> Float[Tensor, "batch pos o
     return (x[..., :-1].var(dim=-1, keepdim=True, correction=0) + EPSILON).rsqrt()
 
 
-def scaled(x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]) -> Tensor:
+def scaled(
+    x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]
+) -> Float[Tensor, "batch pos d_and_one"]:
     """All coordinates but the last times a factor; linear in x once the factor is held."""
     return torch.cat([x[..., :-1] * by, x[..., -1:]], dim=-1)
 

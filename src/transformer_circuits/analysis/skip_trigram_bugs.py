@@ -19,6 +19,7 @@ Two measures, one from each side:
 import copy
 import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -38,14 +39,18 @@ def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[
     return (counts == 0) & (chance >= expected)
 
 
-def split(
-    model: Transformer, inputs: Int[Tensor, "batch pos"]
-) -> tuple[Float[Tensor, "batch pos out"], Float[Tensor, "batch pos out"]]:
-    """Logits of a one-layer model in two parts that sum to them.
+class Split(NamedTuple):
+    """Logits in two parts that sum to them."""
 
-    First the present token's: the direct path, and what heads move from the present token and
-    from BEGIN. Then the earlier tokens': what heads move from all others, minus its mean over
-    outputs, which is left with the first part.
+    present: Float[Tensor, "batch pos out"]
+    """Of the present token: the direct path, and what heads move from that token and from BEGIN."""
+    earlier: Float[Tensor, "batch pos out"]
+    """Of the earlier tokens: what heads move from all others, minus its mean over outputs, which
+    is left with the first part."""
+
+
+def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
+    """Logits of a one-layer model by where they come from: the present token, or earlier ones.
 
     Raises:
         ValueError: if the model has not one layer.
@@ -58,7 +63,7 @@ def split(
     patterns = trace.patterns[0].masked_fill(present, 0)
     moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
     earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
-    return trace.logits - earlier, earlier
+    return Split(trace.logits - earlier, earlier)
 
 
 KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -103,7 +108,8 @@ def veto(
     """
     pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
-    losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
+    losses = torch.zeros(len(KEPT), dtype=torch.float64)
+    masses = torch.zeros(3, dtype=model.W_E.dtype)
     for inputs, targets in cross_entropy.batches(*pair, size=1):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
@@ -111,8 +117,11 @@ def veto(
         vetoed = present + earlier - raised
         for i, kept in enumerate(KEPT):
             losses[i] += float(cross_entropy.mean(vetoed + kept * raised, targets))
-        on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
-        in_fact = bugs.gather(-1, targets[..., None]).float().mean()
+        on_bugs = [
+            (logits.softmax(dim=-1) * bugs).sum(dim=-1).mean()
+            for logits in (vetoed + raised, vetoed)
+        ]
+        in_fact = bugs.gather(-1, targets[..., None]).to(vetoed).mean()
         masses += torch.stack([*on_bugs, in_fact]).cpu()
     return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
 
@@ -147,7 +156,7 @@ def gated(model: Transformer) -> Transformer:
 
 
 @torch.no_grad()
-def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> Transformer:
+def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
     """A copy with n more heads in every layer that write nothing until they are trained.
 
     Raises:

@@ -229,6 +229,7 @@ def neighbours(
     triple: SkipTrigram,
     window: int,
     n: int,
+    *,
     generator: torch.Generator,
 ) -> list[int]:
     """Other sources for the same destination, drawn from where the source stands before it.

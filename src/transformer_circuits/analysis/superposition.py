@@ -19,7 +19,7 @@ def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:
 
 
 def rotated_kurtosis(
-    x: Float[Tensor, "*place d"], n: int, generator: torch.Generator
+    x: Float[Tensor, "*place d"], n: int, *, generator: torch.Generator
 ) -> Float[Tensor, " n"]:
     """Mean kurtosis of the same vectors in `n` random bases: the null for `kurtosis`."""
     d = x.shape[-1]
@@ -31,8 +31,9 @@ def train_toy(
     n_features: int,
     d: int,
     density: float,
-    generator: torch.Generator,
     steps: int = 4000,
+    *,
+    generator: torch.Generator,
 ) -> tuple[Float[Tensor, "d n_features"], Float[Tensor, " n_features"]]:
     """Train the toy of Elhage et al. 2022 to carry features through too few dimensions: W and b.
 
@@ -72,7 +73,12 @@ def recovered(
 
 
 def triples_held(
-    n_triples: int, n_heads: int, generator: torch.Generator, n_starts: int = 64, steps: int = 1500
+    n_triples: int,
+    n_heads: int,
+    n_starts: int = 64,
+    steps: int = 1500,
+    *,
+    generator: torch.Generator,
 ) -> tuple[int, float, Float[Tensor, "head dst out"]]:
     """How many skip-trigrams of one source some heads can hold together.
 

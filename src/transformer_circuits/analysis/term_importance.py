@@ -116,6 +116,7 @@ def bootstrap(
     values: Float[Tensor, "kind *place"],
     document: Int[Tensor, "*place"],
     n: int,
+    *,
     generator: torch.Generator,
 ) -> Float[Tensor, "n kind"]:
     """Means over `n` draws, with replacement, of as many documents as there are.

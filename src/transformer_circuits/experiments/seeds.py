@@ -70,14 +70,14 @@ def one_layer(
     A = model.trace(inputs).patterns[0]
     each = heads.every(model)
     generator = torch.Generator().manual_seed(0)
-    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
+    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
     everything_off = ablation.without(model, each)
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
         "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator).tolist(),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
         "ov_positivity": [copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in each],
         "qk_positivity": [copying_scores.positivity(heads.full_qk(model, head).eigenvalues()) for head in each],
@@ -97,7 +97,7 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     variants = {
         "as_it_is": model.requires_grad_(True),
         "more_heads": skip_trigram_bugs.with_more_heads(
-            model, model.config.n_heads // 4, torch.Generator().manual_seed(0)
+            model, model.config.n_heads // 4, generator=torch.Generator().manual_seed(0)
         ),
         "gated": skip_trigram_bugs.gated(model),
     }
@@ -131,7 +131,7 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     losses = cross_entropy.evaluate(model, text, 128)
     inputs, _ = windows.evenly(text, 16, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator=generator)
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
     targets = copies.roll(-1, dims=1)
     targets[:, :61] = targets[:, -1:] = -100
@@ -139,8 +139,8 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     return {
         "loss": float(losses.mean()),
         "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator).tolist(),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
         "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
         "matching_text": induction.prefix_matching_score(on_text[1], inputs).tolist(),
         "matching_random": induction.prefix_matching_score(on_copies[1], copies).tolist(),
@@ -170,7 +170,7 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
         found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
         generator = torch.Generator().manual_seed(3)
         found[f"loss_increase_by_copy_{name}"] = induction.loss_increase_by_copy(
-            model, range(20, 101, 40), generator, frozen=frozen
+            model, range(20, 101, 40), frozen=frozen, generator=generator
         ).tolist()
     return found
 
