@@ -1,7 +1,7 @@
 """The same analysis of the same model trained from several seeds.
 
 The weights of one seed come with the book; of all the results do, in
-`data/models/<name>/seeds.json`. `python -m transformer_circuits seeds NAME` computes the file
+`data/models/<name>/seeds.jsonl`, read by `checkpoint.records(name, "seeds")`. `python -m transformer_circuits seeds NAME` computes the file
 again, from models trained with `train NAME --seed N`.
 """
 
@@ -35,26 +35,6 @@ ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
 SEEDS = (0, 1, 2)
 COPIES = range(20, 100, 10)
 """Lengths of the repeated random passages."""
-
-
-def read(name: str) -> list[dict]:
-    """The results of every seed, that of the committed weights first.
-
-    Raises:
-        UserError: if there are none for this model, or the file is damaged.
-    """
-    path = checkpoint.models_dir() / name / "seeds.json"
-    if not path.is_file():
-        raise files.UserError(
-            f"{path} is not there: run python -m transformer_circuits seeds {name}"
-        )
-    rows = files.read_json(path)
-    if not (isinstance(rows, list) and rows and all("seed" in row for row in rows)):
-        raise files.UserError(
-            f"{path} does not hold a row for every seed: bring it back with `git restore {path}`, "
-            f"or compute it again with python -m transformer_circuits seeds {name}"
-        )
-    return rows
 
 
 def one_layer(
@@ -176,7 +156,7 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
 
 
 def write(name: str) -> None:
-    """Analyse every seed of a model and write `seeds.json`.
+    """Analyse every seed of a model and write `seeds.jsonl`, the committed weights' row first.
 
     Raises:
         UserError: if a seed is not trained, or there is no such analysis.
@@ -206,6 +186,5 @@ def write(name: str) -> None:
         else:
             row |= two_layer(model, text) | {"training": checkpoint.records(its_name)}
         rows.append(row)
-    with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    with files.atomic(checkpoint.models_dir() / name / "seeds.jsonl") as temporary:
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
