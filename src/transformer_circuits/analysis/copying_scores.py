@@ -37,7 +37,7 @@ def null(
     `left`, `right`: what stands around the head, W_U and W_E of the trained model for instance.
     """
     d_model = left.shape[1]
-    middle = right @ left
+    middle = right @ left  # [d_model, d_model]: as in LowRank.eigenvalues, round the circle
     scores = []
     for _ in range(n):
         writes = torch.randn(d_model, d_head, generator=generator).to(middle)
@@ -56,7 +56,7 @@ def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
         raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
     ranks, start = [], 0
     for right in circuit.right.split(chunk, dim=1):
-        outputs = circuit.left @ right
+        outputs = circuit.left @ right  # [out, sources of this chunk]
         # Not circuit.diagonal(): summed in another order, the same entry comes out different in
         # the last bit, and the token would be counted against itself.
         ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
@@ -79,10 +79,10 @@ def copying(
     n_vocab = circuit.shape[0]
     if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
         raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
-    left = circuit.left - circuit.left.mean(dim=0)
+    left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
     shares = []
     for _ in range(n):
         sample = torch.randperm(n_vocab, generator=generator)[:length]
-        raised = (left[sample] @ circuit.right[:, sample]).relu()
+        raised = (left[sample] @ circuit.right[:, sample]).relu()  # [out, src], of the sample
         shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
     return float(torch.cat(shares).mean())

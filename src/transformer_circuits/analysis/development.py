@@ -106,11 +106,12 @@ def crossing(tokens: Sequence[int | float], values: Sequence[float], level: floa
     if len(tokens) != len(values):
         raise ValueError(f"{len(tokens)} numbers of tokens but {len(values)} values")
     before = None
-    for point in zip(tokens, values, strict=True):
-        if point[1] >= level:
+    for at, value in zip(tokens, values, strict=True):
+        if value >= level:
             if before is None:
-                return float(point[0])
-            share = (level - before[1]) / (point[1] - before[1])
-            return before[0] + share * (point[0] - before[0])
-        before = point
+                return float(at)
+            at_before, value_before = before
+            share = (level - value_before) / (value - value_before)
+            return at_before + share * (at - at_before)
+        before = at, value
     return None

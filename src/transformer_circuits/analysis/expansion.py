@@ -64,7 +64,11 @@ def score_terms(
     for earlier in heads.every(model):
         if earlier.layer < head[0]:
             parts[earlier] = trace.head_outputs[earlier.layer][:, earlier.head]
-    queries = {source: x @ W_QK.left for source, x in parts.items()}
-    keys = {source: x @ W_QK.right.T for source, x in parts.items()}
+    queries = {source: x @ W_QK.left for source, x in parts.items()}  # [batch, dst, d_head] each
+    keys = {source: x @ W_QK.right.T for source, x in parts.items()}  # [batch, src, d_head] each
     scale = math.sqrt(model.config.d_head)
-    return {(q, k): queries[q] @ keys[k].mT / scale for q in queries for k in keys}
+    return {
+        (of_query, of_key): query @ key.mT / scale
+        for of_query, query in queries.items()
+        for of_key, key in keys.items()
+    }

@@ -1,6 +1,7 @@
 """The paper's families of skip-trigrams that can be told by their letters alone (paper: "Copying /
 Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,10 +26,10 @@ def members(
     `texts`: the text of every token. `destinations`: for the two copying families, where any
     token may be the present one, which one to take for each source.
     """
-    ids = {text: i for i, text in enumerate(texts) if text}
-    forms: dict[str, list[int]] = {}
-    for text, i in ids.items():
-        forms.setdefault(text.strip().casefold(), []).append(i)
+    ids = {text: token for token, text in enumerate(texts) if text}
+    forms: dict[str, list[int]] = {}  # the tokens that are one word, but for capitals and space
+    for text, token in ids.items():
+        forms.setdefault(text.strip().casefold(), []).append(token)
     found: dict[str, list[SkipTrigram]] = {family: [] for family in FAMILIES}
     for text, src in ids.items():
         word = text.strip()
@@ -38,11 +39,12 @@ def members(
             family = COPY if out == src else COPY_OTHER_FORM
             found[family].append(SkipTrigram(src, destinations[src], out))
         for cut in range(1, len(word)):
-            for dst in (ids.get(lead + word[:cut]) for lead in ("", " ")):
-                for out in forms.get(word[cut:].casefold(), ()) if dst is not None else ():
-                    if not texts[out].startswith(" "):
-                        family = SPLIT if texts[out] == word[cut:] else SPLIT_OTHER_FORM
-                        found[family].append(SkipTrigram(src, dst, out))
+            start, end = word[:cut], word[cut:]
+            starts = [ids[form] for form in (start, f" {start}") if form in ids]
+            ends = [token for token in forms.get(end.casefold(), []) if texts[token][0] != " "]
+            for dst, out in itertools.product(starts, ends):
+                family = SPLIT if texts[out] == end else SPLIT_OTHER_FORM
+                found[family].append(SkipTrigram(src, dst, out))
     return found
 
 
@@ -65,7 +67,7 @@ def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
     strengths = {head: factors.strength(triple) for head, factors in by_head.items()}
     head = max(strengths, key=strengths.__getitem__)
     best = by_head[head]
-    outputs = best.logits[:, triple.src]
+    outputs = best.logits[:, triple.src]  # [out]
     rank = 1 + int((outputs > outputs[triple.out]).sum())
     attention = float(best.attention[triple.dst, triple.src])
     return Finding(triple, head, strengths[head], attention, rank)

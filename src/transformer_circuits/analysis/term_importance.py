@@ -128,11 +128,14 @@ def bootstrap(
     Raises:
         ValueError: if there are fewer than two documents.
     """
-    of, index = document.to(values.device).flatten().unique(return_inverse=True)
-    if len(of) < 2:
-        raise ValueError(f"a bootstrap draws among documents but there is {len(of)}")
-    sums = values.new_zeros(len(values), len(of))
+    ids, index = document.to(values.device).flatten().unique(return_inverse=True)  # [doc], [token]
+    if len(ids) < 2:
+        raise ValueError(f"a bootstrap draws among documents but there is {len(ids)}")
+    sums = values.new_zeros(len(values), len(ids))  # [kind, doc]
     sums.index_add_(1, index, values.flatten(1))
-    counts = index.bincount(minlength=len(of)).to(values)
-    drawn = torch.randint(len(of), (n, len(of)), generator=generator)
-    return sums[:, drawn].sum(dim=2).T / counts[drawn].sum(dim=1, keepdim=True)
+    n_tokens = index.bincount(minlength=len(ids)).to(values)  # [doc]
+    drawn = torch.randint(
+        len(ids), (n, len(ids)), generator=generator
+    )  # [n, doc], with replacement
+    total = sums[:, drawn].sum(dim=2).T  # [n, kind]
+    return total / n_tokens[drawn].sum(dim=1, keepdim=True)
