@@ -1,4 +1,5 @@
-"""What happens without a head (paper: "Term Importance Analysis", and its zero-ablations)."""
+"""Ablation: what is lost when a head writes nothing, or something else (paper: "Term Importance
+Analysis", and its zero-ablations)."""
 
 import copy
 import dataclasses
@@ -17,9 +18,9 @@ from transformer_circuits.training import cross_entropy
 
 @torch.no_grad()
 def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
-    """A copy in which the given heads write nothing: their W_O is zero.
+    """Zero ablation: a copy in which the given heads write nothing, for their W_O is zero.
 
-    Heads of later layers see the change, so their patterns may change too.
+    Later layers read the changed stream, so their patterns may change, too.
 
     Raises:
         ValueError: if there is no such head.
@@ -31,8 +32,10 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
 
 
 def without_mlps(model: Transformer) -> Transformer:
-    """A copy with no MLPs. Given the whole model's patterns, its logits are those of the paths
-    that go through none."""
+    """A copy without MLPs.
+
+    With the patterns of the whole model its logits are the sum of all paths through no MLP.
+    """
     smaller = copy.deepcopy(model)
     smaller.mlps = nn.ModuleList()
     smaller.config = dataclasses.replace(model.config, d_mlp=0)
@@ -40,8 +43,8 @@ def without_mlps(model: Transformer) -> Transformer:
 
 
 REPLACEMENTS = ("zero", "mean", "resample")
-"""What a head may write instead: nothing; its mean over these windows and positions; what it
-writes at the same position of another window."""
+"""What a head may write instead: nothing; its own mean over the given windows and positions; or
+what it writes at the same position of another window."""
 
 
 @torch.no_grad()
@@ -52,10 +55,10 @@ def with_output(
     output: Float[Tensor, "batch pos d_model"],
     frozen: bool = False,
 ) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits when a head writes `output` instead of its own.
+    """Logits when a head writes `output` instead of its own. `trace` is that of the whole model.
 
-    Later heads see the change. `frozen=True` leaves their patterns as they were (the
-    pattern-preserving ablation of Olsson et al.): then only values can change.
+    Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
+    pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
 
     Raises:
         ValueError: if there is no such head, or the model has MLPs.
@@ -80,8 +83,8 @@ def loss_increase(
 ) -> Float[Tensor, "layer head"]:
     """How much the loss rises when one head writes something else. [nats per counted token]
 
-    Negative where the model does better without the head. Increases do not add up: heads that do
-    the same job cover for each other. Targets of -100 are not counted. `replacement` is one of
+    Negative where the model does better so. The increases of several heads do not add up: heads
+    that do the same job stand in for each other. Targets of -100 are not counted. `replacement` is one of
     `REPLACEMENTS`; `frozen` as in `with_output`.
 
     Raises:
@@ -121,8 +124,11 @@ def losses_at(
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n head"]]:
     """Loss on the token after each position of a stream, with a full context before it. [nats]
 
-    First of the model as it is, then without each head of its last layer. There a head acts on
-    the logits only through its own term, so one pass gives all of them.
+    A head of the last layer acts on the logits only through its own term, so one pass gives the
+    loss without each of them.
+
+    Returns:
+        the loss of the model as it is, and without each head of its last layer.
 
     Raises:
         ValueError: if there are no positions or layers, a position has no full context, or the

@@ -1,4 +1,4 @@
-"""Bigram statistics, and how near to them a zero-layer model can come (paper: "Zero-Layer
+"""Bigram statistics, and how near a zero-layer model can come to them (paper: "Zero-Layer
 Transformers"). Tables are [output token, source token], like W_U W_E."""
 
 import math
@@ -63,7 +63,7 @@ def correlation(
 ) -> tuple[Float[Tensor, " kept"], Bool[Tensor, " src"]]:
     """Per source token, the correlation of logits with measured log-probabilities.
 
-    Only over outputs that followed it at least `least` times, and for sources with at least
+    Over outputs that followed the source at least `least` times, and for sources with at least
     `least` such outputs. Correlation ignores what softmax ignores: a constant per column.
 
     Returns:
@@ -86,12 +86,12 @@ def correlation(
 
 
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:
-    """Logits W_U W_E of the given rank that come near in KL to the bigrams: what the rank allows.
+    """Logits W_U W_E of the given rank that come near the bigrams in KL: what the rank allows.
 
-    Fitted to the whole table at once, so no sampling stands between it and the optimum. Starts
-    from the truncated singular value decomposition of the log-probabilities, weighted by how
-    common their tokens are, and goes on with Adam, learning rate falling to 0. The KL reached is
-    an upper bound of the best; more steps bring it closer. In float32, whatever the table: the
+    Fitted to the whole table at once, without sampling. It starts from the truncated singular
+    value decomposition of the log-probabilities, weighted by how common their tokens are, and goes
+    on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
+    possible; more steps bring it closer. In float32, whatever the table: the
     fit is not that close.
 
     Raises:

@@ -1,8 +1,9 @@
-"""How heads of different layers are connected (paper: "Three Kinds of Composition").
+"""Composition: how much of what one head writes a later head could read (paper: "Three Kinds of
+Composition").
 
-A score is the Frobenius norm of a product over the norms of its factors, taken on the factored
-circuits. Scores come as matrices [later head, earlier head]. They say how much of what one head
-writes another could read, not what it does with it: see `path_patching`.
+A composition score is the Frobenius norm of a product of two circuits over the norms of both.
+Scores come as matrices [later head, earlier head]. They do not say what the later head does with
+what it could read: `path_patching` measures that.
 """
 
 import copy
@@ -39,9 +40,16 @@ def score(later: LowRank, earlier: LowRank) -> float:
 def scores(
     model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0
 ) -> Float[Tensor, "later_head earlier_head"]:
-    """Every head of one layer with every head of another, without the random mean taken off.
+    """The `score` of every head of one layer with every head of another.
 
-    The "later" layer may also be the one before: such pairs cannot compose, and are a null.
+    The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
+    the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
+    their scores a null.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=4, n_ctx=7)  # composes by its keys alone
+    >>> {kind: round(scores(model, kind).item(), 3) for kind in KINDS}
+    {'Q': 0.0, 'K': 0.5, 'V': 0.0}
 
     Raises:
         ValueError: if the kind is none of Q, K, V, or there is no such layer.
@@ -67,9 +75,10 @@ def top_pairs(
 
 
 def _unit(matrix: LowRank) -> LowRank:
-    """Over its norm, and without its outer rotation, which no norm of a product can see.
+    """The matrix over its norm, its left factor replaced by that factor's triangular QR factor.
 
-    Done once per head and not once per pair, it makes all scores many times faster.
+    A rotation on the left changes no norm of a product, so it can be left out. Done once per head
+    and not once per pair, this makes all scores many times faster.
     """
     inner = torch.linalg.qr(matrix.left).R
     return LowRank(inner / matrix.norm(), matrix.right)
@@ -78,9 +87,9 @@ def _unit(matrix: LowRank) -> LowRank:
 def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
     """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
 
-    The K-composition term of the later head's QK circuit. With a previous-token head as the
-    earlier one and positive eigenvalues (`copying_scores.positivity`), the later head looks for places
-    that follow its own token: the matching half of induction.
+    It is the K-composition term of the later head's QK circuit. Where the earlier head looks at
+    the previous token and the eigenvalues are positive (`copying_scores.positivity`), the later
+    head looks for sources that follow its own token: the matching half of induction.
 
     Raises:
         ValueError: if there is no such head.
@@ -104,8 +113,8 @@ def null(d_model: int, d_head: int, n: int, *, generator: torch.Generator) -> Fl
 def published_k_score(later: LowRank, earlier: LowRank) -> float:
     """What the paper's figure shows instead of the K-score, by its own "Correction" comment.
 
-    Its library turned the product round, as is allowed for traces and eigenvalues but not for a
-    norm: ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
+    Its library permuted the product cyclically, which keeps traces and eigenvalues but not norms:
+    ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
     W_OV = W_O W_V as `earlier`. It is large for pairs that form an induction circuit.
     """
     turned = (later.right @ earlier.left) @ (earlier.right @ later.left)

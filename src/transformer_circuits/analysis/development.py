@@ -1,4 +1,4 @@
-"""How a model comes to be what it is: what is measured along its training, and read back later.
+"""Development: what is measured along a training run, and how its log is read.
 
 A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and what `probe` found.
 """
@@ -23,11 +23,11 @@ def _rounded(values: Tensor) -> list:
 
 @torch.no_grad()
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
-    """Where a model in training stands, as plain numbers: for `trainer.Trainer`.
+    """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
-    Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
-    layer and head, on windows of a text and on two copies of 60 random tokens, beside what
-    uniform attention would get; and what `of_weights` says.
+    In nats: the loss on held-out text and on two copies of random tokens, and the in-context
+    learning score. Per layer and head: attention to the previous token, and prefix matching on a
+    text and on two copies of 60 random tokens, each beside its null. And what `of_weights` says.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)
@@ -98,7 +98,9 @@ def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
 
 
 def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:
-    """Where a curve first rises to a level, between records by a straight line; None if never.
+    """Where a curve first reaches a level, in tokens; None if it never does.
+
+    Between two records the curve is taken to be straight.
 
     Raises:
         ValueError: if there is not one value per number of tokens.

@@ -20,9 +20,17 @@ def paths(
 ) -> dict[HeadPath, Float[Tensor, "batch pos d_model"]]:
     """What every path adds to the last residual stream; multiply by W_U for its logits.
 
-    One direct path, one per head, one per pair of heads in different layers, and so on: in all
-    (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. Their sizes may not
-    be read as importance: terms can cancel.
+    One direct path, one path per head, one per pair of heads in different layers, and so on: in
+    all (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. A large term need
+    not matter, for terms can cancel.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=4, n_ctx=7)
+    >>> terms = paths(model, torch.tensor([[0, 1, 2, 3, 1, 2, 3]]))
+    >>> [", then ".join(str(head) for head in path) for path in terms]
+    ['', '0.0', '1.0', '0.0, then 1.0']
+    >>> terms[(0, 0), (1, 0)].shape  # [batch, pos, d_model]
+    torch.Size([1, 7, 20])
 
     Raises:
         ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
@@ -39,7 +47,7 @@ def paths(
 
 
 Source = Head | None
-"""What a query or key is made from: an earlier head, or None for the token itself (with position)."""
+"""What a query or key is made from: an earlier head, or None for the token and its position."""
 
 
 @torch.no_grad()

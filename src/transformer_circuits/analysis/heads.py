@@ -84,6 +84,13 @@ def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
 def full_ov(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_U W_OV W_E, [output token, source token], in logits: what attending to a token does.
 
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=3, n_ctx=7)
+    >>> full_ov(model, (1, 0)).dense()  # its head 1.0 copies: each token raises itself
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]], dtype=torch.float64)
+
     Raises:
         ValueError: if there is no such head.
     """

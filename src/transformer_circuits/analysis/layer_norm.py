@@ -84,26 +84,27 @@ class NormedTransformer(nn.Module):
 
     @torch.no_grad()
     def disturb(self, *, generator: torch.Generator) -> None:
-        """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
+        """Add noise to every weight, so that no gain stays one and no bias zero."""
         for weight in self.parameters():
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
 @dataclass(frozen=True)
 class FoldedLayer:
-    """One layer's weights; the last dimension that is read or written is the one that is one."""
+    """One layer's weights on the folded stream, whose last coordinate is always one."""
 
     W_Q: Float[Tensor, "head d_head d_and_one"]
     W_K: Float[Tensor, "head d_head d_and_one"]
     W_V: Float[Tensor, "head d_head d_and_one"]
     W_O: Float[Tensor, "head d_and_one d_head"]
     constant: Float[Tensor, " d_and_one"]
-    """b_O, where an identity head puts the one that it reads: A = Id, W_OV = constant ⊗ last."""
+    """What is added at every position: b_O, and 0 for the last coordinate. It is a head, too, with
+    A = Id and W_OV = constant ⊗ (unit vector of the last coordinate)."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a folded model computed: everything that is not linear in it is here."""
+    """What a folded model computed: its logits, and the only two things not linear in the stream."""
 
     logits: Float[Tensor, "batch pos n_vocab"]
     patterns: tuple[Pattern, ...]
@@ -126,7 +127,7 @@ class Folded:
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "batch pos"]) -> Run:
-        """The whole computation."""
+        """The forward pass."""
         x, patterns, scales = self.embed(tokens), [], []
         for layer in self.layers:
             scales.append(scale(x))
@@ -164,23 +165,23 @@ class Folded:
 
 
 def scale(x: Float[Tensor, "batch pos d_and_one"]) -> Float[Tensor, "batch pos one"]:
-    """1/σ at each position, from all coordinates but the last."""
+    """1/σ at each position, where σ is the deviation of all coordinates but the last."""
     return (x[..., :-1].var(dim=-1, keepdim=True, correction=0) + EPSILON).rsqrt()
 
 
 def scaled(
     x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]
 ) -> Float[Tensor, "batch pos d_and_one"]:
-    """All coordinates but the last times a factor; linear in x once the factor is held."""
+    """All coordinates but the last times a factor; linear in x while the factor is held fixed."""
     return torch.cat([x[..., :-1] * by, x[..., -1:]], dim=-1)
 
 
 @torch.no_grad()
 def fold(model: NormedTransformer) -> Folded:
-    """Fold gains, biases and the subtraction of the mean into the weights beside them.
+    """Fold gains, biases and the subtraction of the mean into the weights that read the stream.
 
-    W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean: the
-    first matrix reads the stream, the second vector reads the one.
+    W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean. The matrix
+    in front of x reads the stream; the vector at the end multiplies the coordinate that is one.
     """
     d = model.config.d_model
     centre = torch.eye(d).to(model.W_E) - 1 / d

@@ -7,13 +7,14 @@ raises c for the sake of one destination raises it after every destination it at
 Two measures, one from each side:
 
 - `veto`: forbid the heads to raise a successor that never followed the present token in training
-  text, wholly or in part, and see what that saves. Sees plain bugs only, and charges for every
-  raise that was right.
+  text, wholly or in part, and see what that saves. It sees plain bugs only, and every raise that
+  was right counts against it.
 - `gated`: heads that do see the missing pair, because the present token gates their values, so
   their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
   same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
   beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
-  to avoid them. Not a bound: training on is unfinished, and new heads begin with nothing to look at.
+  to avoid them. It is an estimate and no bound: the models are not trained to the end, and the new
+  heads have to learn from the start where to look.
 """
 
 import copy
@@ -67,12 +68,12 @@ def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
 
 
 KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Which part of the forbidden raises is left: from a full veto to the model as it is."""
+"""How much of the forbidden raises is kept: 0 is a full veto, 1 the model as it is."""
 
 
 @dataclass(frozen=True)
 class Veto:
-    """Held-out text when the heads' raises of bigrams never seen are taken away, wholly or partly."""
+    """What a veto does on a text: forbidden are the heads' raises of bigrams that were never seen."""
 
     losses: tuple[float, ...]
     """Loss for every part in KEPT. [nats per token]"""

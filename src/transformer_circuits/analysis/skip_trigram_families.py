@@ -1,4 +1,4 @@
-"""The paper's families of skip-trigrams that can be told by their letters alone (paper: "Copying /
+"""The paper's families of skip-trigrams that can be recognised by spelling (paper: "Copying /
 Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
 
 import itertools
@@ -20,11 +20,11 @@ def members(
 ) -> dict[str, list[SkipTrigram]]:
     """Every skip-trigram over a vocabulary that belongs to one of the families.
 
-    b′ is b with other capitals or without its space: narrower than the paper's, whose b′ may
-    also be a word of like meaning. Sources shorter than `least` letters are left out.
+    b′ is b with other capitals, or with or without its leading space. The paper's b′ may also be a
+    word of like meaning. Sources shorter than `least` letters are left out.
 
-    `texts`: the text of every token. `destinations`: for the two copying families, where any
-    token may be the present one, which one to take for each source.
+    `texts`: the text of every token. `destinations`: for each source, the destination to take in
+    the two copying families, in which any token may be the destination.
     """
     ids = {text: token for token, text in enumerate(texts) if text}
     forms: dict[str, list[int]] = {}  # the tokens that are one word, but for capitals and space

@@ -1,8 +1,8 @@
 """How much of the loss each kind of path accounts for (paper: "Term Importance Analysis").
 
 Order n keeps the paths through at most n heads: order 0 is the direct path, order 1 adds every
-head by itself, order 2 the virtual heads. All is measured with attention patterns as they are in
-the whole model ("frozen"), so what heads do to each other's patterns is not seen here.
+head by itself, order 2 the virtual heads. Attention patterns are frozen: they stay as they are in
+the whole model. So what heads do to each other's patterns is not seen here.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from transformer_circuits.training import cross_entropy
 
 @dataclass(frozen=True)
 class Streams:
-    """Last residual streams with some of the paths in them; W_U turns them into logits."""
+    """Final residual streams that hold some of the paths; W_U turns them into logits."""
 
     orders: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Order 0 to n_layers; the last is the whole model's."""
@@ -65,8 +65,8 @@ def patterns_of_embeddings(
 ) -> tuple[Pattern, ...]:
     """Every layer's patterns as they would be if queries and keys read the embeddings alone.
 
-    Forced on the whole model, they take away what heads do to later patterns, and nothing else:
-    values and all paths stay.
+    Given to the whole model, they take away what heads do to later patterns, and nothing else:
+    the values and all the paths stay.
 
     Raises:
         ValueError: if the tokens are longer than n_ctx.
@@ -121,9 +121,9 @@ def bootstrap(
 ) -> Float[Tensor, "n kind"]:
     """Means over `n` draws, with replacement, of as many documents as there are.
 
-    Tokens of one document go together, as they are alike; so the spread says what another
-    collection of such documents would have given. Every token counts the same, so long
-    documents weigh more. Kinds are drawn together: take differences within a draw.
+    Whole documents are drawn, for tokens of one document are alike; so the spread says what another
+    collection of such documents would have given. Every token counts the same, so long documents
+    weigh more. One draw serves all kinds: take differences within a draw.
 
     Raises:
         ValueError: if there are fewer than two documents.

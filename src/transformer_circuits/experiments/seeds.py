@@ -1,8 +1,9 @@
-"""The same analysis of the same model trained from several seeds.
+"""The same analysis of one model trained from several seeds.
 
-The weights of one seed come with the book; of all the results do, in
-`data/models/<name>/seeds.jsonl`, read by `checkpoint.records(name, "seeds")`. `python -m transformer_circuits seeds NAME` computes the file
-again, from models trained with `train NAME --seed N`.
+The weights of one seed come with the book, the results of all of them in
+`data/models/<name>/seeds.jsonl`, which `checkpoint.records(name, "seeds")` reads.
+`python -m transformer_circuits seeds NAME` computes the file again, from models trained with
+`train NAME --seed N`.
 """
 
 import json
@@ -71,8 +72,9 @@ def one_layer(
 def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     """Held-out loss while training on: as it is, with more heads, with gates. [nats per token]
 
-    More heads and gates have the same number of new parameters; see `skip_trigram_bugs`. One loss per hundred
-    steps. Resumable: the state lies in a folder named after the weights it started from.
+    More heads and gates have the same number of new parameters; see `skip_trigram_bugs`. One loss
+    per hundred steps. It can be resumed: the state lies in a folder named after the weights that
+    it started from.
     """
     variants = {
         "as_it_is": model.requires_grad_(True),
@@ -104,9 +106,10 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
 
 @torch.no_grad()
 def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
-    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
+    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers.
 
-    `edges`: the five that cost most on the second copy of random tokens, dearest first.
+    `text`: held-out tokens. The `edges` are the five without which the loss on the second copy of
+    random tokens rises most, the costliest first.
     """
     losses = cross_entropy.evaluate(model, text, 128)
     inputs, _ = windows.evenly(text, 16, model.config)
@@ -134,8 +137,9 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
 def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """What chapter 11 measures. [nats per token]
 
-    Losses by what is kept, with frozen and with free patterns; with all paths but patterns of
-    embeddings alone; and what losing a head costs in the first and second copy of random tokens.
+    Losses by what is kept, with frozen and with free patterns; the loss with all paths but the
+    patterns of embeddings alone; and how much it rises without each head, in the first and second
+    copy of random tokens.
     """
     inputs, targets = windows.evenly(text, 64, model.config)
     alone = [
