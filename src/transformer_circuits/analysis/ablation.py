@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.transformer import Stack, Trace, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
 
@@ -37,7 +37,7 @@ def without_mlps(model: Transformer) -> Transformer:
     With the patterns of the whole model its logits are the sum of all paths through no MLP.
     """
     smaller = copy.deepcopy(model)
-    smaller.mlps = nn.ModuleList()
+    smaller.mlps = Stack()
     smaller.config = dataclasses.replace(model.config, d_mlp=0)
     return smaller
 
@@ -100,7 +100,7 @@ def loss_increase(
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
     if replacement == "mean":
         sums = [torch.stack(model.trace(part).head_outputs).sum(dim=(1, 3)) for part, _ in batches]
-        means = sum(sums) / inputs.numel()
+        means = sum(sums, start=means) / inputs.numel()
     rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
     for batch, batch_targets in batches:
         trace = model.trace(batch)

@@ -18,6 +18,7 @@ from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Stack
 
 EPSILON = 1e-5
 """Added to the variance before the root, as everywhere."""
@@ -66,7 +67,7 @@ class NormedTransformer(nn.Module):
         self.config = config
         self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
         self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
-        self.layers = nn.ModuleList(
+        self.layers: Stack[NormedLayer] = Stack(
             NormedLayer(config, generator=generator) for _ in range(config.n_layers)
         )
         self.gain = nn.Parameter(torch.ones(config.d_model))
@@ -186,7 +187,7 @@ def fold(model: NormedTransformer) -> Folded:
     d = model.config.d_model
     centre = torch.eye(d).to(model.W_E) - 1 / d
 
-    def reader(W: Tensor, b: Tensor, norm: nn.Module) -> Tensor:
+    def reader(W: Tensor, b: Tensor, norm: NormedLayer | NormedTransformer) -> Tensor:
         constant = W @ norm.bias + b.view(W.shape[:-1])
         return torch.cat([W * norm.gain @ centre, constant[..., None]], dim=-1)
 

@@ -1,9 +1,10 @@
 """Path patching: what is lost when one head no longer reads what another wrote (Goldowsky-Dill et
-al. 2023). The patch is zero, and what is patched is an edge between two heads.
+al. 2023).
 
-An edge is of kind Q, K or V: the later head reads the earlier one with its queries, keys or
-values. `composition` says how much could be read there by the weights; this says what it is used
-for on a text.
+What is patched is an edge between two heads, of kind Q, K or V: for its queries, keys or values
+the later head reads zero in place of the earlier one's output, and all others read that output as
+before. `composition` says how much the weights would let it read there; this says what it is
+worth on some text.
 """
 
 from typing import NamedTuple

@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.model.attention import Attention, Pattern
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Stack, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
@@ -152,7 +152,7 @@ def gated(model: Transformer) -> Transformer:
     Only for training and its loss: `trace` and the circuits know nothing of the gate.
     """
     wider = copy.deepcopy(model).requires_grad_(True)
-    wider.layers = nn.ModuleList(GatedAttention(layer) for layer in wider.layers)
+    wider.layers = Stack(GatedAttention(layer) for layer in wider.layers)
     return wider
 
 
