@@ -99,7 +99,7 @@ def test_every_term_of_a_score(case):
     for h, (_, _, W_V, W_O) in enumerate(layers[0]):
         parts[0, h] = patterns[0][h] @ x @ (W_O @ W_V).T
     W_Q, W_K, _, _ = layers[1][2]
-    for (query, key), term in expansion.score_terms(model, tokens, 1, 2).items():
+    for (query, key), term in expansion.score_terms(model, tokens, (1, 2)).items():
         by_formula = parts[query] @ W_Q.T @ W_K @ parts[key].T / np.sqrt(len(W_Q))
         assert np.abs(np.tril(by_formula - term[0].numpy())).max() < 1e-6
 
@@ -128,7 +128,7 @@ def test_eigenvalues_of_a_full_circuit(case):
     _, _, W_V, W_O = layers[1][1]
     dense = np.linalg.eigvals(W_U[some] @ W_O @ W_V @ W_E[:, some])
     dense = dense[np.argsort(-np.abs(dense))][: model.config.d_head]
-    circuit = heads.full_ov(model, 1, 1)
+    circuit = heads.full_ov(model, (1, 1))
     part = type(circuit)(circuit.left[some], circuit.right[:, some])
     library = part.eigenvalues().numpy()
     library = library[np.argsort(-np.abs(library))][: len(dense)]

@@ -20,6 +20,7 @@ from transformer_circuits.analysis import (
     heads,
     induction,
     layer_norm,
+    path_patching,
     patterns,
     skip_trigram_bugs,
     skip_trigrams,
@@ -158,11 +159,11 @@ def here():
 
 
 def normed(model):
-    return layer_norm.NormedTransformer(SHAPE).to("cpu")
+    return layer_norm.NormedTransformer(SHAPE, generator=random()).to("cpu")
 
 
 def factors(model):
-    return skip_trigrams.factors(model, 0, 1)
+    return skip_trigrams.factors(model, (0, 1))
 
 
 def common():
@@ -173,35 +174,47 @@ ANALYSES = {
     "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
     "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
     "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
-    "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, random()),
-    "right_share": lambda m: induction.right_share(m, COPIES, 2, random()),
-    "late_minus_early": lambda m: induction.late_minus_early(m, STREAM, 9, (8, 10), (2, 4)),
-    "prefix_matching": lambda m: induction.prefix_matching(m.trace(here()).patterns[0], here()),
-    "uniform_matching": lambda m: induction.uniform_matching(here()),
-    "copying": lambda m: induction.copying(heads.full_ov(m, 0, 1), random(), 5, 3),
-    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, 0, 1).eigenvalues()),
-    "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, random()),
-    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, 0, 1), 5),
-    "eigenvalues": lambda m: charts.eigenvalues(
-        {"0.1": heads.full_ov(m, 0, 1).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
+    "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, generator=random()),
+    "next_token_preference": lambda m: induction.next_token_preference(
+        m, COPIES, 2, generator=random()
     ),
-    "svd": lambda m: heads.full_qk(m, 0, 1).svd(),
-    "singular_values": lambda m: heads.full_qk(m, 0, 1).singular_values(),
+    "in_context_learning_score": lambda m: induction.in_context_learning_score(
+        m, STREAM, 9, (8, 10), (2, 4)
+    ),
+    "prefix_matching_score": lambda m: induction.prefix_matching_score(
+        m.trace(here()).patterns[0], here()
+    ),
+    "uniform_matching": lambda m: induction.uniform_matching(here()),
+    "copying": lambda m: copying_scores.copying(heads.full_ov(m, (0, 1)), 5, 3, generator=random()),
+    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
+    "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
+    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
+    "eigenvalues": lambda m: charts.eigenvalues(
+        {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
+    ),
+    "svd": lambda m: heads.full_qk(m, (0, 1)).svd(),
+    "singular_values": lambda m: heads.full_qk(m, (0, 1)).singular_values(),
     "without": lambda m: ablation.without(m, [(0, 1)])(here()),
-    "costs": lambda m: ablation.costs(m, here(), here()),
-    "costs of the mean": lambda m: ablation.costs(m, here(), here(), "mean", frozen=True),
-    "copy_costs": lambda m: ablation.copy_costs(m, COPIES, random(), 2),
+    "ablation.loss_increase": lambda m: ablation.loss_increase(m, here(), here()),
+    "ablation.loss_increase, mean": lambda m: ablation.loss_increase(
+        m, here(), here(), "mean", frozen=True
+    ),
+    "loss_increase_by_copy": lambda m: induction.loss_increase_by_copy(
+        m, COPIES, 2, generator=random()
+    ),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
-    "edges": lambda m: ablation.edges(m, here(), here()),
+    "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
     "veto": lambda m: skip_trigram_bugs.veto(
         one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3
     ),
     "gated": lambda m: skip_trigram_bugs.gated(m)(here()),
-    "with_more_heads": lambda m: skip_trigram_bugs.with_more_heads(m, 2, random())(here()),
+    "with_more_heads": lambda m: skip_trigram_bugs.with_more_heads(m, 2, generator=random())(
+        here()
+    ),
     "skip_trigrams.top": lambda m: skip_trigrams.top(factors(m), 3, common()),
     "strongest_sources": lambda m: skip_trigrams.strongest_sources(factors(m), 3, common()),
-    "row": lambda m: skip_trigrams.row(factors(m), 4, 3, common()),
+    "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
     "weights.dumps": weights.dumps,
     "weights.rounded": lambda m: weights.rounded(m)(here()),
@@ -213,20 +226,20 @@ ANALYSES = {
         here()
     ),
     "paths": lambda m: expansion.paths(m, here()),
-    "score_terms": lambda m: expansion.score_terms(m, here(), 1, 2),
+    "score_terms": lambda m: expansion.score_terms(m, here(), (1, 2)),
     "streams": lambda m: term_importance.streams(m, here(), frozen=False),
     "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, here()),
     "bootstrap": lambda m: term_importance.bootstrap(
         torch.stack(list(term_importance.losses(m, here(), here()).values())),
         torch.arange(4)[:, None].expand(4, 7),
         5,
-        random(),
+        generator=random(),
     ),
     "fold": lambda m: paths_of_folded(layer_norm.fold(normed(m)), here()),
     "by_distance": lambda m: patterns.by_distance(m.trace(here()).patterns[0], 2),
     "value_weighted": lambda m: patterns.value_weighted(m, m.trace(here()), 0),
     "rotated_kurtosis": lambda m: superposition.rotated_kurtosis(
-        m.trace(here()).residual[1], 2, random()
+        m.trace(here()).residual[1], 2, generator=random()
     ),
     "recovered": lambda m: superposition.recovered(m.W_E, m.W_E[0]),
 }

@@ -128,34 +128,27 @@ def test_sealed_content_comes_back_and_one_changed_bit_is_noticed(tmp_path):
     ("content", "reason"),
     [
         (None, "is not there"),
-        (b"", "is not JSON"),
-        (b'[{"a": 1},\n{"a"', "is not JSON: .* line 2"),
+        (b"", "has no rows"),
+        (b'{"a": 1}\n{"a"', "is not JSON: .* line 2"),
+        (b'{"a": 1}\n\n{"a": 2}\n', "is not JSON"),
         (b"\xff", "is not JSON"),
         (b"[]", "has no rows"),
-        (b'{"a": 1}', "has no rows"),
-        (b"[1]", "has no rows"),
+        (b'[{"a": 1}]', "has no rows"),
+        (b"1\n2\n", "has no rows"),
     ],
 )
 def test_damaged_results_are_named_with_the_remedy(tmp_path, content, reason):
-    path = tmp_path / "seeds.json"
+    path = tmp_path / "seeds.jsonl"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(files.UserError, match=f"seeds.json {reason}.* git restore .*seeds.json"):
-        files.read_json(path)
+    with pytest.raises(files.UserError, match=f"seeds.jsonl {reason}.* git restore .*seeds.jsonl"):
+        files.read_json_lines(path)
 
 
-def test_json_is_read_whole_or_line_by_line(tmp_path):
+def test_json_is_read_line_by_line(tmp_path):
     path = tmp_path / "x"
-    path.write_text('[{"a": 1},\n{"a": "é"}]\n', encoding="utf-8")
-    assert files.read_json(path) == [{"a": 1}, {"a": "é"}]
-    path.write_text('{"a": 1}\n{"a": 2}\n')
-    assert files.read_json(path, lines=True) == [{"a": 1}, {"a": 2}]
-    path.write_text('{"a": 1}\n{"a"\n')
-    with pytest.raises(files.UserError, match="line 2"):
-        files.read_json(path, lines=True)
-    path.write_text("")
-    with pytest.raises(files.UserError, match="has no rows"):
-        files.read_json(path, lines=True)
+    path.write_text('{"a": 1}\n{"a": "é"}\n', encoding="utf-8")
+    assert files.read_json_lines(path) == [{"a": 1}, {"a": "é"}]
 
 
 @pytest.mark.parametrize("content", ["no toml", "[table", '"\\ud800"'])

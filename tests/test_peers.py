@@ -43,7 +43,7 @@ def test_eigenvalues_of_full_circuits(name):
     for h in (0, 4, 11):
         A, B = peer.W_E @ peer.W_V[0, h], peer.W_O[0, h] @ peer.W_U
         theirs = FactoredMatrix(A, B).eigenvalues
-        ours = heads.full_ov(model, 0, h).eigenvalues()
+        ours = heads.full_ov(model, (0, h)).eigenvalues()
         gap = (ours[:, None] - theirs).abs().min(dim=1).values.max()
         assert gap < 1e-6 * ours.abs().max()
 

@@ -161,19 +161,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise damaged(path, f"is not TOML: {error}") from error
 
 
-def read_json(path: Path, *, lines: bool = False) -> list[dict[str, Any]]:
-    """The rows of a JSON file: a list of objects or, with `lines`, one object in each line.
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON Lines: one object in each line.
 
     Raises:
         UserError: naming the file, if it is not there, not JSON, or anything but such rows.
     """
     try:
         text = path.read_text(encoding="utf-8")
-        rows = json.loads("[" + ",\n".join(text.splitlines()) + "]" if lines else text)
+        rows = json.loads("[" + ",\n".join(text.splitlines()) + "]")
     except FileNotFoundError:
         raise damaged(path, "is not there") from None
     except ValueError as error:  # not JSON, or not even UTF-8
         raise damaged(path, f"is not JSON: {error}") from error
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+    if not rows or not all(isinstance(row, dict) for row in rows):
         raise damaged(path, "has no rows of results")
     return rows

@@ -21,9 +21,9 @@ def wire(model, layer, head, **entries):
 @pytest.mark.parametrize("kind", composition.KINDS)
 def test_scores_agree_with_the_dense_definition(model, kind):
     found = composition.scores(model, kind)
-    W_QK, W_OV = heads.W_QK(model, 1, 2).dense(), heads.W_OV(model, 1, 2).dense()
+    W_QK, W_OV = heads.W_QK(model, (1, 2)).dense(), heads.W_OV(model, (1, 2)).dense()
     left = {"Q": W_QK.T, "K": W_QK, "V": W_OV}[kind]
-    right = heads.W_OV(model, 0, 4).dense()
+    right = heads.W_OV(model, (0, 4)).dense()
     expected = (left @ right).norm() / (left.norm() * right.norm())
     assert float(found[2, 4]) == pytest.approx(float(expected), abs=1e-6)
 
@@ -33,7 +33,7 @@ def test_v_composition_has_the_later_head_to_the_left(model):
     wire(model, 0, 0, V=(0, 1, 1.0), O=(3, 0, 1.0))
     wire(model, 1, 0, V=(0, 3, 1.0), O=(5, 0, 1.0))
     assert float(composition.scores(model, "V")[0, 0]) == pytest.approx(1)
-    reverse = composition.score(heads.W_OV(model, 0, 0), heads.W_OV(model, 1, 0))
+    reverse = composition.score(heads.W_OV(model, (0, 0)), heads.W_OV(model, (1, 0)))
     assert reverse == pytest.approx(0)
 
 
@@ -58,7 +58,7 @@ def test_q_and_k_are_told_apart(model, kind, other):
 
 @pytest.mark.parametrize("d_head", [4, 16])
 def test_chance_is_one_over_the_root_of_d_model(generator, d_head):
-    found = composition.null(100, d_head, 300, generator)
+    found = composition.null(100, d_head, 300, generator=generator)
     assert float(found.mean()) == pytest.approx(0.1, rel=0.05)
 
 
@@ -82,12 +82,19 @@ def test_another_basis_is_the_same_function_with_other_scores(model, tokens, gen
     T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
     other = composition.change_basis(model, T)
     close(other(tokens), model(tokens))
-    close(heads.full_ov(other, 1, 2).dense(), heads.full_ov(model, 1, 2).dense())
-    close(heads.full_qk(other, 0, 2).dense(), heads.full_qk(model, 0, 2).dense())
+    close(heads.full_ov(other, (1, 2)).dense(), heads.full_ov(model, (1, 2)).dense())
+    close(heads.full_qk(other, (0, 2)).dense(), heads.full_qk(model, (0, 2)).dense())
     change = (composition.scores(other, "K") - composition.scores(model, "K")).abs().max()
     assert float(change) > 0.05
     turned = composition.change_basis(model, torch.linalg.qr(T).Q)
     torch.testing.assert_close(composition.scores(turned, "K"), composition.scores(model, "K"))
+
+
+def test_the_largest_pairs_are_named_later_first():
+    values = torch.tensor([[0.1, 0.9, 0.3], [0.2, 0.4, 0.8]])
+    found = composition.top_pairs(values, 3)
+    assert found == [((1, 0), (0, 1)), ((1, 1), (0, 2)), ((1, 1), (0, 1))]
+    assert " reads ".join(map(str, found[0])) == "1.0 reads 0.1"
 
 
 def test_bad_questions_are_refused(model):

@@ -41,15 +41,15 @@ def test_positive_eigenvalues_do_not_mean_that_tokens_raise_themselves():
 def test_the_null_is_around_zero_and_narrows_with_the_rank(generator):
     left = torch.randn(90, 40, generator=generator)
     right = torch.randn(40, 90, generator=generator)
-    few = copying_scores.null(left, right, 4, 200, generator)
-    many = copying_scores.null(left, right, 16, 200, generator)
+    few = copying_scores.null(left, right, 4, 200, generator=generator)
+    many = copying_scores.null(left, right, 16, 200, generator=generator)
     assert few.mean().abs() < 4 * few.std() / 200**0.5
     assert many.std() < few.std()
 
 
 def test_the_null_is_as_exact_as_what_stands_around_it(generator):
     left = torch.randn(9, 4, generator=generator, dtype=torch.float64)
-    found = copying_scores.null(left, left.T, 2, 3, generator)
+    found = copying_scores.null(left, left.T, 2, 3, generator=generator)
     assert found.dtype == torch.float64
     assert (found != found.float()).any()
 
@@ -86,3 +86,16 @@ def test_a_token_is_never_counted_against_itself(generator):
 def test_own_ranks_need_a_square_matrix():
     with pytest.raises(ValueError, match=r"square matrix but this one is \(3, 4\)"):
         copying_scores.own_ranks(LowRank(torch.ones(3, 2), torch.ones(2, 4)))
+
+
+def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
+    eye = LowRank(torch.eye(60), torch.eye(60))
+    assert copying_scores.copying(eye, generator=generator) == pytest.approx(1)
+    anti = LowRank(-torch.eye(60), torch.eye(60))
+    assert copying_scores.copying(anti, generator=generator) == pytest.approx(0)
+    draw = LowRank(
+        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
+    )
+    assert copying_scores.copying(draw, generator=generator) == pytest.approx(1 / 25, abs=0.01)
+    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
+        copying_scores.copying(LowRank(torch.eye(3), torch.eye(3)), generator=generator)

@@ -22,7 +22,7 @@ def test_a_probe_can_be_written_down(n_layers):
     stream = torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 2000))
     found = json.loads(json.dumps(development.probe(fresh(n_layers), stream, 2)))
     assert found["held_out"] == pytest.approx(math.log(SHAPE.n_vocab), abs=1e-3)
-    assert found["late_minus_early"] == pytest.approx(0, abs=1e-3)
+    assert found["in_context_learning_score"] == pytest.approx(0, abs=1e-3)
     for name in ("previous_token", "matching_text", "matching_random", "ov_positivity"):
         assert [len(layer) for layer in found[name]] == [SHAPE.n_heads] * n_layers
     assert ("k_scores" in found) == (n_layers == 2)
@@ -42,8 +42,8 @@ def test_weights_of_a_known_circuit_say_what_it_is(model):
 
 
 def test_matching_is_the_dense_product(model):
-    dense = model.W_E.T @ heads.W_QK(model, 1, 2).dense()
-    expected = dense @ heads.W_OV(model, 0, 4).dense() @ model.W_E
+    dense = model.W_E.T @ heads.W_QK(model, (1, 2)).dense()
+    expected = dense @ heads.W_OV(model, (0, 4)).dense() @ model.W_E
     torch.testing.assert_close(composition.matching(model, (1, 2), (0, 4)).dense(), expected)
 
 

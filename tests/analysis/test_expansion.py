@@ -26,9 +26,9 @@ def test_each_path_is_its_formula(model, tokens):
     terms = expansion.paths(model, tokens)
     x = model.W_E.T[tokens[0]]
     close(terms[()][0], x)
-    close(terms[((1, 2),)][0], trace.patterns[1][0, 2] @ x @ heads.W_OV(model, 1, 2).dense().T)
+    close(terms[((1, 2),)][0], trace.patterns[1][0, 2] @ x @ heads.W_OV(model, (1, 2)).dense().T)
     A = trace.patterns[1][0, 2] @ trace.patterns[0][0, 4]
-    W_OV = heads.W_OV(model, 1, 2).dense() @ heads.W_OV(model, 0, 4).dense()
+    W_OV = heads.W_OV(model, (1, 2)).dense() @ heads.W_OV(model, (0, 4)).dense()
     close(terms[((0, 4), (1, 2))][0], A @ x @ W_OV.T)
 
 
@@ -38,7 +38,7 @@ def test_without_layers_only_the_direct_path_is_left(tokens):
 
 
 def test_the_score_terms_sum_to_the_raw_scores(model, tokens):
-    terms = expansion.score_terms(model, tokens, 1, 3)
+    terms = expansion.score_terms(model, tokens, (1, 3))
     assert len(terms) == (1 + SHAPE.n_heads) ** 2
     x = model.trace(tokens).residual[1]
     scores = model.layers[1].scores(x, x, model.W_P[: tokens.shape[1]])[:, 3]
@@ -49,8 +49,8 @@ def test_the_score_terms_sum_to_the_raw_scores(model, tokens):
 def test_each_score_term_is_its_formula(model, tokens):
     """Queries have the destination's index and come first; keys have the source's."""
     trace = model.trace(tokens)
-    terms = expansion.score_terms(model, tokens, 1, 3)
-    W_QK = heads.W_QK(model, 1, 3).dense() / SHAPE.d_head**0.5
+    terms = expansion.score_terms(model, tokens, (1, 3))
+    W_QK = heads.W_QK(model, (1, 3)).dense() / SHAPE.d_head**0.5
     x = trace.residual[0][0] + model.W_P[: tokens.shape[1]]
     moved = trace.head_outputs[0][0, 2]
     close(terms[(None, (0, 2))][0], x @ W_QK @ moved.T)
@@ -59,4 +59,4 @@ def test_each_score_term_is_its_formula(model, tokens):
 
 
 def test_first_layer_scores_have_one_term(model, tokens):
-    assert list(expansion.score_terms(model, tokens, 0, 0)) == [(None, None)]
+    assert list(expansion.score_terms(model, tokens, (0, 0))) == [(None, None)]

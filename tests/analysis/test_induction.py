@@ -3,16 +3,16 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import induction
-from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.analysis import ablation, induction
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 
 
 def test_the_same_tokens_come_again_after_begin(generator):
-    tokens = induction.repeated(50, 6, 3, 2, generator)
+    tokens = induction.repeated(50, 6, 3, 2, generator=generator)
     assert tokens.shape == (2, 19)
     assert (tokens[:, 0] == BEGIN).all() and (tokens[:, 1:] != BEGIN).all()
     assert torch.equal(tokens[:, 1:7], tokens[:, 7:13])
@@ -21,7 +21,7 @@ def test_the_same_tokens_come_again_after_begin(generator):
 
 def test_a_model_that_knows_nothing_has_the_same_loss_in_every_copy(generator):
     model = Transformer(SHAPE)
-    losses = induction.copy_losses(model, range(2, 6), 2, generator)
+    losses = induction.copy_losses(model, range(2, 6), 2, generator=generator)
     torch.testing.assert_close(losses, torch.full((2,), math.log(SHAPE.n_vocab)))
 
 
@@ -41,16 +41,16 @@ class Repeater(Transformer):
 def test_a_model_that_repeats_is_right_in_the_second_copy(generator):
     """2,003 tokens, so that none comes twice within a copy."""
     model = Repeater(SHAPE.__class__(**(vars(SHAPE) | {"n_vocab": 2003})))
-    losses = induction.copy_losses(model, range(3, 6), 2, generator)
+    losses = induction.copy_losses(model, range(3, 6), 2, generator=generator)
     assert losses[0] > 7 and losses[1] < 0.01
-    share = induction.right_share(model, range(3, 6), 2, generator)
+    share = induction.next_token_preference(model, range(3, 6), 2, generator=generator)
     assert share[0] < 0.1 and share[1] > 0.99
 
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=generator)
-    share = induction.right_share(model, range(4, 6), 2, generator, n=200)
+    share = induction.next_token_preference(model, range(4, 6), 2, n=200, generator=generator)
     assert ((share - 0.5).abs() < 0.06).all()
 
 
@@ -73,9 +73,9 @@ def test_a_perfect_induction_pattern_has_prefix_matching_one(generator):
     tokens = torch.arange(1, 11).repeat(2)[None]
     where = induction.followers(tokens).float()
     A = where + torch.eye(20) * (where.sum(-1, keepdim=True) == 0)
-    assert induction.prefix_matching(A[:, None], tokens).tolist() == [1.0]
+    assert induction.prefix_matching_score(A[:, None], tokens).tolist() == [1.0]
     at_the_same = torch.eye(20).roll(-10, dims=1)  # looks at the earlier token itself: no match
-    assert induction.prefix_matching(at_the_same[None, None], tokens).tolist() == [0.0]
+    assert induction.prefix_matching_score(at_the_same[None, None], tokens).tolist() == [0.0]
 
 
 def test_uniform_matching_by_hand():
@@ -85,13 +85,13 @@ def test_uniform_matching_by_hand():
         induction.uniform_matching(torch.tensor([[BEGIN, 1, 2, 3]]))
 
 
-def test_late_minus_early_predicts_the_same_tokens(generator):
+def test_in_context_learning_is_scored_on_the_same_tokens(generator):
     """By hand from full windows: losses at the late positions, of the tokens of the early ones."""
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 30}))
     model = Transformer(shape).requires_grad_(False)
     model.randomise(generator=generator)
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 200))
-    found = induction.late_minus_early(model, stream, 3, late=(20, 24), early=(6, 10))
+    found = induction.in_context_learning_score(model, stream, 3, late=(20, 24), early=(6, 10))
     for k, start in enumerate((0, 88, 176)):
         text = stream[start : start + 24]
         losses = []
@@ -102,25 +102,31 @@ def test_late_minus_early_predicts_the_same_tokens(generator):
         torch.testing.assert_close(found[k], losses[0] - losses[1])
 
 
-def test_late_minus_early_is_zero_without_context():
+def test_there_is_no_in_context_learning_without_attention():
     shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
     model = Transformer(shape).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000))
-    assert induction.late_minus_early(model, stream, 4).abs().max() < 1e-5
+    assert induction.in_context_learning_score(model, stream, 4).abs().max() < 1e-5
 
 
-def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
-    eye = LowRank(torch.eye(60), torch.eye(60))
-    assert induction.copying(eye, generator) == pytest.approx(1)
-    anti = LowRank(-torch.eye(60), torch.eye(60))
-    assert induction.copying(anti, generator) == pytest.approx(0)
-    draw = LowRank(
-        torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
-    )
-    assert induction.copying(draw, generator) == pytest.approx(1 / 25, abs=0.01)
-    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
-        induction.copying(LowRank(torch.eye(3), torch.eye(3)), generator)
+def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
+    found = induction.loss_increase_by_copy(model, range(3, 6, 2), n=3, generator=generator)
+    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
+    again = torch.Generator().manual_seed(7)
+    model_again = Transformer(SHAPE).double()
+    model_again.randomise(generator=again)  # brings the generator to where it was
+    expected = torch.zeros(2, dtype=torch.float64)
+    for length in (3, 5):
+        tokens = induction.repeated(SHAPE.n_vocab, length, 2, 3, generator=again)
+        off = ablation.without(model, [(0, 1)])
+        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        expected[0] += rise[:, 1:length].mean() / 2
+        expected[1] += rise[:, length + 1 :].mean() / 2
+    torch.testing.assert_close(found[:, 0, 1], expected)
+    with pytest.raises(ValueError, match="no lengths given"):
+        induction.loss_increase_by_copy(model, range(0), generator=generator)
 
 
 def test_what_does_not_fit_is_refused(generator):
@@ -128,13 +134,13 @@ def test_what_does_not_fit_is_refused(generator):
     with pytest.raises(
         ValueError, match="2 copies of 6 tokens and BEGIN are 13 tokens but n_ctx is 11"
     ):
-        induction.copy_losses(model, range(3, 7), 2, generator)
+        induction.copy_losses(model, range(3, 7), 2, generator=generator)
     with pytest.raises(ValueError, match="shortest length is 1 but must be at least 2"):
-        induction.copy_losses(model, range(1, 3), 2, generator)
+        induction.copy_losses(model, range(1, 3), 2, generator=generator)
     with pytest.raises(ValueError, match="0 copies of 4 tokens"):
-        induction.repeated(9, 4, 0, 1, generator)
+        induction.repeated(9, 4, 0, 1, generator=generator)
     stream = torch.ones(600, dtype=torch.int32)
     with pytest.raises(ValueError, match="late positions end at 500 but there are 11"):
-        induction.late_minus_early(model, stream)
+        induction.in_context_learning_score(model, stream)
     with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):
-        induction.late_minus_early(model, stream, early=(40, 50))
+        induction.in_context_learning_score(model, stream, early=(40, 50))

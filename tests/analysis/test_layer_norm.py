@@ -9,8 +9,8 @@ from transformer_circuits.analysis import layer_norm
 @pytest.fixture
 def normed(generator):
     """Layer norm, biases and positions, all of them random, in float64."""
-    model = layer_norm.NormedTransformer(SHAPE, generator).double().requires_grad_(False)
-    model.disturb(generator)
+    model = layer_norm.NormedTransformer(SHAPE, generator=generator).double().requires_grad_(False)
+    model.disturb(generator=generator)
     return model
 
 
@@ -21,7 +21,8 @@ def folded(normed):
 
 def test_the_first_weights_depend_on_the_generator_alone():
     one, two = (
-        layer_norm.NormedTransformer(SHAPE, torch.Generator().manual_seed(5)) for _ in range(2)
+        layer_norm.NormedTransformer(SHAPE, generator=torch.Generator().manual_seed(5))
+        for _ in range(2)
     )
     for name, weight in one.named_parameters():
         assert torch.equal(weight, two.get_parameter(name))

@@ -28,16 +28,18 @@ def test_never_seen_needs_to_be_expected():
 
 
 def test_the_two_parts_sum_to_the_logits(one, tokens):
-    present, earlier = skip_trigram_bugs.split(one, tokens)
-    torch.testing.assert_close(present + earlier, one(tokens))
-    torch.testing.assert_close(earlier.mean(dim=-1), torch.zeros(tokens.shape), atol=1e-5, rtol=0)
+    parts = skip_trigram_bugs.split(one, tokens)
+    torch.testing.assert_close(parts.present + parts.earlier, one(tokens))
+    torch.testing.assert_close(
+        parts.earlier.mean(dim=-1), torch.zeros(tokens.shape), atol=1e-5, rtol=0
+    )
 
 
 def test_earlier_tokens_are_neither_begin_nor_the_present_one(one):
-    _, earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, 4, BEGIN]]))
+    earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, 4, BEGIN]])).earlier
     assert earlier[0, :2].abs().max() == 0  # at token 4 there is only BEGIN and itself
     assert earlier[0, 2].abs().max() > 0
-    _, earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, BEGIN, BEGIN]]))
+    earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, BEGIN, BEGIN]])).earlier
     assert earlier.abs().max() == 0
 
 
@@ -70,7 +72,7 @@ def test_gates_and_more_heads_start_as_the_same_model_with_equally_many_paramete
     tokens = torch.randint(ONE.n_vocab, (2, 9), generator=torch.Generator().manual_seed(2))
     variants = [
         skip_trigram_bugs.gated(twelve),
-        skip_trigram_bugs.with_more_heads(twelve, 3, torch.Generator()),
+        skip_trigram_bugs.with_more_heads(twelve, 3, generator=torch.Generator()),
     ]
     for variant in variants:
         torch.testing.assert_close(variant(tokens), twelve(tokens))
@@ -107,4 +109,4 @@ def test_what_cannot_be_split_or_widened_is_refused(model, tokens):
     with pytest.raises(ValueError, match="has 2 layers but must have 1"):
         skip_trigram_bugs.split(model, tokens)
     with pytest.raises(ValueError, match="0 more heads asked for"):
-        skip_trigram_bugs.with_more_heads(model, 0, torch.Generator())
+        skip_trigram_bugs.with_more_heads(model, 0, generator=torch.Generator())

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import skip_trigram_families
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.skip_trigram_families import (
     COPY,
     COPY_OTHER_FORM,
@@ -32,6 +33,7 @@ def test_the_strongest_head_is_found():
     logits = torch.zeros(4, 4)
     logits[2, 1], logits[3, 1] = 5.0, 7.0
     strong = Factors(torch.full((4, 4), 0.5), logits)
-    found = skip_trigram_families.find([weak, strong], SkipTrigram(1, 0, 2))
-    assert (found.head, found.place) == (1, 2)
+    by_head = {Head(0, 3): weak, Head(0, 4): strong}
+    found = skip_trigram_families.find(by_head, SkipTrigram(1, 0, 2))
+    assert (found.head, found.rank) == (Head(0, 4), 2)
     assert found.strength == pytest.approx(2.5) and found.attention == pytest.approx(0.5)

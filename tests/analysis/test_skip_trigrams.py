@@ -52,16 +52,16 @@ def every_strength(factors, weight=None):
 
 
 def test_planted_skip_trigrams_are_found(wired_model):
-    factors = skip_trigrams.factors(wired_model, 0, 0)
+    factors = skip_trigrams.factors(wired_model, (0, 0))
     assert set(skip_trigrams.top(factors, 2)) == set(PLANTED)
     assert [skip_trigrams.rank(factors, planted) for planted in PLANTED] == [2, 2]  # a tie
     assert set(skip_trigrams.strongest_sources(factors, 2)) == {3, 4}
-    dst, out = skip_trigrams.row(factors, 3, 1)
+    dst, out = skip_trigrams.strongest_of_source(factors, 3, 1)
     assert (dst, out) == ([5], [7])
 
 
 def test_nothing_is_found_in_a_random_model(random_model):
-    factors = skip_trigrams.factors(random_model, 0, 0)
+    factors = skip_trigrams.factors(random_model, (0, 0))
     found = skip_trigrams.top(factors, 10)
     assert not set(PLANTED) & set(found)
     # Far from a planted one: attention is spread, logits are of the size of the noise.
@@ -69,7 +69,7 @@ def test_nothing_is_found_in_a_random_model(random_model):
 
 
 def test_the_factors_have_the_right_orientation(wired_model):
-    factors = skip_trigrams.factors(wired_model, 0, 0)
+    factors = skip_trigrams.factors(wired_model, (0, 0))
     assert factors.attention[5, 3] > 0.9 and factors.attention[3, 5] < 0.5
     assert factors.logits[7, 3] > 3 and factors.logits[3, 7] < 0.01
     torch.testing.assert_close(factors.logits.mean(dim=0), torch.zeros(N), atol=1e-6, rtol=0)
@@ -79,7 +79,7 @@ def test_the_factors_have_the_right_orientation(wired_model):
 def test_attention_is_that_of_the_model_in_the_shortest_context(random_model):
     random_model.W_P.zero_()
     pattern = random_model.trace(torch.tensor([[BEGIN, 4, 9]])).patterns[0][0, 0]
-    factors = skip_trigrams.factors(random_model, 0, 0)
+    factors = skip_trigrams.factors(random_model, (0, 0))
     torch.testing.assert_close(factors.attention[9, 4], pattern[2, 1])
 
 
@@ -139,10 +139,10 @@ def test_a_source_before_the_document_does_not_count():
 def test_neighbours_stand_where_the_source_stands(generator):
     text = [BEGIN, 6, 1, 7, 2, 3, *[9] * 20, 2, 3]
     stream = torch.tensor(text)
-    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator)
+    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator=generator)
     assert set(found) == {6, 7}
     with pytest.raises(ValueError, match="never stands before"):
-        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator)
+        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator=generator)
 
 
 def test_a_triple_is_shown_as_the_paper_writes_it():

@@ -23,7 +23,7 @@ def test_kurtosis_of_what_is_known(generator):
 def test_a_rotation_hides_an_outsized_coordinate(generator):
     x = torch.randn(30, 200, generator=generator)
     x[:, 0] *= 30
-    null = superposition.rotated_kurtosis(x, 5, generator)
+    null = superposition.rotated_kurtosis(x, 5, generator=generator)
     assert null.shape == (5,)
     assert float(superposition.kurtosis(x).mean()) > 10 * float(null.max())
 
@@ -32,7 +32,9 @@ def test_rare_features_share_dimensions_and_dense_ones_do_not():
     dense, rare, untrained = (
         int(
             superposition.recovered(
-                *superposition.store(12, 3, density, torch.Generator().manual_seed(0), n)
+                *superposition.train_toy(
+                    12, 3, density, n, generator=torch.Generator().manual_seed(0)
+                )
             ).sum()
         )
         for density, n in ((1.0, 2500), (0.02, 2500), (0.02, 0))
@@ -54,14 +56,14 @@ def test_recovered_features_come_out_alone():
 
 def test_features_must_be_there_sometimes(generator):
     with pytest.raises(ValueError, match=r"density is 0.0 but must lie in \(0, 1\]"):
-        superposition.store(4, 2, 0.0, generator)
+        superposition.train_toy(4, 2, 0.0, generator=generator)
 
 
 def test_one_head_holds_one_triple_and_two_hold_all(generator):
-    one, nats, each = superposition.triples_held(4, 1, generator, n_starts=16, steps=800)
+    one, nats, each = superposition.triples_held(4, 1, n_starts=16, steps=800, generator=generator)
     assert (one, each.shape) == (1, (1, 4, 4))
     assert 0.3 < nats < math.log(4)
-    two, nats, each = superposition.triples_held(4, 2, generator, n_starts=16, steps=800)
+    two, nats, each = superposition.triples_held(4, 2, n_starts=16, steps=800, generator=generator)
     assert two == 4 and nats < 0.2
     for head in each:
         assert torch.linalg.matrix_rank(head) == 1

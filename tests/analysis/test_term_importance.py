@@ -89,7 +89,7 @@ def test_there_may_be_more_documents_than_tokens_can_be_told_apart():
 def test_the_bootstrap_draws_whole_documents(generator):
     """Two documents of 1 and 3 tokens: means are those of the four possible draws."""
     values = torch.tensor([[4.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    drawn = term_importance.bootstrap(values, torch.tensor([3, 8, 8, 8]), 4000, generator)
+    drawn = term_importance.bootstrap(values, torch.tensor([3, 8, 8, 8]), 4000, generator=generator)
     assert drawn.shape == (4000, 2)
     possible, counts = drawn[:, 0].unique(return_counts=True)
     torch.testing.assert_close(possible, torch.tensor([0.0, 1.0, 4.0]))
@@ -100,11 +100,13 @@ def test_the_bootstrap_draws_whole_documents(generator):
 def test_the_interval_covers_the_mean_of_many_alike(generator):
     """With one token per document the spread is the standard error."""
     values = torch.randn(1, 900, generator=generator)
-    drawn = term_importance.bootstrap(values, torch.arange(900), 3000, generator)
+    drawn = term_importance.bootstrap(values, torch.arange(900), 3000, generator=generator)
     assert abs(float(drawn.std()) - 1 / 30) < 0.003
     assert abs(float(drawn.mean() - values.mean())) < 0.004
 
 
 def test_one_document_has_no_spread(generator):
     with pytest.raises(ValueError, match="draws among documents but there is 1"):
-        term_importance.bootstrap(torch.ones(1, 3), torch.zeros(3, dtype=torch.long), 9, generator)
+        term_importance.bootstrap(
+            torch.ones(1, 3), torch.zeros(3, dtype=torch.long), 9, generator=generator
+        )

@@ -22,8 +22,8 @@ def test_a_known_circuit_is_recognised():
     assert (dearest["kind"], dearest["later"], dearest["earlier"]) == ("K", 0, 0)
     assert found["edges"][1]["nats"] == pytest.approx(0, abs=1e-5)
     assert found["matching_positivity"] == [[1.0]]
-    assert torch.tensor(found["copy_costs_free"])[1, 0, 0] > 0.3
-    assert torch.tensor(found["copy_costs_frozen"])[:, 0].abs().max() < 1e-5
+    assert torch.tensor(found["loss_increase_by_copy_free"])[1, 0, 0] > 0.3
+    assert torch.tensor(found["loss_increase_by_copy_frozen"])[:, 0].abs().max() < 1e-5
     assert found["terms_frozen"]["order 2"] == pytest.approx(found["terms_free"]["order 2"])
 
 
@@ -40,22 +40,22 @@ def test_edges_are_named_by_kind_later_and_earlier(model):
     assert edges == sorted(edges, key=lambda e: -e["nats"])
 
 
-def test_results_of_the_book_begin_with_the_committed_weights():
-    for row in seeds.read("one-layer"):
-        assert len(row["ov_positivity"]) == checkpoint.settings("one-layer")[0].n_heads
-    with pytest.raises(ValueError, match="is not there: run python -m"):
-        seeds.read("zero-layer")
+@pytest.mark.parametrize("name", [seeds.ONE_LAYER, seeds.TWO_LAYER])
+def test_results_of_the_book_begin_with_the_committed_weights(name):
+    shape, plan = checkpoint.settings(name)
+    rows = checkpoint.records(name, "seeds")
+    assert rows[0]["seed"] == plan.seed
+    assert sorted(row["seed"] for row in rows) == [*seeds.SEEDS]
+    for row in rows:
+        positivities = torch.tensor(row["ov_positivity"])
+        assert positivities.numel() == shape.n_layers * shape.n_heads
+
+
+def test_results_that_are_not_there_are_named_with_the_command():
+    with pytest.raises(files.UserError, match=r"is not there: run python -m .* seeds zero-layer"):
+        checkpoint.records("zero-layer", "seeds")
     with pytest.raises(ValueError, match='no analysis over seeds for "zero-layer"'):
         seeds.write("zero-layer")
-
-
-@pytest.mark.parametrize("text", ["", "[", "null", "[]", "[[3]]", '[{"loss": 1}]'])
-def test_damaged_results_are_named_with_the_remedy(tmp_path, monkeypatch, text):
-    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "seeds.json").write_text(text)
-    with pytest.raises(files.UserError, match=r"seeds\.json .*git restore .*seeds\.json"):
-        seeds.read("m")
 
 
 def test_seeds_that_are_not_trained_are_named_with_the_command():

@@ -8,6 +8,7 @@ from transformer_circuits.analysis import (
     expansion,
     heads,
     induction,
+    path_patching,
     patterns,
 )
 from transformer_circuits.model import hand_built
@@ -36,10 +37,10 @@ def test_it_predicts_every_token_of_the_second_copy(built, copies):
 def test_every_detector_knows_its_heads(built, copies):
     first, second = built.trace(copies).patterns
     assert float(patterns.by_distance(first, 3)[0, 1]) == pytest.approx(1, abs=1e-6)
-    assert float(induction.prefix_matching(second, copies)[0]) == pytest.approx(1, abs=1e-6)
+    assert float(induction.prefix_matching_score(second, copies)[0]) == pytest.approx(1, abs=1e-6)
     # And the other way round they are silent.
     assert float(patterns.by_distance(second, 3)[0, 1]) < 0.2
-    assert float(induction.prefix_matching(first, copies)[0]) < 0.01
+    assert float(induction.prefix_matching_score(first, copies)[0]) < 0.01
 
 
 def test_it_composes_by_k_and_by_nothing_else(built):
@@ -50,8 +51,8 @@ def test_it_composes_by_k_and_by_nothing_else(built):
 
 
 def test_both_eigenvalue_scores_are_perfect(built):
-    copying = heads.full_ov(built, 1, 0)
-    matching = built.W_E.T @ (heads.W_QK(built, 1, 0) @ (heads.W_OV(built, 0, 0) @ built.W_E))
+    copying = heads.full_ov(built, (1, 0))
+    matching = built.W_E.T @ (heads.W_QK(built, (1, 0)) @ (heads.W_OV(built, (0, 0)) @ built.W_E))
     for circuit in (copying, matching):
         values = circuit.eigenvalues()
         assert copying_scores.positivity(values[values.abs() > 1e-9]) == pytest.approx(1)
@@ -59,13 +60,16 @@ def test_both_eigenvalue_scores_are_perfect(built):
 
 def test_the_k_edge_is_the_one_it_needs(built, copies):
     trace = built.trace(copies)
-    cut = {k: ablation.without_edge(built, trace, k, 0, 0).argmax(dim=-1) for k in "QKV"}
+    cut = {
+        kind: path_patching.without_edge(built, trace, kind, (1, 0), (0, 0)).argmax(dim=-1)
+        for kind in "QKV"
+    }
     right = {k: (guess[:, 21:-1] == copies[:, 22:]).double().mean() for k, guess in cut.items()}
     assert right["Q"] == right["V"] == 1 and right["K"] < 0.2
 
 
 def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
-    terms = expansion.score_terms(built, copies, 1, 0)
+    terms = expansion.score_terms(built, copies, (1, 0))
     sizes = {key: float(term.abs().max()) for key, term in terms.items()}
     assert max(sizes, key=sizes.get) == (None, (0, 0))
     assert sizes[(None, None)] == sizes[((0, 0), None)] == sizes[((0, 0), (0, 0))] == 0
@@ -73,10 +77,14 @@ def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
 
 def test_without_the_first_head_it_is_only_a_copier(built, copies):
     broken = ablation.without(built, [(0, 0)])
-    assert float(induction.prefix_matching(broken.trace(copies).patterns[1], copies)[0]) < 0.1
-    share = induction.right_share(broken.float(), range(10, 16), 2, torch.Generator())
+    assert float(induction.prefix_matching_score(broken.trace(copies).patterns[1], copies)[0]) < 0.1
+    share = induction.next_token_preference(
+        broken.float(), range(10, 16), 2, generator=torch.Generator()
+    )
     assert float(share[1]) < 0.6
-    built_share = induction.right_share(built.float(), range(10, 16), 2, torch.Generator())
+    built_share = induction.next_token_preference(
+        built.float(), range(10, 16), 2, generator=torch.Generator()
+    )
     assert float(built_share[1]) > 0.7
 
 
@@ -88,14 +96,14 @@ def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies)
     assert float(virtual.diagonal(-2, dim1=1, dim2=2).min()) == pytest.approx(1, abs=1e-6)
     found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
     assert found["V"] == pytest.approx(N_VOCAB**-0.5) and found["Q"] == found["K"] == 0
-    wrong_order = composition.score(heads.W_OV(model, 0, 0), heads.W_OV(model, 1, 0))
+    wrong_order = composition.score(heads.W_OV(model, (0, 0)), heads.W_OV(model, (1, 0)))
     assert wrong_order == 0
     # All of the prediction is in the term of both heads; and it is no induction head.
     terms = expansion.paths(model, copies)
     logits = {path: float((x @ model.W_U.T).abs().max()) for path, x in terms.items()}
     assert [path for path, size in logits.items() if size > 1e-9] == [((0, 0), (1, 0))]
     second_pattern = model.trace(copies).patterns[1]
-    assert float(induction.prefix_matching(second_pattern, copies)[0]) < 0.2
+    assert float(induction.prefix_matching_score(second_pattern, copies)[0]) < 0.2
 
 
 def test_the_pointer_does_induction_by_q_composition(copies):
@@ -108,5 +116,6 @@ def test_the_pointer_does_induction_by_q_composition(copies):
     assert float((second[:, 0, 21:-1] * late).sum(dim=-1).min()) == pytest.approx(1, abs=1e-6)
     found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
     assert found["Q"] > 0.1 and found["K"] == found["V"] == 0
-    cut = ablation.without_edge(model, model.trace(tokens), "Q", 0, 0).argmax(dim=-1) % N_VOCAB
+    logits = path_patching.without_edge(model, model.trace(tokens), "Q", (1, 0), (0, 0))
+    cut = logits.argmax(dim=-1) % N_VOCAB
     assert float((cut[:, 21:-1] == copies[:, 22:]).double().mean()) < 0.2

@@ -1,4 +1,5 @@
-"""What happens without a head (paper: "Term Importance Analysis", and its zero-ablations)."""
+"""Ablation: what is lost when a head writes nothing, or something else (paper: "Term Importance
+Analysis", and its zero-ablations)."""
 
 import copy
 import dataclasses
@@ -7,68 +8,65 @@ from collections.abc import Iterable
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_circuits.analysis import composition, heads, induction
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.analysis import heads
+from transformer_circuits.model.transformer import Stack, Trace, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
 def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
-    """A copy in which the given (layer, head)s write nothing: their W_O is zero.
+    """Zero ablation: a copy in which the given heads write nothing, for their W_O is zero.
 
-    Heads of later layers see the change, so their patterns may change too.
+    Later layers read the changed stream, so their patterns may change, too.
 
     Raises:
         ValueError: if there is no such head.
     """
     smaller = copy.deepcopy(model)
-    for layer, head in off:
-        heads.attention(smaller, layer, head).W_O[head].zero_()
+    for head in off:
+        heads.layer_of(smaller, head).W_O[head[1]].zero_()
     return smaller
 
 
 def without_mlps(model: Transformer) -> Transformer:
-    """A copy with no MLPs. Given the whole model's patterns, its logits are those of the paths
-    that go through none."""
+    """A copy without MLPs.
+
+    With the patterns of the whole model its logits are the sum of all paths through no MLP.
+    """
     smaller = copy.deepcopy(model)
-    smaller.mlps = nn.ModuleList()
+    smaller.mlps = Stack()
     smaller.config = dataclasses.replace(model.config, d_mlp=0)
     return smaller
 
 
-def every_head(model: Transformer) -> list[tuple[int, int]]:
-    """(layer, head) of every head, in order."""
-    return [(la, h) for la in range(model.config.n_layers) for h in range(model.config.n_heads)]
-
-
 REPLACEMENTS = ("zero", "mean", "resample")
-"""What a head may write instead: nothing; its mean over these windows and positions; what it
-writes at the same position of another window."""
+"""What a head may write instead: nothing; its own mean over the given windows and positions; or
+what it writes at the same position of another window."""
 
 
 @torch.no_grad()
 def with_output(
     model: Transformer,
     trace: Trace,
-    layer: int,
-    head: int,
+    head: tuple[int, int],
     output: Float[Tensor, "batch pos d_model"],
     frozen: bool = False,
 ) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits when a head writes `output` instead of its own.
+    """Logits when a head writes `output` instead of its own. `trace` is that of the whole model.
 
-    Later heads see the change. `frozen=True` leaves their patterns as they were (the
-    pattern-preserving ablation of Olsson et al.): then only values can change.
+    Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
+    pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
 
     Raises:
         ValueError: if there is no such head, or the model has MLPs.
     """
     model.require_attention_only()
-    heads.attention(model, layer, head)
-    x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, head]
+    heads.layer_of(model, head)  # refuses a head that is not there
+    layer, index = head
+    x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
     for later in range(layer + 1, model.config.n_layers):
         pattern = trace.patterns[later] if frozen else None
         x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
@@ -76,72 +74,44 @@ def with_output(
 
 
 @torch.no_grad()
-def costs(
+def loss_increase(
     model: Transformer,
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],
-    instead: str = "zero",
+    replacement: str = "zero",
     frozen: bool = False,
 ) -> Float[Tensor, "layer head"]:
     """How much the loss rises when one head writes something else. [nats per counted token]
 
-    Negative where the model does better without the head. Costs do not add up: heads that do
-    the same job cover for each other. Targets of -100 are not counted. `instead` is one of
+    Negative where the model does better so. The increases of several heads do not add up: heads
+    that do the same job stand in for each other. Targets of -100 are not counted. `replacement` is one of
     `REPLACEMENTS`; `frozen` as in `with_output`.
 
     Raises:
-        ValueError: if `instead` is none of them, or "resample" has a single window.
+        ValueError: if `replacement` is none of them, or "resample" has a single window.
     """
-    if instead not in REPLACEMENTS or (instead == "resample" and len(inputs) < 2):
+    if replacement not in REPLACEMENTS or (replacement == "resample" and len(inputs) < 2):
         raise ValueError(
-            f'instead is "{instead}" with {len(inputs)} windows but must be one of {REPLACEMENTS}, '
-            '"resample" with two windows at least'
+            f'replacement is "{replacement}" with {len(inputs)} windows but must be one of '
+            f'{REPLACEMENTS}, "resample" with two windows at least'
         )
-    pairs = list(cross_entropy.batches(inputs, targets))
+    batches = list(cross_entropy.batches(inputs, targets))
     config = model.config
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
-    if instead == "mean":
-        sums = [torch.stack(model.trace(some).head_outputs).sum(dim=(1, 3)) for some, _ in pairs]
-        means = sum(sums) / inputs.numel()
+    if replacement == "mean":
+        sums = [torch.stack(model.trace(part).head_outputs).sum(dim=(1, 3)) for part, _ in batches]
+        means = sum(sums, start=means) / inputs.numel()
     rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
-    for some, right in pairs:
-        trace = model.trace(some)
-        intact = _summed_loss(trace.logits, right)
-        for layer, head in every_head(model):
-            own = trace.head_outputs[layer][:, head]
-            mean = means[layer, head].expand_as(own)
-            other = own.roll(1, dims=0) if instead == "resample" else mean
-            logits = with_output(model, trace, layer, head, other, frozen)
-            rises[layer, head] += _summed_loss(logits, right) - intact
-    return (rises / (targets != -100).sum()).float()
-
-
-def copy_costs(
-    model: Transformer,
-    lengths: range,
-    generator: torch.Generator,
-    n: int = 8,
-    frozen: bool = False,
-) -> Float[Tensor, "copy layer head"]:
-    """`costs` of writing nothing within the first and the second of two copies of random tokens.
-
-    Mean over `n` sequences of every length. [nats per token] Losing a head can help on random
-    tokens whether they repeat or not; what it does for repeats is the second cost less the first.
-
-    Raises:
-        ValueError: if there are no lengths, or as `induction.copy_losses`.
-    """
-    if not len(lengths):
-        raise ValueError("no lengths given, but at least one is needed")
-    rows = []
-    for length, tokens in induction.every_length(model, lengths, 2, generator, n):
-        tokens = tokens.to(model.W_E.device)
-        after = tokens.roll(-1, dims=1)
-        place = torch.arange(tokens.shape[1], device=tokens.device)
-        copies = ((place > 0) & (place < length), (place > length) & (place < 2 * length))
-        counted = (after.masked_fill(~copy, -100) for copy in copies)
-        rows.append(torch.stack([costs(model, tokens, some, frozen=frozen) for some in counted]))
-    return torch.stack(rows).mean(dim=0)
+    for batch, batch_targets in batches:
+        trace = model.trace(batch)
+        intact = _summed_loss(trace.logits, batch_targets)
+        for head in heads.every(model):
+            own = trace.head_outputs[head.layer][:, head.head]
+            mean = means[head].expand_as(own)
+            other = own.roll(1, dims=0) if replacement == "resample" else mean
+            logits = with_output(model, trace, head, other, frozen)
+            rises[head] += _summed_loss(logits, batch_targets) - intact
+    return (rises / (targets != -100).sum()).to(means)
 
 
 def _summed_loss(logits: Tensor, targets: Tensor) -> float:
@@ -154,8 +124,11 @@ def losses_at(
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n head"]]:
     """Loss on the token after each position of a stream, with a full context before it. [nats]
 
-    First of the model as it is, then without each head of its last layer. There a head acts on
-    the logits only through its own term, so one pass gives all of them.
+    A head of the last layer acts on the logits only through its own term, so one pass gives the
+    loss without each of them.
+
+    Returns:
+        the loss of the model as it is, and without each head of its last layer.
 
     Raises:
         ValueError: if there are no positions or layers, a position has no full context, or the
@@ -181,55 +154,3 @@ def losses_at(
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])
     return torch.cat(intact), torch.cat(without_each)
-
-
-@torch.no_grad()
-def without_edge(
-    model: Transformer, trace: Trace, kind: str, later: int, earlier: int
-) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits of a two-layer model when one head of the second layer does not read one of the first.
-
-    Path patching with zero: head 0.`earlier` is missing from the queries ("Q"), keys ("K") or
-    values ("V") of head 1.`later`, and stays for everyone else. Exact, since no head comes later.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, or the kind is none of Q, K, V.
-    """
-    model.require_attention_only()
-    if model.config.n_layers != 2 or kind not in composition.KINDS:
-        raise ValueError(
-            f"edges are those of two layers and of kind Q, K or V, but there are "
-            f'{model.config.n_layers} layers and the kind is "{kind}"'
-        )
-    layer, full = model.layers[1], trace.residual[1]
-    less = full - trace.head_outputs[0][:, earlier]
-    read = {name: (less if name == kind else full) for name in "QKV"}
-    A = trace.patterns[1][:, later]
-    if kind != "V":
-        W_P = model.W_P[: full.shape[1]]
-        A = layer.pattern(read["Q"], read["K"], W_P, head=later)[:, 0]
-    written = A @ (read["V"] @ layer.W_V[later].T) @ layer.W_O[later].T
-    return trace.logits + (written - trace.head_outputs[1][:, later]) @ model.W_U.T
-
-
-def edges(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
-) -> Float[Tensor, "kind later earlier"]:
-    """How much the loss rises without each edge between two layers. [nats per counted token]
-
-    Kinds in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
-    counted, so that the effect can be measured at chosen positions only.
-
-    Raises:
-        ValueError: if the model has not two layers.
-    """
-    trace, each = model.trace(inputs), range(model.config.n_heads)
-    losses = [
-        cross_entropy.mean(without_edge(model, trace, kind, later, earlier), targets)
-        for kind in composition.KINDS
-        for later in each
-        for earlier in each
-    ]
-    shape = len(composition.KINDS), len(each), len(each)
-    rises = torch.stack(losses) - cross_entropy.mean(trace.logits, targets)
-    return rises.reshape(shape)

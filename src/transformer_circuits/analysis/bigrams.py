@@ -1,4 +1,4 @@
-"""Bigram statistics, and how near to them a zero-layer model can come (paper: "Zero-Layer
+"""Bigram statistics, and how near a zero-layer model can come to them (paper: "Zero-Layer
 Transformers"). Tables are [output token, source token], like W_U W_E."""
 
 import math
@@ -63,58 +63,60 @@ def correlation(
 ) -> tuple[Float[Tensor, " kept"], Bool[Tensor, " src"]]:
     """Per source token, the correlation of logits with measured log-probabilities.
 
-    Only over outputs that followed it at least `least` times, and for sources with at least
+    Over outputs that followed the source at least `least` times, and for sources with at least
     `least` such outputs. Correlation ignores what softmax ignores: a constant per column.
 
     Returns:
         the correlations in [-1, 1], and which source tokens they belong to.
     """
     table = table.to(logits.device)
-    seen = table >= least
-    kept = seen.sum(dim=0) >= least
-    weight = seen[:, kept].double()
-    n = weight.sum(dim=0)
+    seen = table >= least  # [out, src]: the pairs that count
+    kept = seen.sum(dim=0) >= least  # [src]: the sources that have enough of them
+    counted = seen[:, kept].double()  # [out, kept], 1 or 0
+    n_counted = counted.sum(dim=0)  # [kept]
 
-    def centred(values: Tensor) -> Tensor:
-        return (values - (values * weight).sum(dim=0) / n) * weight
+    def centred(values: Float[Tensor, "out kept"]) -> Float[Tensor, "out kept"]:
+        mean = (values * counted).sum(dim=0) / n_counted  # [kept], over the pairs that count
+        return (values - mean) * counted
 
-    model = centred(logits[:, kept].double())
-    measured = centred(table[:, kept].clamp(min=1).log())
-    norms = model.norm(dim=0) * measured.norm(dim=0)
+    model = centred(logits[:, kept].double())  # [out, kept]
+    measured = centred(table[:, kept].clamp(min=1).log())  # [out, kept]
+    norms = model.norm(dim=0) * measured.norm(dim=0)  # [kept]
     return (model * measured).sum(dim=0) / norms, kept
 
 
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:
-    """Logits W_U W_E of the given rank that come near in KL to the bigrams: what the rank allows.
+    """Logits W_U W_E of the given rank that come near the bigrams in KL: what the rank allows.
 
-    Fitted to the whole table at once, so no sampling stands between it and the optimum. Starts
-    from the truncated singular value decomposition of the log-probabilities, weighted by how
-    common their tokens are, and goes on with Adam, learning rate falling to 0. The KL reached is
-    an upper bound of the best; more steps bring it closer.
+    Fitted to the whole table at once, without sampling. It starts from the truncated singular
+    value decomposition of the log-probabilities, weighted by how common their tokens are, and goes
+    on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
+    possible; more steps bring it closer. In float32, whatever the table: the
+    fit is not that close.
 
     Raises:
         ValueError: if the rank is below 1.
     """
     if rank < 1:
         raise ValueError(f"rank is {rank} but must be at least 1")
-    target = (table / table.sum()).float()
-    weight = target.sum(dim=0)
+    target = (table / table.sum()).float()  # [out, src]: how often each pair occurs
+    how_often = target.sum(dim=0)  # [src]
     # The square roots make the decomposition count an entry as often as it matters.
-    of_out, of_src = (target.sum(dim=d).clamp(min=1e-7).sqrt() for d in (1, 0))
-    log_p = add_one(table).float()
-    U, S, Vh = torch.linalg.svd(
-        of_out[:, None] * (log_p - log_p.mean(dim=0)) * of_src, full_matrices=False
-    )
-    root = S[:rank].sqrt()
-    W_U = (U[:, :rank] * root / of_out[:, None]).requires_grad_()
-    W_E = (root[:, None] * Vh[:rank] / of_src).requires_grad_()
+    of_out = target.sum(dim=1).clamp(min=1e-7).sqrt()  # [out]
+    of_src = how_often.clamp(min=1e-7).sqrt()  # [src]
+    log_p = add_one(table).float()  # [out, src]
+    weighted = of_out[:, None] * (log_p - log_p.mean(dim=0)) * of_src  # [out, src]
+    U, S, Vh = torch.linalg.svd(weighted, full_matrices=False)
+    root = S[:rank].sqrt()  # [rank]
+    W_U = (U[:, :rank] * root / of_out[:, None]).requires_grad_()  # [out, rank]
+    W_E = (root[:, None] * Vh[:rank] / of_src).requires_grad_()  # [rank, src]
     adam = torch.optim.Adam([W_U, W_E], lr=0.1, betas=(0.9, 0.99))
     for step in range(steps):
         adam.param_groups[0]["lr"] = 0.1 * (1 + math.cos(math.pi * step / steps)) / 2
         logits = W_U @ W_E
         # The gradient of the loss in the logits, written down: it saves two passes over the table.
         with torch.no_grad():
-            gradient = logits.softmax(dim=0) * weight - target
+            gradient = logits.softmax(dim=0) * how_often - target
         adam.zero_grad()
         logits.backward(gradient)
         adam.step()

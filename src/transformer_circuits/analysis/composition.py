@@ -1,8 +1,9 @@
-"""How heads of different layers are connected (paper: "Three Kinds of Composition").
+"""Composition: how much of what one head writes a later head could read (paper: "Three Kinds of
+Composition").
 
-A score is the Frobenius norm of a product over the norms of its factors, taken on the factored
-circuits. Scores come as matrices [later head, earlier head]. They say how much of what one head
-writes another could read, not what it does with it: see `ablation.edges`.
+A composition score is the Frobenius norm of a product of two circuits over the norms of both.
+Scores come as matrices [later head, earlier head]. They do not say what the later head does with
+what it could read: `path_patching` measures that.
 """
 
 import copy
@@ -12,13 +13,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 KINDS = ("Q", "K", "V")
 
 
-def reader(model: Transformer, kind: str, layer: int, head: int) -> LowRank:
+def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
     """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
 
     Raises:
@@ -26,7 +28,7 @@ def reader(model: Transformer, kind: str, layer: int, head: int) -> LowRank:
     """
     if kind not in KINDS:
         raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
-    circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, layer, head)
+    circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, head)
     return circuit.T if kind == "Q" else circuit
 
 
@@ -36,26 +38,47 @@ def score(later: LowRank, earlier: LowRank) -> float:
 
 
 def scores(
-    model: Transformer, kind: str, later: int = 1, earlier: int = 0
+    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0
 ) -> Float[Tensor, "later_head earlier_head"]:
-    """Every head of one layer with every head of another, without the random mean taken off.
+    """The `score` of every head of one layer with every head of another.
 
-    `later` may also be the layer before `earlier`: those pairs cannot compose, and are a null.
+    The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
+    the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
+    their scores a null.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=4, n_ctx=7)  # composes by its keys alone
+    >>> {kind: round(scores(model, kind).item(), 3) for kind in KINDS}
+    {'Q': 0.0, 'K': 0.5, 'V': 0.0}
 
     Raises:
         ValueError: if the kind is none of Q, K, V, or there is no such layer.
     """
-    each = range(model.config.n_heads)
-    read = [_unit(reader(model, kind, later, head)) for head in each]
-    written = [_unit(heads.W_OV(model, earlier, head).T).T for head in each]
+    later, earlier = (heads.of_layer(model, layer) for layer in (later_layer, earlier_layer))
+    read = [_unit(reader(model, kind, head)) for head in later]
+    written = [_unit(heads.W_OV(model, head).T).T for head in earlier]
     norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
 
 
-def _unit(matrix: LowRank) -> LowRank:
-    """Over its norm, and without its outer rotation, which no norm of a product can see.
+def top_pairs(
+    values: Float[Tensor, "later_head earlier_head"], n: int = 1
+) -> list[tuple[Head, Head]]:
+    """The n pairs (later head, earlier head) of a two-layer model with the largest values.
 
-    Done once per head and not once per pair, it makes all scores many times faster.
+    `values` are `scores`, or anything else that has a row for each head of the second layer and a
+    column for each of the first. The largest come first.
+    """
+    flat = values.flatten().topk(n).indices.tolist()
+    each = (divmod(index, values.shape[1]) for index in flat)
+    return [(Head(1, later), Head(0, earlier)) for later, earlier in each]
+
+
+def _unit(matrix: LowRank) -> LowRank:
+    """The matrix over its norm, its left factor replaced by that factor's triangular QR factor.
+
+    A rotation on the left changes no norm of a product, so it can be left out. Done once per head
+    and not once per pair, this makes all scores many times faster.
     """
     inner = torch.linalg.qr(matrix.left).R
     return LowRank(inner / matrix.norm(), matrix.right)
@@ -64,18 +87,18 @@ def _unit(matrix: LowRank) -> LowRank:
 def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
     """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
 
-    The K-composition term of the later head's QK circuit. With a previous-token head as the
-    earlier one and positive eigenvalues (`copying_scores.positivity`), the later head looks for places
-    that follow its own token: the matching half of induction.
+    It is the K-composition term of the later head's QK circuit. Where the earlier head looks at
+    the previous token and the eigenvalues are positive (`copying_scores.positivity`), the later
+    head looks for sources that follow its own token: the matching half of induction.
 
     Raises:
         ValueError: if there is no such head.
     """
-    written = heads.W_OV(model, *earlier) @ model.W_E.detach()
-    return model.W_E.T.detach() @ (heads.W_QK(model, *later) @ written)
+    written = heads.W_OV(model, earlier) @ model.W_E.detach()
+    return model.W_E.T.detach() @ (heads.W_QK(model, later) @ written)
 
 
-def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float[Tensor, " n"]:
+def null(d_model: int, d_head: int, n: int, *, generator: torch.Generator) -> Float[Tensor, " n"]:
     """Scores of n pairs of random heads: around 1/√d_model, whatever d_head is."""
 
     def draw() -> LowRank:
@@ -90,8 +113,8 @@ def null(d_model: int, d_head: int, n: int, generator: torch.Generator) -> Float
 def published_k_score(later: LowRank, earlier: LowRank) -> float:
     """What the paper's figure shows instead of the K-score, by its own "Correction" comment.
 
-    Its library turned the product round, as is allowed for traces and eigenvalues but not for a
-    norm: ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
+    Its library permuted the product cyclically, which keeps traces and eigenvalues but not norms:
+    ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
     W_OV = W_O W_V as `earlier`. It is large for pairs that form an induction circuit.
     """
     turned = (later.right @ earlier.left) @ (earlier.right @ later.left)

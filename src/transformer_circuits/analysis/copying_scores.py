@@ -1,5 +1,5 @@
-"""Eigenvalues of a head's circuits, and what they say about copying (paper: "Detecting Copying
-Behavior")."""
+"""Copying: what the eigenvalues of a head's circuits say about it, and more direct measures (paper:
+"Detecting Copying Behavior")."""
 
 import torch
 from jaxtyping import Complex, Float, Int
@@ -11,9 +11,12 @@ from transformer_circuits.model.lowrank import LowRank
 def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
     """Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
 
-    On W_U W_OV W_E it is the paper's copying score, on a QK circuit its matching score. A
-    working definition, as the paper says: positive eigenvalues do not force a token to raise
-    its own logit. Read it beside `own_ranks` and the mean diagonal.
+    Of W_U W_OV W_E it is the paper's copying score, of a QK circuit its matching score. A working
+    definition, as the paper says: positive eigenvalues do not force a token to raise its own
+    logit. Read it beside `own_ranks` and the mean of the diagonal.
+
+    >>> positivity(torch.tensor([2 + 0j, 1 + 0j])), positivity(torch.tensor([2 + 0j, -2 + 0j]))
+    (1.0, 0.0)
 
     Raises:
         ValueError: if all eigenvalues are 0.
@@ -29,14 +32,15 @@ def null(
     right: Float[Tensor, "d_model n_vocab"],
     d_head: int,
     n: int,
+    *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
-    """Positivities of `left @ W @ right` for n random W of rank d_head.
+    """The null for `positivity`: that of `left @ W @ right` for n random W of rank d_head.
 
-    `left`, `right`: what stands around the head, W_U and W_E of the trained model for instance.
+    `left` and `right` stand where they do in the circuit: for OV circuits they are W_U and W_E.
     """
     d_model = left.shape[1]
-    middle = right @ left
+    middle = right @ left  # [d_model, d_model]: left W right and middle W have the same eigenvalues
     scores = []
     for _ in range(n):
         writes = torch.randn(d_model, d_head, generator=generator).to(middle)
@@ -55,9 +59,34 @@ def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
         raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
     ranks, start = [], 0
     for right in circuit.right.split(chunk, dim=1):
-        outputs = circuit.left @ right
+        outputs = circuit.left @ right  # [out, sources of this chunk]
         # Not circuit.diagonal(): summed in another order, the same entry comes out different in
         # the last bit, and the token would be counted against itself.
         ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
         start += right.shape[1]
     return torch.cat(ranks)
+
+
+def copying(
+    circuit: LowRank, length: int = 25, n: int = 100, *, generator: torch.Generator
+) -> float:
+    """The share that a token has in all that attending to it raises, among random tokens.
+
+    From 0 to 1; 1/length by chance. Mean over the tokens of `n` random samples: a token's own
+    logit over the sum of the sample's logits, which are measured from their mean over the
+    vocabulary and count as 0 where they are negative. It is the copying score of Olsson et al.
+    2022 for a head that attends fully to one token, and so depends on the OV circuit alone.
+
+    Raises:
+        ValueError: if the circuit is not square, or has fewer tokens than a sample.
+    """
+    n_vocab = circuit.shape[0]
+    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
+        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
+    left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
+    shares = []
+    for _ in range(n):
+        sample = torch.randperm(n_vocab, generator=generator)[:length]
+        raised = (left[sample] @ circuit.right[:, sample]).relu()  # [out, src], of the sample
+        shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
+    return float(torch.cat(shares).mean())

@@ -1,4 +1,4 @@
-"""How a model comes to be what it is: what is measured along its training, and read back later.
+"""Development: what is measured along a training run, and how its log is read.
 
 A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and what `probe` found.
 """
@@ -23,28 +23,32 @@ def _rounded(values: Tensor) -> list:
 
 @torch.no_grad()
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
-    """Where a model in training stands, as plain numbers: for `trainer.Trainer`.
+    """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
-    Losses in nats, of two copies of random tokens over lengths 20 to 100; attention scores per
-    layer and head, on windows of a text and on two copies of 60 random tokens, beside what
-    uniform attention would get; and what `of_weights` says.
+    In nats: the loss on held-out text and on two copies of random tokens, and the in-context
+    learning score. Per layer and head: attention to the previous token, and prefix matching on a
+    text and on two copies of 60 random tokens, each beside its null. And what `of_weights` says.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)
     inputs, _ = windows.evenly(text, 8, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator=generator)
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
     on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
-    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator)
+    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator=generator)
     return {
         "held_out": round(float(losses.mean()), 4),
-        "late_minus_early": round(float(induction.late_minus_early(model, text).mean()), 4),
+        "in_context_learning_score": round(
+            float(induction.in_context_learning_score(model, text).mean()), 4
+        ),
         "copy_losses": _rounded(two_copies),
         "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
-        "matching_text": [_rounded(induction.prefix_matching(A, inputs)) for A in on_text],
+        "matching_text": [_rounded(induction.prefix_matching_score(A, inputs)) for A in on_text],
         "matching_text_uniform": round(induction.uniform_matching(inputs), 4),
-        "matching_random": [_rounded(induction.prefix_matching(A, copies)) for A in on_copies],
+        "matching_random": [
+            _rounded(induction.prefix_matching_score(A, copies)) for A in on_copies
+        ],
         "matching_random_uniform": round(induction.uniform_matching(copies), 4),
     } | of_weights(model)
 
@@ -57,7 +61,7 @@ def of_weights(model: Transformer) -> Record:
     `matching_positivity`, [head of the last layer][head of the first]. All 0 where a head is 0,
     as at initialisation.
     """
-    n_layers, each = model.config.n_layers, range(model.config.n_heads)
+    layers = [heads.of_layer(model, layer) for layer in range(model.config.n_layers)]
 
     def positivity(circuit) -> float:
         return (
@@ -68,16 +72,15 @@ def of_weights(model: Transformer) -> Record:
 
     found = {
         "ov_positivity": [
-            [positivity(heads.full_ov(model, layer, head)) for head in each]
-            for layer in range(n_layers)
+            [positivity(heads.full_ov(model, head)) for head in layer] for layer in layers
         ]
     }
-    if n_layers < 2:
+    if len(layers) < 2:
         return found
-    scores = composition.scores(model, "K", later=n_layers - 1).nan_to_num(0)
+    scores = composition.scores(model, "K", later_layer=len(layers) - 1).nan_to_num(0)
     matching = [
-        [positivity(composition.matching(model, (n_layers - 1, h), (0, e))) for e in each]
-        for h in each
+        [positivity(composition.matching(model, later, earlier)) for earlier in layers[0]]
+        for later in layers[-1]
     ]
     return found | {"k_scores": [_rounded(row) for row in scores], "matching_positivity": matching}
 
@@ -95,7 +98,9 @@ def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
 
 
 def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:
-    """Where a curve first rises to a level, between records by a straight line; None if never.
+    """Where a curve first reaches a level, in tokens; None if it never does.
+
+    Between two records the curve is taken to be straight.
 
     Raises:
         ValueError: if there is not one value per number of tokens.
@@ -103,11 +108,12 @@ def crossing(tokens: Sequence[int | float], values: Sequence[float], level: floa
     if len(tokens) != len(values):
         raise ValueError(f"{len(tokens)} numbers of tokens but {len(values)} values")
     before = None
-    for point in zip(tokens, values, strict=True):
-        if point[1] >= level:
+    for at, value in zip(tokens, values, strict=True):
+        if value >= level:
             if before is None:
-                return float(point[0])
-            share = (level - before[1]) / (point[1] - before[1])
-            return before[0] + share * (point[0] - before[0])
-        before = point
+                return float(at)
+            at_before, value_before = before
+            share = (level - value_before) / (value - value_before)
+            return at_before + share * (at - at_before)
+        before = at, value
     return None

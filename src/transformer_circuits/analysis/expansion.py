@@ -8,42 +8,51 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Transformer
 
-Path = tuple[tuple[int, int], ...]
-"""The heads a path goes through, (layer, head), earliest first. `()` is the direct path."""
+HeadPath = tuple[Head, ...]
+"""The heads a path goes through, earliest first. `()` is the direct path."""
 
 
 def paths(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
-) -> dict[Path, Float[Tensor, "batch pos d_model"]]:
+) -> dict[HeadPath, Float[Tensor, "batch pos d_model"]]:
     """What every path adds to the last residual stream; multiply by W_U for its logits.
 
-    One direct path, one per head, one per pair of heads in different layers, and so on: in all
-    (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. Their sizes may not
-    be read as importance: terms can cancel.
+    One direct path, one path per head, one per pair of heads in different layers, and so on: in
+    all (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. A large term need
+    not matter, for terms can cancel.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=4, n_ctx=7)
+    >>> terms = paths(model, torch.tensor([[0, 1, 2, 3, 1, 2, 3]]))
+    >>> [", then ".join(str(head) for head in path) for path in terms]
+    ['', '0.0', '1.0', '0.0, then 1.0']
+    >>> terms[(0, 0), (1, 0)].shape  # [batch, pos, d_model]
+    torch.Size([1, 7, 20])
 
     Raises:
         ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
     model.require_attention_only()
     trace = model.trace(tokens)
-    terms: dict[Path, Tensor] = {(): trace.residual[0]}
+    terms: dict[HeadPath, Tensor] = {(): trace.residual[0]}
     for index, layer in enumerate(model.layers):
         for path, x in list(terms.items()):
             written = layer.head_outputs(x, trace.patterns[index])
-            for head in range(model.config.n_heads):
-                terms[(*path, (index, head))] = written[:, head]
+            for head in heads.of_layer(model, index):
+                terms[(*path, head)] = written[:, head.head]
     return terms
 
 
-Source = tuple[int, int] | None
-"""What a query or key is made from: an earlier head, or None for the token itself (with position)."""
+Source = Head | None
+"""What a query or key is made from: an earlier head, or None for the token and its position."""
 
 
 @torch.no_grad()
 def score_terms(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int, head: int
+    model: Transformer, tokens: Int[Tensor, "batch pos"], head: tuple[int, int]
 ) -> dict[tuple[Source, Source], Float[Tensor, "batch dst src"]]:
     """The raw attention scores of a head, split by what made the query and what made the key.
 
@@ -58,12 +67,16 @@ def score_terms(
             MLPs.
     """
     model.require_attention_only()
-    trace, W_QK = model.trace(tokens), heads.W_QK(model, layer, head)
+    trace, W_QK = model.trace(tokens), heads.W_QK(model, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
-    for before in range(layer):
-        for other in range(model.config.n_heads):
-            parts[(before, other)] = trace.head_outputs[before][:, other]
-    queries = {source: x @ W_QK.left for source, x in parts.items()}
-    keys = {source: x @ W_QK.right.T for source, x in parts.items()}
+    for earlier in heads.every(model):
+        if earlier.layer < head[0]:
+            parts[earlier] = trace.head_outputs[earlier.layer][:, earlier.head]
+    queries = {source: x @ W_QK.left for source, x in parts.items()}  # [batch, dst, d_head] each
+    keys = {source: x @ W_QK.right.T for source, x in parts.items()}  # [batch, src, d_head] each
     scale = math.sqrt(model.config.d_head)
-    return {(q, k): queries[q] @ keys[k].mT / scale for q in queries for k in keys}
+    return {
+        (of_query, of_key): query @ key.mT / scale
+        for of_query, query in queries.items()
+        for of_key, key in keys.items()
+    }

@@ -1,37 +1,75 @@
-"""The two circuits of an attention head, as the paper writes them (section "Splitting Attention
-Head terms into Query-Key and Output-Value Circuits"). All are factored: see `lowrank`."""
+"""Attention heads by name, and the two circuits of each, as the paper writes them (section
+"Splitting Attention Head terms into Query-Key and Output-Value Circuits").
+
+A head is one argument everywhere: `Head(1, 3)`, or the plain pair `(1, 3)`, is head 3 of layer 1.
+Circuits are factored: see `lowrank`.
+"""
+
+from typing import NamedTuple
 
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 
-def attention(model: Transformer, layer: int, head: int) -> Attention:
-    """The layer that holds a head.
+class Head(NamedTuple):
+    """An attention head: its layer, and its number in that layer, both counted from 0.
+
+    Equal to the plain pair, so either finds it in a dictionary. As a text it is "layer.head":
+
+    >>> f"head {Head(1, 3)}", Head(1, 3) == (1, 3)
+    ('head 1.3', True)
+    """
+
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"{self.layer}.{self.head}"
+
+
+def every(model: Transformer) -> list[Head]:
+    """All heads of a model, in order."""
+    return [head for layer in range(model.config.n_layers) for head in of_layer(model, layer)]
+
+
+def of_layer(model: Transformer, layer: int) -> list[Head]:
+    """The heads of one layer, in order.
+
+    Raises:
+        ValueError: if there is no such layer.
+    """
+    if not 0 <= layer < model.config.n_layers:
+        raise ValueError(f"layer {layer} asked for but the model has {model.config.n_layers}")
+    return [Head(layer, head) for head in range(model.config.n_heads)]
+
+
+def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
+    """The attention layer that holds a head.
 
     Raises:
         ValueError: if there is no such head.
     """
-    config = model.config
-    if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
+    head, config = Head(*head), model.config
+    if not (0 <= head.layer < config.n_layers and 0 <= head.head < config.n_heads):
         raise ValueError(
-            f"head {layer}.{head} asked for but the model has {config.n_layers} layers "
+            f"head {head} asked for but the model has {config.n_layers} layers "
             f"of {config.n_heads} heads, counted from 0"
         )
-    return model.layers[layer]
+    return model.layers[head.layer]
 
 
-def W_OV(model: Transformer, layer: int, head: int) -> LowRank:
+def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
 
     Raises:
         ValueError: if there is no such head.
     """
-    weights = attention(model, layer, head)
-    return LowRank(weights.W_O[head].detach(), weights.W_V[head].detach())
+    layer, index = layer_of(model, head), head[1]
+    return LowRank(layer.W_O[index].detach(), layer.W_V[index].detach())
 
 
-def W_QK(model: Transformer, layer: int, head: int) -> LowRank:
+def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Qᵀ W_K, [d_model of destination, d_model of source]: where the head looks.
 
     As in the paper there is no 1/√d_head in it; scores are this over √d_head.
@@ -39,20 +77,27 @@ def W_QK(model: Transformer, layer: int, head: int) -> LowRank:
     Raises:
         ValueError: if there is no such head.
     """
-    weights = attention(model, layer, head)
-    return LowRank(weights.W_Q[head].T.detach(), weights.W_K[head].detach())
+    layer, index = layer_of(model, head), head[1]
+    return LowRank(layer.W_Q[index].T.detach(), layer.W_K[index].detach())
 
 
-def full_ov(model: Transformer, layer: int, head: int) -> LowRank:
+def full_ov(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_U W_OV W_E, [output token, source token], in logits: what attending to a token does.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model = hand_built.induction(n_vocab=3, n_ctx=7)
+    >>> full_ov(model, (1, 0)).dense()  # its head 1.0 copies: each token raises itself
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]], dtype=torch.float64)
 
     Raises:
         ValueError: if there is no such head.
     """
-    return model.W_U.detach() @ (W_OV(model, layer, head) @ model.W_E.detach())
+    return model.W_U.detach() @ (W_OV(model, head) @ model.W_E.detach())
 
 
-def full_qk(model: Transformer, layer: int, head: int) -> LowRank:
+def full_qk(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Eᵀ W_QK W_E, [destination token, source token]: unscaled attention scores, no positions.
 
     Exact for heads of the first layer; later layers also read what earlier heads wrote.
@@ -60,4 +105,4 @@ def full_qk(model: Transformer, layer: int, head: int) -> LowRank:
     Raises:
         ValueError: if there is no such head.
     """
-    return model.W_E.T.detach() @ (W_QK(model, layer, head) @ model.W_E.detach())
+    return model.W_E.T.detach() @ (W_QK(model, head) @ model.W_E.detach())

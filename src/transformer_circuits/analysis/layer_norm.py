@@ -14,9 +14,11 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis.expansion import Path
+from transformer_circuits.analysis.expansion import HeadPath
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Stack
 
 EPSILON = 1e-5
 """Added to the variance before the root, as everywhere."""
@@ -29,7 +31,7 @@ def _heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
 class NormedLayer(nn.Module):
     """Attention heads that read through a layer norm and have biases."""
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
         n, d, d_head = config.n_heads, config.d_model, config.d_head
 
@@ -53,10 +55,10 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """An attention-only transformer as one would train it: layer norm, biases, learned positions.
 
-    Initial weights come from `generator`; without one, from the global random state.
+    Initial weights are drawn from `generator`.
     """
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
+    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
 
         def normal(*shape: int) -> Tensor:
@@ -65,7 +67,9 @@ class NormedTransformer(nn.Module):
         self.config = config
         self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
         self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
-        self.layers = nn.ModuleList(NormedLayer(config, generator) for _ in range(config.n_layers))
+        self.layers: Stack[NormedLayer] = Stack(
+            NormedLayer(config, generator=generator) for _ in range(config.n_layers)
+        )
         self.gain = nn.Parameter(torch.ones(config.d_model))
         self.bias = nn.Parameter(torch.zeros(config.d_model))
         self.W_U = nn.Parameter(normal(config.n_vocab, config.d_model) / config.d_model**0.5)
@@ -80,27 +84,28 @@ class NormedTransformer(nn.Module):
         return F.linear(read, self.W_U, self.b_U)
 
     @torch.no_grad()
-    def disturb(self, generator: torch.Generator) -> None:
-        """Random gains and biases everywhere, so that nothing can cancel by being one or zero."""
+    def disturb(self, *, generator: torch.Generator) -> None:
+        """Add noise to every weight, so that no gain stays one and no bias zero."""
         for weight in self.parameters():
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
 @dataclass(frozen=True)
 class FoldedLayer:
-    """One layer's weights; the last dimension that is read or written is the one that is one."""
+    """One layer's weights on the folded stream, whose last coordinate is always one."""
 
     W_Q: Float[Tensor, "head d_head d_and_one"]
     W_K: Float[Tensor, "head d_head d_and_one"]
     W_V: Float[Tensor, "head d_head d_and_one"]
     W_O: Float[Tensor, "head d_and_one d_head"]
     constant: Float[Tensor, " d_and_one"]
-    """b_O, where an identity head puts the one that it reads: A = Id, W_OV = constant ⊗ last."""
+    """What is added at every position: b_O, and 0 for the last coordinate. It is a head, too, with
+    A = Id and W_OV = constant ⊗ (unit vector of the last coordinate)."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a folded model computed: everything that is not linear in it is here."""
+    """What a folded model computed: its logits, and the only two things not linear in the stream."""
 
     logits: Float[Tensor, "batch pos n_vocab"]
     patterns: tuple[Pattern, ...]
@@ -123,7 +128,7 @@ class Folded:
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "batch pos"]) -> Run:
-        """The whole computation."""
+        """The forward pass."""
         x, patterns, scales = self.embed(tokens), [], []
         for layer in self.layers:
             scales.append(scale(x))
@@ -140,45 +145,49 @@ class Folded:
         return einsum(layer.W_O, A @ _heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
 
     @torch.no_grad()
-    def paths(self, tokens: Int[Tensor, "batch pos"], run: Run) -> dict[Path, Tensor]:
+    def paths(
+        self, tokens: Int[Tensor, "batch pos"], run: Run
+    ) -> dict[HeadPath, Float[Tensor, "batch pos n_vocab"]]:
         """Logits of every path, with the run's patterns and scales held; they sum to its logits.
 
         As `expansion.paths`; a path ((layer, n_heads),) is the constant of that layer.
         """
-        terms: dict[Path, Tensor] = {(): self.embed(tokens)}
+        terms: dict[HeadPath, Tensor] = {(): self.embed(tokens)}
         for index, layer in enumerate(self.layers):
             for path, x in list(terms.items()):
                 read = scaled(x, run.scales[index])
                 for head, written in enumerate(
                     self._write(layer, read, run.patterns[index]).unbind(1)
                 ):
-                    terms[(*path, (index, head))] = written
-            terms[((index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
+                    terms[(*path, Head(index, head))] = written
+            terms[(Head(index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
         last = run.scales[-1]
         return {path: F.linear(scaled(x, last), self.W_U) for path, x in terms.items()}
 
 
 def scale(x: Float[Tensor, "batch pos d_and_one"]) -> Float[Tensor, "batch pos one"]:
-    """1/σ at each position, from all coordinates but the last."""
+    """1/σ at each position, where σ is the deviation of all coordinates but the last."""
     return (x[..., :-1].var(dim=-1, keepdim=True, correction=0) + EPSILON).rsqrt()
 
 
-def scaled(x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]) -> Tensor:
-    """All coordinates but the last times a factor; linear in x once the factor is held."""
+def scaled(
+    x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]
+) -> Float[Tensor, "batch pos d_and_one"]:
+    """All coordinates but the last times a factor; linear in x while the factor is held fixed."""
     return torch.cat([x[..., :-1] * by, x[..., -1:]], dim=-1)
 
 
 @torch.no_grad()
 def fold(model: NormedTransformer) -> Folded:
-    """Fold gains, biases and the subtraction of the mean into the weights beside them.
+    """Fold gains, biases and the subtraction of the mean into the weights that read the stream.
 
-    W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean: the
-    first matrix reads the stream, the second vector reads the one.
+    W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean. The matrix
+    in front of x reads the stream; the vector at the end multiplies the coordinate that is one.
     """
     d = model.config.d_model
     centre = torch.eye(d).to(model.W_E) - 1 / d
 
-    def reader(W: Tensor, b: Tensor, norm: nn.Module) -> Tensor:
+    def reader(W: Tensor, b: Tensor, norm: NormedLayer | NormedTransformer) -> Tensor:
         constant = W @ norm.bias + b.view(W.shape[:-1])
         return torch.cat([W * norm.gain @ centre, constant[..., None]], dim=-1)
 

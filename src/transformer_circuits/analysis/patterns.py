@@ -12,7 +12,8 @@ from transformer_circuits.model.transformer import Trace, Transformer
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
     """Mean attention to the token 0, 1, … n-1 places back: probability, over positions ≥ n.
 
-    Attention to BEGIN, at position 0, is never counted: the head rests there (`to_begin`).
+    Attention to BEGIN, at position 0, is left out: a head with nothing to do rests there, which
+    `to_begin` measures.
 
     Raises:
         ValueError: if no position has n tokens and BEGIN before it.
@@ -24,7 +25,7 @@ def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
 
 
 def to_begin(A: Pattern) -> Float[Tensor, " head"]:
-    """Mean attention to position 0, over all later positions: how much a head rests."""
+    """Mean attention to position 0, over all later positions: how much a head rests. 0 to 1."""
     return A[..., 1:, 0].mean(dim=(0, -1))
 
 
@@ -41,7 +42,8 @@ def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "
 def value_weighted(model: Transformer, trace: Trace, layer: int) -> Pattern:
     """A_ij ‖v_j‖: attention times the length of the value moved (paper: "Induction Heads").
 
-    Not a probability, and not quite a property of the model: any invertible matrix put between
-    W_O and W_V changes the lengths and leaves the head the same. Read it as a sketch.
+    Not a probability, and not quite a property of the model: an invertible matrix put between W_O
+    and W_V, with its inverse, changes the lengths and leaves the head the same. So compare within
+    a head, roughly.
     """
     return trace.patterns[layer] * value_norms(model, trace, layer)[:, :, None, :]

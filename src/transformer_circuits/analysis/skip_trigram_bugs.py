@@ -7,18 +7,20 @@ raises c for the sake of one destination raises it after every destination it at
 Two measures, one from each side:
 
 - `veto`: forbid the heads to raise a successor that never followed the present token in training
-  text, wholly or in part, and see what that saves. Sees plain bugs only, and charges for every
-  raise that was right.
+  text, wholly or in part, and see what that saves. It sees plain bugs only, and every raise that
+  was right counts against it.
 - `gated`: heads that do see the missing pair, because the present token gates their values, so
   their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
   same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
   beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
-  to avoid them. Not a bound: training on is unfinished, and new heads begin with nothing to look at.
+  to avoid them. It is an estimate and no bound: the models are not trained to the end, and the new
+  heads have to learn from the start where to look.
 """
 
 import copy
 import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -26,7 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.model.attention import Attention, Pattern
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Stack, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
@@ -38,14 +40,18 @@ def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[
     return (counts == 0) & (chance >= expected)
 
 
-def split(
-    model: Transformer, inputs: Int[Tensor, "batch pos"]
-) -> tuple[Float[Tensor, "batch pos out"], Float[Tensor, "batch pos out"]]:
-    """Logits of a one-layer model in two parts that sum to them.
+class Split(NamedTuple):
+    """Logits in two parts that sum to them."""
 
-    First the present token's: the direct path, and what heads move from the present token and
-    from BEGIN. Then the earlier tokens': what heads move from all others, minus its mean over
-    outputs, which is left with the first part.
+    present: Float[Tensor, "batch pos out"]
+    """Of the present token: the direct path, and what heads move from that token and from BEGIN."""
+    earlier: Float[Tensor, "batch pos out"]
+    """Of the earlier tokens: what heads move from all others, minus its mean over outputs, which
+    is left with the first part."""
+
+
+def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
+    """Logits of a one-layer model by where they come from: the present token, or earlier ones.
 
     Raises:
         ValueError: if the model has not one layer.
@@ -58,16 +64,16 @@ def split(
     patterns = trace.patterns[0].masked_fill(present, 0)
     moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
     earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
-    return trace.logits - earlier, earlier
+    return Split(trace.logits - earlier, earlier)
 
 
 KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Which part of the forbidden raises is left: from a full veto to the model as it is."""
+"""How much of the forbidden raises is kept: 0 is a full veto, 1 the model as it is."""
 
 
 @dataclass(frozen=True)
 class Veto:
-    """Held-out text when the heads' raises of bigrams never seen are taken away, wholly or partly."""
+    """What a veto does on a text: forbidden are the heads' raises of bigrams that were never seen."""
 
     losses: tuple[float, ...]
     """Loss for every part in KEPT. [nats per token]"""
@@ -103,7 +109,8 @@ def veto(
     """
     pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
-    losses, masses = torch.zeros(len(KEPT), dtype=torch.float64), torch.zeros(3)
+    losses = torch.zeros(len(KEPT), dtype=torch.float64)
+    masses = torch.zeros(3, dtype=model.W_E.dtype)
     for inputs, targets in cross_entropy.batches(*pair, size=1):
         present, earlier = split(model, inputs)
         bugs = never.T[inputs] & (earlier > 0)
@@ -111,8 +118,11 @@ def veto(
         vetoed = present + earlier - raised
         for i, kept in enumerate(KEPT):
             losses[i] += float(cross_entropy.mean(vetoed + kept * raised, targets))
-        on_bugs = [(p.softmax(dim=-1) * bugs).sum(dim=-1).mean() for p in (vetoed + raised, vetoed)]
-        in_fact = bugs.gather(-1, targets[..., None]).float().mean()
+        on_bugs = [
+            (logits.softmax(dim=-1) * bugs).sum(dim=-1).mean()
+            for logits in (vetoed + raised, vetoed)
+        ]
+        in_fact = bugs.gather(-1, targets[..., None]).to(vetoed).mean()
         masses += torch.stack([*on_bugs, in_fact]).cpu()
     return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
 
@@ -142,12 +152,12 @@ def gated(model: Transformer) -> Transformer:
     Only for training and its loss: `trace` and the circuits know nothing of the gate.
     """
     wider = copy.deepcopy(model).requires_grad_(True)
-    wider.layers = nn.ModuleList(GatedAttention(layer) for layer in wider.layers)
+    wider.layers = Stack(GatedAttention(layer) for layer in wider.layers)
     return wider
 
 
 @torch.no_grad()
-def with_more_heads(model: Transformer, n: int, generator: torch.Generator) -> Transformer:
+def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
     """A copy with n more heads in every layer that write nothing until they are trained.
 
     Raises:

@@ -1,9 +1,11 @@
-"""The paper's families of skip-trigrams that can be told by their letters alone (paper: "Copying /
+"""The paper's families of skip-trigrams that can be recognised by spelling (paper: "Copying /
 Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
 
 COPY = "[b]…[a]→[b]"
@@ -18,16 +20,16 @@ def members(
 ) -> dict[str, list[SkipTrigram]]:
     """Every skip-trigram over a vocabulary that belongs to one of the families.
 
-    b′ is b with other capitals or without its space: narrower than the paper's, whose b′ may
-    also be a word of like meaning. Sources shorter than `least` letters are left out.
+    b′ is b with other capitals, or with or without its leading space. The paper's b′ may also be a
+    word of like meaning. Sources shorter than `least` letters are left out.
 
-    `texts`: the text of every token. `destinations`: for the two copying families, where any
-    token may be the present one, which one to take for each source.
+    `texts`: the text of every token. `destinations`: for each source, the destination to take in
+    the two copying families, in which any token may be the destination.
     """
-    ids = {text: i for i, text in enumerate(texts) if text}
-    forms: dict[str, list[int]] = {}
-    for text, i in ids.items():
-        forms.setdefault(text.strip().casefold(), []).append(i)
+    ids = {text: token for token, text in enumerate(texts) if text}
+    forms: dict[str, list[int]] = {}  # the tokens that are one word, but for capitals and space
+    for text, token in ids.items():
+        forms.setdefault(text.strip().casefold(), []).append(token)
     found: dict[str, list[SkipTrigram]] = {family: [] for family in FAMILIES}
     for text, src in ids.items():
         word = text.strip()
@@ -37,11 +39,12 @@ def members(
             family = COPY if out == src else COPY_OTHER_FORM
             found[family].append(SkipTrigram(src, destinations[src], out))
         for cut in range(1, len(word)):
-            for dst in (ids.get(lead + word[:cut]) for lead in ("", " ")):
-                for out in forms.get(word[cut:].casefold(), ()) if dst is not None else ():
-                    if not texts[out].startswith(" "):
-                        family = SPLIT if texts[out] == word[cut:] else SPLIT_OTHER_FORM
-                        found[family].append(SkipTrigram(src, dst, out))
+            start, end = word[:cut], word[cut:]
+            starts = [ids[form] for form in (start, f" {start}") if form in ids]
+            ends = [token for token in forms.get(end.casefold(), []) if texts[token][0] != " "]
+            for dst, out in itertools.product(starts, ends):
+                family = SPLIT if texts[out] == end else SPLIT_OTHER_FORM
+                found[family].append(SkipTrigram(src, dst, out))
     return found
 
 
@@ -50,21 +53,21 @@ class Finding:
     """A skip-trigram, and the head of a layer that holds it most strongly."""
 
     triple: SkipTrigram
-    head: int
+    head: Head
     strength: float
     """f₁ · f₂ in that head. [logits]"""
     attention: float
     """f₁, from 0 to 1."""
-    place: int
-    """Among the outputs this head raises for this source, which one it is; 1 is the most raised."""
+    rank: int
+    """Rank of the output among all that this head raises for this source, from 1."""
 
 
-def find(every_head: Sequence[Factors], triple: SkipTrigram) -> Finding:
+def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
     """The head that holds a skip-trigram most strongly."""
-    strengths = [factors.strength(triple) for factors in every_head]
-    head = max(range(len(strengths)), key=strengths.__getitem__)
-    best = every_head[head]
-    outputs = best.logits[:, triple.src]
-    place = 1 + int((outputs > outputs[triple.out]).sum())
+    strengths = {head: factors.strength(triple) for head, factors in by_head.items()}
+    head = max(strengths, key=strengths.__getitem__)
+    best = by_head[head]
+    outputs = best.logits[:, triple.src]  # [out]
+    rank = 1 + int((outputs > outputs[triple.out]).sum())
     attention = float(best.attention[triple.dst, triple.src])
-    return Finding(triple, head, strengths[head], attention, place)
+    return Finding(triple, head, strengths[head], attention, rank)

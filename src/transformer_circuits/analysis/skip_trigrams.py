@@ -20,6 +20,10 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 
+Stream = Int[Tensor, " n_tokens"]
+Weight = Float[Tensor, " n_vocab"] | None
+"""What tokens count for in a ranking, to let common ones come before rare ones; None: all alike."""
+
 
 class SkipTrigram(NamedTuple):
     """Token ids: the source comes earlier, the destination is present, the output is next."""
@@ -39,12 +43,13 @@ class Factors:
     """The two factors of a head's strength for every triple of tokens, in logits.
 
     Raises:
-        ValueError: if they do not speak of the same sources.
+        ValueError: if the two factors have different numbers of sources.
     """
 
     attention: Float[Tensor, "dst src"]
-    """f₁: attention to the source, 0 to 1, in the context BEGIN, source, destination; positions
-    are left out. The paper offers no agreed normalisation; this one says what is divided."""
+    """f₁: attention from the destination to the source, 0 to 1, in the shortest context that has
+    both: BEGIN, source, destination. Positions are left out. This is our normalisation of the QK
+    scores; the paper leaves it open."""
     logits: Float[Tensor, "out src_too"]
     """f₂: logits written when all attention is on the source, minus their mean over outputs."""
 
@@ -57,7 +62,7 @@ class Factors:
 
     @cached_property
     def rising(self) -> Float[Tensor, "src_too out"]:
-        """The logits of every source, smallest first: `rank` looks its numbers up here."""
+        """The logits of every source in ascending order, in which `rank` searches."""
         return self.logits.T.contiguous().sort(dim=1).values
 
     def strength(self, triple: SkipTrigram) -> float:
@@ -66,7 +71,7 @@ class Factors:
         return float(f1 * self.logits[triple.out, triple.src])
 
 
-def factors(model: Transformer, layer: int, head: int) -> Factors:
+def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     """Both factors of a head. Exact reading of first-layer heads; see `heads.full_qk`.
 
     BEGIN is no source: attention to it is how a head does nothing.
@@ -74,21 +79,18 @@ def factors(model: Transformer, layer: int, head: int) -> Factors:
     Raises:
         ValueError: if there is no such head.
     """
-    scores = heads.full_qk(model, layer, head).dense() / math.sqrt(model.config.d_head)
+    scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
     rest = torch.logaddexp(scores[:, BEGIN], scores.diagonal())
     attention = torch.sigmoid(scores - rest[:, None])
     attention[:, BEGIN] = 0
-    logits = heads.full_ov(model, layer, head).dense()
+    logits = heads.full_ov(model, head).dense()
     return Factors(attention, logits - logits.mean(dim=0))
 
 
-def top(
-    factors: Factors, n: int, weight: Float[Tensor, " n_vocab"] | None = None
-) -> list[SkipTrigram]:
+def top(factors: Factors, n: int, weight: Weight = None) -> list[SkipTrigram]:
     """The n strongest triples, strongest first; exact, from the sorted factors alone.
 
-    `weight`: multiplies the strength by weight[src] · weight[dst] for the ranking, to let common
-    tokens come before rare ones.
+    With `weight` they are ranked by strength · weight[src] · weight[dst].
 
     Raises:
         ValueError: if n is not between 1 and the number of tokens.
@@ -96,48 +98,49 @@ def top(
     n_vocab = len(factors.attention)
     if not 1 <= n <= n_vocab:
         raise ValueError(f"n is {n} but must be between 1 and the {n_vocab} tokens")
-    f1, f2 = factors.attention, factors.logits
-    if weight is not None:
-        weight = weight.to(f1.device)
-        f1 = f1 * weight[:, None] * weight
-    # A source outside the n best, by its own best triple, has n stronger triples above it; and
-    # so has the i-th destination of a source with its j-th output once i · j exceeds n.
-    best = f1.amax(dim=0) * f2.amax(dim=0)
-    sources = best.topk(n).indices
-    dst, out = f1[:, sources].topk(n, dim=0), f2[:, sources].topk(n, dim=0)
-    i, j = torch.tensor([(i, j) for i in range(n) for j in range(n // (i + 1))]).T
-    strength = dst.values[i] * out.values[j]
-    order = strength.flatten().topk(n).indices
-    pair, source = order // n, order % n
-    return [
-        SkipTrigram(int(sources[s]), int(dst.indices[i[p], s]), int(out.indices[j[p], s]))
-        for p, s in zip(pair, source, strict=True)
-    ]
+    f1, f2 = _weighted(factors.attention, weight), factors.logits  # [dst, src], [out, src]
+    # A source that is not among the n best by its own strongest triple cannot be in the result:
+    # those n triples are stronger than all of its own.
+    sources = (f1.amax(dim=0) * f2.amax(dim=0)).topk(n).indices  # [n]
+    dst = f1[:, sources].topk(n, dim=0)  # [rank, n]: the best destinations of each source
+    out = f2[:, sources].topk(n, dim=0)  # [rank, n]: and its best outputs
+    # Nor can a source's i-th destination with its j-th output, where i · j is above n: all pairs
+    # of better or equal ranks are as strong. Ranks are counted from 0 here.
+    ranks = [(i, j) for i in range(n) for j in range(n // (i + 1))]
+    i, j = torch.tensor(ranks, device=f1.device).T  # [pair] each
+    strength = dst.values[i] * out.values[j]  # [pair, n]
+    order = strength.flatten().topk(n).indices  # [n], in the flattened [pair, n]
+    pair, source = order // n, order % n  # [n] each
+    ids = sources[source], dst.indices[i[pair], source], out.indices[j[pair], source]  # [n] each
+    return [SkipTrigram(*triple) for triple in torch.stack(ids, dim=1).tolist()]
 
 
-def strongest_sources(
-    factors: Factors, n: int, weight: Float[Tensor, " n_vocab"] | None = None
-) -> list[int]:
+def _weighted(attention: Float[Tensor, "dst src"], weight: Weight) -> Float[Tensor, "dst src"]:
+    """The attention times the weights of destination and source."""
+    if weight is None:
+        return attention
+    weight = weight.to(attention.device)
+    return attention * weight[:, None] * weight
+
+
+def strongest_sources(factors: Factors, n: int, weight: Weight = None) -> list[int]:
     """The n sources with the strongest triples, each once; `weight` as for `top`."""
-    best = factors.attention
-    if weight is not None:
-        weight = weight.to(best.device)
-        best = best * weight[:, None] * weight
-    return (best.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
+    f1 = _weighted(factors.attention, weight)  # [dst, src]
+    return (f1.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
 
 
-def row(
-    factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"] | None = None
+def strongest_of_source(
+    factors: Factors, src: int, n: int, weight: Weight = None
 ) -> tuple[list[int], list[int]]:
     """The n destinations that attend most to a source, and the n outputs it raises most.
 
-    Any of the destinations goes with any of the outputs: that is the head's whole opinion.
-    `weight` multiplies the attention, to let common destinations come before rare ones.
+    Each of these destinations with each of these outputs is a strong skip-trigram of the head, for
+    the strength is a product. With `weight`, destinations are ranked by attention · weight[dst].
     """
-    f1 = factors.attention[:, src]
+    f1, f2 = factors.attention[:, src], factors.logits[:, src]  # [dst], [out]
     if weight is not None:
         f1 = f1 * weight.to(f1.device)
-    return f1.topk(n).indices.tolist(), factors.logits[:, src].topk(n).indices.tolist()
+    return f1.topk(n).indices.tolist(), f2.topk(n).indices.tolist()
 
 
 def rank(factors: Factors, triple: SkipTrigram) -> int:
@@ -149,22 +152,27 @@ def rank(factors: Factors, triple: SkipTrigram) -> int:
     strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
-    # A hair below, so that dividing and multiplying again cannot lose the triple itself.
-    needed = (strength * (1 - 1e-6) / factors.attention.T).contiguous()
-    weaker = torch.searchsorted(factors.rising, needed)
-    return int((factors.rising.shape[1] - weaker).sum())
+    # The logit f₂ that an output needs to be as strong, for each source and destination. A hair
+    # less, so that rounding in the division cannot lose the triple itself.
+    needed = strength * (1 - 1e-6) / factors.attention.T  # [src, dst], inf where f₁ is 0
+    rising = factors.rising  # [src, out], each row sorted
+    n_weaker = torch.searchsorted(rising, needed.contiguous())  # [src, dst]: outputs below it
+    return int((rising.shape[1] - n_weaker).sum())
 
 
 @dataclass(frozen=True)
 class Lift:
-    """Counts of one skip-trigram in a text."""
+    """Counts of one skip-trigram in a text, and what they say of it."""
 
     triple: SkipTrigram
     n_dst: int
+    """Times the destination occurs."""
     n_dst_out: int
+    """Times the output follows it."""
     n_src_dst: int
+    """Times the source stands before it."""
     n_all: int
-    """How often the destination occurs; followed by the output; after the source; both."""
+    """Times both are so: the whole skip-trigram."""
 
     @property
     def without(self) -> float:
@@ -182,9 +190,7 @@ class Lift:
         return self.given / self.without if self.n_dst_out else math.nan
 
 
-def destinations(
-    stream: Int[Tensor, " n_tokens"], src: int, dst: int, window: int
-) -> Int[Tensor, " n"]:
+def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor, " n"]:
     """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
 
     Only within a document: what stands before the last BEGIN does not count.
@@ -208,15 +214,13 @@ def _last(
     return torch.cat([places.new_tensor([-1]), places])[n_before]
 
 
-def positions(
-    stream: Int[Tensor, " n_tokens"], triple: SkipTrigram, window: int
-) -> Int[Tensor, " n"]:
+def positions(stream: Stream, triple: SkipTrigram, window: int) -> Int[Tensor, " n"]:
     """Where a text has the destination, followed by the output, with the source before it."""
     here = destinations(stream, triple.src, triple.dst, window)
     return here[stream[here + 1] == triple.out]
 
 
-def count(stream: Int[Tensor, " n_tokens"], triple: SkipTrigram, window: int) -> Lift:
+def count(stream: Stream, triple: SkipTrigram, window: int) -> Lift:
     """How much the source foretells the output in a text; `window` tokens back at most."""
     dst = (stream[:-1] == triple.dst).nonzero()[:, 0]
     after_src = destinations(stream, triple.src, triple.dst, window)
@@ -225,11 +229,7 @@ def count(stream: Int[Tensor, " n_tokens"], triple: SkipTrigram, window: int) ->
 
 
 def neighbours(
-    stream: Int[Tensor, " n_tokens"],
-    triple: SkipTrigram,
-    window: int,
-    n: int,
-    generator: torch.Generator,
+    stream: Stream, triple: SkipTrigram, window: int, n: int, *, generator: torch.Generator
 ) -> list[int]:
     """Other sources for the same destination, drawn from where the source stands before it.
 

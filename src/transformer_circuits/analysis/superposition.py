@@ -1,4 +1,5 @@
-"""What directions of a stream stand for: favoured coordinates, and more features than dimensions."""
+"""Superposition and privileged bases: more features than dimensions, and coordinates that stand
+out."""
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -9,17 +10,17 @@ from transformer_circuits.training import cross_entropy
 
 
 def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:
-    """Fourth moment of a vector's coordinates over the square of the second; above 0.
+    """Kurtosis of a vector's coordinates: fourth central moment over the squared second; at least 1.
 
     About 3 for normally distributed coordinates, and so in any basis without meaning; far above
-    where few coordinates are much larger than the others (Elhage et al. 2023).
+    where a few coordinates are much larger than the others (Elhage et al. 2023).
     """
     centred = x - x.mean(dim=-1, keepdim=True)
     return (centred**4).mean(dim=-1) / (centred**2).mean(dim=-1) ** 2
 
 
 def rotated_kurtosis(
-    x: Float[Tensor, "*place d"], n: int, generator: torch.Generator
+    x: Float[Tensor, "*place d"], n: int, *, generator: torch.Generator
 ) -> Float[Tensor, " n"]:
     """Mean kurtosis of the same vectors in `n` random bases: the null for `kurtosis`."""
     d = x.shape[-1]
@@ -27,18 +28,22 @@ def rotated_kurtosis(
     return torch.stack([kurtosis(x @ turn).mean() for turn in turns])
 
 
-def store(
+def train_toy(
     n_features: int,
     d: int,
     density: float,
-    generator: torch.Generator,
     steps: int = 4000,
+    *,
+    generator: torch.Generator,
 ) -> tuple[Float[Tensor, "d n_features"], Float[Tensor, " n_features"]]:
-    """Train the toy of Elhage et al. 2022 to carry features through too few dimensions: W and b.
+    """Train the toy model of Elhage et al. 2022 to carry features through too few dimensions.
 
-    Features are 0, or with probability `density` uniform in [0, 1]; the toy gives back
-    relu(Wᵀ W x + b) and pays for each feature's squared error, from 1 for the first by a factor
-    of 0.9 less for each. Column i is the direction of feature i. 0 steps: the untrained toy.
+    A feature is 0, or with probability `density` uniform in [0, 1]. The toy gives back
+    relu(Wᵀ W x + b); in its loss the squared error of feature i has the weight 0.9^i. With 0 steps
+    it stays untrained.
+
+    Returns:
+        W, whose column i is the direction of feature i, and b.
 
     Raises:
         ValueError: if density is not in (0, 1].
@@ -63,7 +68,7 @@ def store(
 def recovered(
     W: Float[Tensor, "d n_features"], b: Float[Tensor, " n_features"], tolerance: float = 0.25
 ) -> Bool[Tensor, " n_features"]:
-    """Which features come out of the toy of `store` as they went in, when they come alone.
+    """Which features come out of the toy of `train_toy` as they went in, when they occur alone.
 
     Switching a feature on must change its own output by 1 and all others by 0, to `tolerance`.
     """
@@ -72,14 +77,21 @@ def recovered(
 
 
 def triples_held(
-    n_triples: int, n_heads: int, generator: torch.Generator, n_starts: int = 64, steps: int = 1500
+    n_triples: int,
+    n_heads: int,
+    n_starts: int = 64,
+    steps: int = 1500,
+    *,
+    generator: torch.Generator,
 ) -> tuple[int, float, Float[Tensor, "head dst out"]]:
     """How many skip-trigrams of one source some heads can hold together.
 
-    The source is fixed; destination d calls for output d. A head attends to the source by
+    The source is fixed; destination d calls for output d. Head h attends to the source by
     A_h(d) in [0, 1] and then raises output c by f_h(c), so the logits are Σ_h A_h(d) f_h(c).
-    Trained from many starts at once; the best: number of right answers, loss [nats], and each
-    head's share of the logits. Guessing costs ln n_triples.
+    Trained from many starts at once, of which the best is kept. Guessing costs ln n_triples.
+
+    Returns:
+        the number of right answers, the loss in nats, and each head's share of the logits.
     """
     shape = n_starts, n_heads, n_triples
     scores = torch.randn(shape, generator=generator).requires_grad_()
@@ -87,7 +99,7 @@ def triples_held(
     optimizer = torch.optim.Adam([scores, f], lr=0.05)
     targets = torch.arange(n_triples).expand(n_starts, n_triples)
     for _ in range(steps):
-        each = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]
+        each = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]  # [start, head, dst, out]
         losses = cross_entropy.per_token(each.sum(dim=1), targets).mean(dim=1)
         optimizer.zero_grad()
         losses.sum().backward()

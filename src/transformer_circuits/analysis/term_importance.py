@@ -1,8 +1,8 @@
 """How much of the loss each kind of path accounts for (paper: "Term Importance Analysis").
 
 Order n keeps the paths through at most n heads: order 0 is the direct path, order 1 adds every
-head by itself, order 2 the virtual heads. All is measured with attention patterns as they are in
-the whole model ("frozen"), so what heads do to each other's patterns is not seen here.
+head by itself, order 2 the virtual heads. Attention patterns are frozen: they stay as they are in
+the whole model. So what heads do to each other's patterns is not seen here.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from transformer_circuits.training import cross_entropy
 
 @dataclass(frozen=True)
 class Streams:
-    """Last residual streams with some of the paths in them; W_U turns them into logits."""
+    """Final residual streams that hold some of the paths; W_U turns them into logits."""
 
     orders: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Order 0 to n_layers; the last is the whole model's."""
@@ -65,8 +65,8 @@ def patterns_of_embeddings(
 ) -> tuple[Pattern, ...]:
     """Every layer's patterns as they would be if queries and keys read the embeddings alone.
 
-    Forced on the whole model, they take away what heads do to later patterns, and nothing else:
-    values and all paths stay.
+    Given to the whole model, they take away what heads do to later patterns, and nothing else:
+    the values and all the paths stay.
 
     Raises:
         ValueError: if the tokens are longer than n_ctx.
@@ -90,11 +90,11 @@ def losses(
         ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
-    for some, right in cross_entropy.batches(inputs, targets):
-        kept = streams(model, some, frozen)
+    for batch, batch_targets in cross_entropy.batches(inputs, targets):
+        kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                loss = cross_entropy.per_token(F.linear(x, model.W_U), right)
+                loss = cross_entropy.per_token(F.linear(x, model.W_U), batch_targets)
                 found.setdefault(f"{name} {index}", []).append(loss)
     return {name: torch.cat(rows) for name, rows in found.items()}
 
@@ -116,22 +116,26 @@ def bootstrap(
     values: Float[Tensor, "kind *place"],
     document: Int[Tensor, "*place"],
     n: int,
+    *,
     generator: torch.Generator,
 ) -> Float[Tensor, "n kind"]:
     """Means over `n` draws, with replacement, of as many documents as there are.
 
-    Tokens of one document go together, as they are alike; so the spread says what another
-    collection of such documents would have given. Every token counts the same, so long
-    documents weigh more. Kinds are drawn together: take differences within a draw.
+    Whole documents are drawn, for tokens of one document are alike; so the spread says what another
+    collection of such documents would have given. Every token counts the same, so long documents
+    weigh more. One draw serves all kinds: take differences within a draw.
 
     Raises:
         ValueError: if there are fewer than two documents.
     """
-    of, index = document.to(values.device).flatten().unique(return_inverse=True)
-    if len(of) < 2:
-        raise ValueError(f"a bootstrap draws among documents but there is {len(of)}")
-    sums = values.new_zeros(len(values), len(of))
+    ids, index = document.to(values.device).flatten().unique(return_inverse=True)  # [doc], [token]
+    if len(ids) < 2:
+        raise ValueError(f"a bootstrap draws among documents but there is {len(ids)}")
+    sums = values.new_zeros(len(values), len(ids))  # [kind, doc]
     sums.index_add_(1, index, values.flatten(1))
-    counts = index.bincount(minlength=len(of)).to(values)
-    drawn = torch.randint(len(of), (n, len(of)), generator=generator)
-    return sums[:, drawn].sum(dim=2).T / counts[drawn].sum(dim=1, keepdim=True)
+    n_tokens = index.bincount(minlength=len(ids)).to(values)  # [doc]
+    drawn = torch.randint(
+        len(ids), (n, len(ids)), generator=generator
+    )  # [n, doc], with replacement
+    total = sums[:, drawn].sum(dim=2).T  # [n, kind]
+    return total / n_tokens[drawn].sum(dim=1, keepdim=True)

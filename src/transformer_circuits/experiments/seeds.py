@@ -1,8 +1,9 @@
-"""The same analysis of the same model trained from several seeds.
+"""The same analysis of one model trained from several seeds.
 
-The weights of one seed come with the book; of all the results do, in
-`data/models/<name>/seeds.json`. `python -m transformer_circuits seeds NAME` computes the file
-again, from models trained with `train NAME --seed N`.
+The weights of one seed come with the book, the results of all of them in
+`data/models/<name>/seeds.jsonl`, which `checkpoint.records(name, "seeds")` reads.
+`python -m transformer_circuits seeds NAME` computes the file again, from models trained with
+`train NAME --seed N`.
 """
 
 import json
@@ -16,11 +17,11 @@ from transformer_circuits import files
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
-    composition,
     copying_scores,
     development,
     heads,
     induction,
+    path_patching,
     patterns,
     skip_trigram_bugs,
     term_importance,
@@ -37,26 +38,6 @@ COPIES = range(20, 100, 10)
 """Lengths of the repeated random passages."""
 
 
-def read(name: str) -> list[dict]:
-    """The results of every seed, that of the committed weights first.
-
-    Raises:
-        UserError: if there are none for this model, or the file is damaged.
-    """
-    path = checkpoint.models_dir() / name / "seeds.json"
-    if not path.is_file():
-        raise files.UserError(
-            f"{path} is not there: run python -m transformer_circuits seeds {name}"
-        )
-    rows = files.read_json(path)
-    if not (isinstance(rows, list) and rows and all("seed" in row for row in rows)):
-        raise files.UserError(
-            f"{path} does not hold a row for every seed: bring it back with `git restore {path}`, "
-            f"or compute it again with python -m transformer_circuits seeds {name}"
-        )
-    return rows
-
-
 def one_layer(
     model: Transformer, text: Int[Tensor, " n_tokens"], never: Bool[Tensor, "out dst"]
 ) -> dict:
@@ -68,22 +49,22 @@ def one_layer(
     pair = windows.evenly(text, 64, model.config)
     inputs, _ = windows.evenly(text, 16, model.config)
     A = model.trace(inputs).patterns[0]
-    each = range(model.config.n_heads)
+    each = heads.every(model)
     generator = torch.Generator().manual_seed(0)
-    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator)
-    everything_off = ablation.without(model, ablation.every_head(model))
+    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
+    everything_off = ablation.without(model, each)
     return {
         "loss": float(losses.mean()),
         "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
-        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
-        "ov_positivity": [copying_scores.positivity(heads.full_ov(model, 0, h).eigenvalues()) for h in each],
-        "qk_positivity": [copying_scores.positivity(heads.full_qk(model, 0, h).eigenvalues()) for h in each],
+        "ov_positivity": [copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in each],
+        "qk_positivity": [copying_scores.positivity(heads.full_qk(model, head).eigenvalues()) for head in each],
         "by_distance": patterns.by_distance(A, 6).tolist(),
         "to_begin": patterns.to_begin(A).tolist(),
-        "ablation_cost": ablation.costs(model, *pair)[0].tolist(),
+        "loss_increase": ablation.loss_increase(model, *pair)[0].tolist(),
         "veto": asdict(skip_trigram_bugs.veto(model, text, never)),
     }  # fmt: skip
 
@@ -91,13 +72,14 @@ def one_layer(
 def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
     """Held-out loss while training on: as it is, with more heads, with gates. [nats per token]
 
-    More heads and gates have the same number of new parameters; see `skip_trigram_bugs`. One loss per hundred
-    steps. Resumable: the state lies in a folder named after the weights it started from.
+    More heads and gates have the same number of new parameters; see `skip_trigram_bugs`. One loss
+    per hundred steps. It can be resumed: the state lies in a folder named after the weights that
+    it started from.
     """
     variants = {
         "as_it_is": model.requires_grad_(True),
         "more_heads": skip_trigram_bugs.with_more_heads(
-            model, model.config.n_heads // 4, torch.Generator().manual_seed(0)
+            model, model.config.n_heads // 4, generator=torch.Generator().manual_seed(0)
         ),
         "gated": skip_trigram_bugs.gated(model),
     }
@@ -124,36 +106,30 @@ def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
 
 @torch.no_grad()
 def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
-    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers. `text`: held-out tokens.
+    """What chapters 7 to 9 and 11 measure on a two-layer model, as plain numbers.
 
-    `edges`: the five that cost most on the second copy of random tokens, dearest first.
+    `text`: held-out tokens. The `edges` are the five without which the loss on the second copy of
+    random tokens rises most, the costliest first.
     """
     losses = cross_entropy.evaluate(model, text, 128)
     inputs, _ = windows.evenly(text, 16, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator)
+    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator=generator)
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
     targets = copies.roll(-1, dims=1)
     targets[:, :61] = targets[:, -1:] = -100
-    effects = ablation.edges(model, copies[:8], targets[:8])
-    dearest = effects.flatten().argsort(descending=True)[:5]
-    places = torch.stack(torch.unravel_index(dearest, effects.shape), dim=1).tolist()
+    increases = path_patching.loss_increase(model, copies[:8], targets[:8])
     return {
         "loss": float(losses.mean()),
-        "late_minus_early": float(induction.late_minus_early(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator).tolist(),
-        "right_share": induction.right_share(model, COPIES, 3, generator).tolist(),
+        "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
+        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
+        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
         "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
-        "matching_text": induction.prefix_matching(on_text[1], inputs).tolist(),
-        "matching_random": induction.prefix_matching(on_copies[1], copies).tolist(),
+        "matching_text": induction.prefix_matching_score(on_text[1], inputs).tolist(),
+        "matching_random": induction.prefix_matching_score(on_copies[1], copies).tolist(),
         "edges": [
-            {
-                "kind": composition.KINDS[k],
-                "later": j,
-                "earlier": i,
-                "nats": float(effects[k, j, i]),
-            }
-            for k, j, i in places
+            {"kind": kind, "later": later.head, "earlier": earlier.head, "nats": nats}
+            for kind, later, earlier, nats in path_patching.top_edges(increases, 5)
         ],
     } | _terms(model, text) | development.of_weights(model)  # fmt: skip
 
@@ -161,27 +137,30 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
 def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     """What chapter 11 measures. [nats per token]
 
-    Losses by what is kept, with frozen and with free patterns; with all paths but patterns of
-    embeddings alone; and what losing a head costs in the first and second copy of random tokens.
+    Losses by what is kept, with frozen and with free patterns; the loss with all paths but the
+    patterns of embeddings alone; and how much it rises without each head, in the first and second
+    copy of random tokens.
     """
     inputs, targets = windows.evenly(text, 64, model.config)
     alone = [
-        cross_entropy.mean(model(some, term_importance.patterns_of_embeddings(model, some)), right)
-        for some, right in cross_entropy.batches(inputs, targets)
+        cross_entropy.mean(
+            model(batch, term_importance.patterns_of_embeddings(model, batch)), batch_targets
+        )
+        for batch, batch_targets in cross_entropy.batches(inputs, targets)
     ]
     found: dict = {"loss_patterns_of_embeddings": float(torch.stack(alone).mean())}
     for name, frozen in (("frozen", True), ("free", False)):
         kept = term_importance.losses(model, inputs, targets, frozen)
         found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
         generator = torch.Generator().manual_seed(3)
-        found[f"copy_costs_{name}"] = ablation.copy_costs(
-            model, range(20, 101, 40), generator, frozen=frozen
+        found[f"loss_increase_by_copy_{name}"] = induction.loss_increase_by_copy(
+            model, range(20, 101, 40), frozen=frozen, generator=generator
         ).tolist()
     return found
 
 
 def write(name: str) -> None:
-    """Analyse every seed of a model and write `seeds.json`.
+    """Analyse every seed of a model and write `seeds.jsonl`, the committed weights' row first.
 
     Raises:
         UserError: if a seed is not trained, or there is no such analysis.
@@ -211,6 +190,5 @@ def write(name: str) -> None:
         else:
             row |= two_layer(model, text) | {"training": checkpoint.records(its_name)}
         rows.append(row)
-    with files.atomic(checkpoint.models_dir() / name / "seeds.json") as temporary:
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    with files.atomic(checkpoint.models_dir() / name / "seeds.jsonl") as temporary:
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

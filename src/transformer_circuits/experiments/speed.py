@@ -14,7 +14,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import ablation, composition, expansion, heads, skip_trigrams
+from transformer_circuits.analysis import (
+    composition,
+    expansion,
+    heads,
+    path_patching,
+    skip_trigrams,
+)
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
@@ -111,10 +117,10 @@ def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
-    layer, each = model.layers[0], range(model.config.n_heads)
+    layer, each = model.layers[0], heads.every(model)
     megabytes = _megabytes()
     started = time.perf_counter()
-    factors = skip_trigrams.factors(model, 0, 0)
+    factors = skip_trigrams.factors(model, each[0])
     strongest = skip_trigrams.top(factors, 100)[50]
     rank = skip_trigrams.rank(factors, strongest)
     taken = time.perf_counter() - started
@@ -131,7 +137,9 @@ def circuits(n_vocab: int, dense: bool) -> None:
         return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
 
     rows = {
-        "this book, 12 spectra": lambda: [heads.full_ov(model, 0, h).eigenvalues() for h in each],
+        "this book, 12 spectra": lambda: [
+            heads.full_ov(model, head).eigenvalues() for head in each
+        ],
         "TransformerLens FactoredMatrix, 12 spectra": transformer_lens_spectra,
     }
     for name, run in rows.items():
@@ -141,7 +149,7 @@ def circuits(n_vocab: int, dense: bool) -> None:
             print(f"n_vocab {n_vocab}: {name:44} does not run: {error}", flush=True)
     if dense:
         started = time.perf_counter()
-        torch.linalg.eigvals(heads.full_ov(model, 0, 0).dense())
+        torch.linalg.eigvals(heads.full_ov(model, each[0]).dense())
         taken = time.perf_counter() - started
         print(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
 
@@ -159,7 +167,7 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     paths = _seconds(lambda: expansion.paths(model, tokens))
     memory = _megabytes() - before
     print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
-    edges = _seconds(lambda: ablation.edges(model, tokens, tokens))
+    edges = _seconds(lambda: path_patching.loss_increase(model, tokens, tokens))
     print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
     ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
     print(f"{what}: all composition scores {ours:.3f} s", flush=True)

@@ -103,18 +103,20 @@ def load(name: str, device: str = "cpu") -> Transformer:
 def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 
-    `log`: "training", what was measured along its training (see `development.probe`), or "runs",
-    what came of each training that was tried.
+    `log`: "training", what was measured along its training (see `development.probe`); "seeds",
+    the same analysis of every seed, the committed weights first (see `experiments.seeds`); or
+    "runs", what came of each training that was tried.
 
     Raises:
         UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
+        command = "seeds" if log == "seeds" else "train"
         raise files.UserError(
-            f"{path} is not there: run python -m transformer_circuits train {name}"
+            f"{path} is not there: run python -m transformer_circuits {command} {name}"
         )
-    return files.read_json(path, lines=True)
+    return files.read_json_lines(path)
 
 
 def load_weights(model: Transformer, path: Path) -> None:
