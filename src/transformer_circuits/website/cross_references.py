@@ -29,7 +29,10 @@ NO_TERMS_IN = (
     nodes.block_quote, nodes.table, nodes.term,
 )  # fmt: skip
 """Where a term is not linked: what leads elsewhere, is code, or is quoted; cells are narrow."""
-NO_TERMS_ON = ("chapters/api", "chapters/bibliography", "chapters/figures", "seminar/")
+NO_TERMS_ON = (
+    "chapters/reference/api", "chapters/reference/bibliography", "chapters/reference/figures",
+    "seminar/",
+)  # fmt: skip
 """How pages begin whose text leads nowhere: too short, or not ours to mark."""
 ONCE_A_PAGE = {"head", "logit", "source", "destination"}
 """Words of every section: linked where a page first has them."""
