@@ -53,7 +53,16 @@ class Table:
 
 
 def dumps(**tables: Any) -> str:
-    """TOML text of flat tables of numbers and strings, in the given order."""
+    """TOML text of flat tables of numbers and strings, in the given order.
+
+    >>> print(dumps(model={"n_layers": 1, "begin": True}, training={"corpus": "small"}), end="")
+    [model]
+    n_layers = 1
+    begin = true
+    <BLANKLINE>
+    [training]
+    corpus = "small"
+    """
     blocks = []
     for name, table in tables.items():
         values = asdict(table) if isinstance(table, Table) else table
