@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 NBMAKE := --nbmake --nbmake-timeout=900
 SCORECARD := chapters/13-scorecard.ipynb
 
-.PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
+.PHONY: help python book lab pdf test test-peers test-colab lint hooks linkcheck models bench chapters lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -68,10 +68,21 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook through nbmake,
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
-lint: .venv/.done  ## ruff; imports only go down
+lint: .venv/.done  ## ruff; imports only go down; types of the model and the analyses
 	$(BIN)/ruff check src tests chapters
 	$(BIN)/ruff format --check src tests chapters
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyrefly check
+
+hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-config.yaml)
+	$(BIN)/pre-commit install
+
+# A build of its own, with no cell run, so that _build/html stays as it is.
+linkcheck: .venv/.done  ## ask the network for every address that the book links to
+	mkdir -p _build/linkcheck
+	sed 's/^  execute_notebooks:.*/  execute_notebooks: "off"/' _config.yml > _build/linkcheck/config.yml
+	$(BIN)/jupyter-book build . --config _build/linkcheck/config.yml \
+		--path-output _build/linkcheck --builder linkcheck
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
