@@ -215,5 +215,6 @@ def test_the_configuration_can_be_read():
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     address = config["repository"]["url"]
     assert address in book.first_cell(ROOT / "_config.yml")
-    assert f"git clone {address} " in (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert f"git clone {address} " in (ROOT / page).read_text(encoding="utf-8"), page
     assert config["sphinx"]["config"]["nb_execution_raise_on_error"] is True

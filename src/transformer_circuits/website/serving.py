@@ -1,6 +1,6 @@
 """What the built book needs in the browser: a Sphinx extension that serves everything itself.
 
-Each script is loaded only by the pages that use it; `tests/test_built_book.py` holds their weight.
+Each script is loaded only by the pages that use it; `tests/website/test_built_book.py` limits their weight.
 """
 
 import json
