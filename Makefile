@@ -77,12 +77,14 @@ lint: .venv/.done  ## ruff; imports only go down; types of the model and the ana
 hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-config.yaml)
 	$(BIN)/pre-commit install
 
-# A build of its own, with no cell run, so that _build/html stays as it is.
+# A build of its own, so that _build/html stays as it is. No cell is run.
 linkcheck: .venv/.done  ## ask the network for every address that the book links to
-	mkdir -p _build/linkcheck
+	rm -rf _build/linkcheck && mkdir -p _build/linkcheck
 	sed 's/^  execute_notebooks:.*/  execute_notebooks: "off"/' _config.yml > _build/linkcheck/config.yml
-	$(BIN)/jupyter-book build . --config _build/linkcheck/config.yml \
-		--path-output _build/linkcheck --builder linkcheck
+	@$(BIN)/jupyter-book build . --config _build/linkcheck/config.yml --path-output _build/linkcheck \
+		--builder linkcheck -qq || { \
+		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
+		exit 1; } >&2
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
