@@ -55,9 +55,8 @@ class Table:
 def dumps(**tables: Any) -> str:
     """TOML text of flat tables of numbers and strings, in the given order.
 
-    >>> print(dumps(model={"n_layers": 1, "begin": True}, training={"corpus": "small"}), end="")
+    >>> print(dumps(model={"begin": True}, training={"corpus": "small"}), end="")
     [model]
-    n_layers = 1
     begin = true
     <BLANKLINE>
     [training]
