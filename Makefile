@@ -10,7 +10,7 @@ ALL_PAGES_NEED := _config.yml _toc.yml package-lock.json requirements.lock \
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf test test-peers test-colab lint models bench chapters lock clean
+.PHONY: help python book lab pdf test test-peers test-colab lint hooks linkcheck models bench chapters lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -75,10 +75,21 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook once through nb
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
-lint: .venv/.done  ## ruff; imports only go down
+lint: .venv/.done  ## ruff; imports only go down; types of the model and the analyses
 	$(BIN)/ruff check src tests chapters
 	$(BIN)/ruff format --check src tests chapters
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyrefly check
+
+hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-config.yaml)
+	$(BIN)/pre-commit install
+
+# A build of its own, so that _build/html stays as it is.
+linkcheck: .venv/.done  ## ask the network for every address that the book links to
+	rm -rf _build/linkcheck
+	@$(BIN)/jupyter-book build . --path-output _build/linkcheck --builder linkcheck -qq || { \
+		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
+		exit 1; } >&2
 
 models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full

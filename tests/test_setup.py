@@ -1,19 +1,28 @@
 """What a fresh clone is set up from: line endings, the lock file, the Makefile, the README."""
 
+import ast
 import importlib.metadata
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PIP_CHOOSES = re.compile("(torch|triton|nvidia-.*|cuda-.*)$")
 """Any build of the pinned torch will do; those for Nvidia bring packages of their own."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NO_CHAPTER_NEEDS = {
+    "ipython": "where there is a notebook, it is there",
+    "pyyaml": "`make chapters` reads _config.yml",
+    "transformer-lens": "the extra `peers`",
+}
 
 
 def pins(name):
@@ -88,6 +97,46 @@ def test_what_is_installed_is_what_the_lock_says():
     assert importlib.metadata.version("torch") in versions("requirements.txt")["torch"]
 
 
+def imported(paths):
+    """The packages of others that modules import, anywhere in their code."""
+    modules = set()
+    for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text()))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.add(node.module.split(".")[0])
+    packages = importlib.metadata.packages_distributions()
+    others = modules - sys.stdlib_module_names - {"transformer_circuits"}
+    return {canonicalize_name(name) for each in others for name in packages.get(each, [each])}
+
+
+def test_what_chapters_import_is_what_pyproject_asks_for():
+    """No more, so that nothing is fetched in vain; the website's packages come with the book's."""
+    source = ROOT / "src" / "transformer_circuits"
+    website = set((source / "website").rglob("*.py"))
+    asked = {canonicalize_name(Requirement(each).name) for each in PROJECT["dependencies"]}
+    assert imported(set(source.rglob("*.py")) - website) - NO_CHAPTER_NEEDS.keys() == asked
+    assert imported(website) <= asked | versions("requirements.lock").keys()
+
+
+def test_what_pyproject_asks_for_is_pinned_at_a_version_it_allows():
+    pinned = versions("requirements.txt")
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        (pin,) = pinned[canonicalize_name(requirement.name)]
+        assert pin.version in requirement.specifier, requirement
+
+
+def test_every_hook_is_a_tool_that_is_pinned():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    extra = {Requirement(each).name for each in PROJECT["optional-dependencies"]["hooks"]}
+    pinned = extra | versions("requirements.txt").keys()
+    package_of = dict.fromkeys(("check-toml", "check-yaml"), "pre-commit-hooks")
+    package_of["lint-imports"] = "import-linter"
+    for hook in (hook for repo in config["repos"] for hook in repo["hooks"]):
+        folder, _, tool = hook["entry"].split()[0].rpartition("/")
+        assert folder == ".venv/bin" and package_of.get(tool, tool) in pinned, hook["id"]
+
+
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
     """A folder, whose name asks for care, with the Makefile and what its rules depend on."""
@@ -154,8 +203,7 @@ def test_only_the_lock_is_installed_with_every_hash_required():
 
 def test_the_readme_names_the_pinned_torch_and_every_python():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = re.findall(r"torch(==\S+)", readme)
     assert asked and set(asked) == {str(versions("requirements.txt")["torch"])}
-    pythons = [each.split()[-1] for each in project["classifiers"] if "Python ::" in each]
+    pythons = [each.split()[-1] for each in PROJECT["classifiers"] if "Python ::" in each]
     assert pythons and all(version in readme for version in pythons)

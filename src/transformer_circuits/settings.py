@@ -53,7 +53,15 @@ class Table:
 
 
 def dumps(**tables: Any) -> str:
-    """TOML text of flat tables of numbers and strings, in the given order."""
+    """TOML text of flat tables of numbers and strings, in the given order.
+
+    >>> print(dumps(model={"begin": True}, training={"corpus": "small"}), end="")
+    [model]
+    begin = true
+    <BLANKLINE>
+    [training]
+    corpus = "small"
+    """
     blocks = []
     for name, table in tables.items():
         values = asdict(table) if isinstance(table, Table) else table

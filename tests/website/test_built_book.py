@@ -232,7 +232,7 @@ def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watche
 def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
     watched.goto((HTML / "chapters/08-induction-heads.html").as_uri(), wait_until="load")
     term = watched.locator("article a.term", has_text="induction head").first
-    assert term.get_attribute("href") == "glossary.html#term-induction-head"
+    assert term.get_attribute("href") == "reference/glossary.html#term-induction-head"
     tip = watched.locator(".tippy-box")
     for show, hide in ((term.focus, term.blur), (term.hover, lambda: watched.mouse.move(0, 0))):
         show()
@@ -246,7 +246,7 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
 @pytest.mark.parametrize(
     "index, mark",
     [
-        ("chapters/figures", r'<figure id="([^"]+)"'),
+        ("chapters/reference/figures", r'<figure id="([^"]+)"'),
         ("seminar/exercises", r'<div class="exercise[^"]*" id="([^"]+)"'),
     ],
 )

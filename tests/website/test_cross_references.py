@@ -9,7 +9,7 @@ from transformer_circuits.figures import plots, tables, views
 from transformer_circuits.website import cross_references, printing
 
 ROOT = Path(__file__).parents[2]
-CARD = (ROOT / "chapters" / "notation-card.md").read_text(encoding="utf-8")
+CARD = (ROOT / "chapters" / "reference" / "notation-card.md").read_text(encoding="utf-8")
 ROWS = [
     (re.findall(r"\w+", shape), code)
     for shape, code in re.findall(r"\| \[([\w, ]+)\] \| `([^`]+)` \|$", CARD, re.MULTILINE)

@@ -29,7 +29,10 @@ NO_TERMS_IN = (
     nodes.block_quote, nodes.table, nodes.term,
 )  # fmt: skip
 """Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
-NO_TERMS_ON = ("chapters/api", "chapters/bibliography", "chapters/figures", "seminar/")
+NO_TERMS_ON = (
+    "chapters/reference/api", "chapters/reference/bibliography", "chapters/reference/figures",
+    "seminar/",
+)  # fmt: skip
 """Prefixes of pages on which no term is linked."""
 ONCE_A_PAGE = {"head", "logit", "source", "destination"}
 """Terms so frequent that only their first mention on a page is linked."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from transformer_circuits import files
 
 SLIDES = "seminar/slides"
-SHEETS = ("seminar/handout", "chapters/notation-card")
+SHEETS = ("seminar/handout", "chapters/reference/notation-card")
 """Pages that are also printed, each on one sheet."""
 _FOOTER = (
     '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
