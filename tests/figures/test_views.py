@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import patterns
-from transformer_circuits.figures import drawing, views
+from transformer_circuits.figures import html, views
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 
@@ -43,7 +43,7 @@ def test_a_view_is_html_a_picture_and_words():
 
 
 def test_in_the_book_the_page_brings_the_script(monkeypatch):
-    monkeypatch.setenv(drawing.IN_BOOK, "1")
+    monkeypatch.setenv(html.IN_BOOK, "1")
     for view in every_view():
         assert view._repr_mimebundle_()["text/html"].count("<script") == 1
 
@@ -81,10 +81,18 @@ def test_a_view_too_large_is_refused(generator):
         views.attention(["a"] * n, pattern(24, n, generator), **WORDS)
 
 
+def test_numbers_may_be_tensors():
+    one, other = (
+        views.tokens(TOKENS, [n(0.5), n(float("nan")), -1.0], unit="nats", **WORDS)
+        for n in (float, torch.tensor)
+    )
+    assert one == other
+
+
 def test_no_token_can_end_the_script():
     view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
-    html = view._repr_mimebundle_()["text/html"]
-    assert html.count("</script>") == 3
+    shown = view._repr_mimebundle_()["text/html"]
+    assert shown.count("</script>") == 3
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 
 

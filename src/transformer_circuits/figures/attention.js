@@ -1,4 +1,4 @@
-// The attention explorer: heads as thumbnails, tokens as text, each to be looked at and kept.
+// The attention explorer: heads as thumbnails, tokens as text. Hovering shows one alone, a click keeps it.
 (function () {
   "use strict";
   if (CircuitViews.Attention) {
@@ -147,13 +147,13 @@
       return most;
     }
 
-    // What is shown of a head at a destination and a source, and the same as a share of the darkest.
+    // What is shown for a head at a destination and a source: attention, or attention times ‖v‖.
     value(head, dst, src) {
       const { norms, patterns, tokens } = this.data;
       return patterns[head][dst * tokens.length + src] * (this.weighted ? norms[head][src] : 1);
     }
 
-    // The heads' hues, each as strong as the head's value; more than 1 together is shared out.
+    // The heads' hues, each as strong as the head's value; scaled down where they sum to more than 1.
     colour(heads, valueOf) {
       let sum = 0;
       for (const h of heads) sum += valueOf(h);

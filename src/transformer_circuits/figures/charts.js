@@ -1,7 +1,7 @@
 // Brings hover charts to life: replaces each still picture by Vega's drawing of the same chart.
 (function (root) {
   "use strict";
-  // Outside the book there is no copy beside the page; without a network the picture stays.
+  // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const STYLE = `
@@ -56,8 +56,8 @@
     const spec = JSON.parse(host.querySelector("script").textContent);
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
-    // Vega shows what lies under a moving pointer; a finger does not move. Its elements know what
-    // they stand for.
+    // Vega shows a tooltip when the pointer moves, which a finger does not. Its SVG elements hold
+    // their data, the tooltip included.
     live.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") tooltip(null, event, null, event.target.__data__?.tooltip);
     });

@@ -1,6 +1,6 @@
-// What every view of tokens shares: its style, its theme, keys, and how it comes to life. A classic
-// script without dependencies, so that it also runs from file:// and inside the frame of a
-// notebook; it may stand on a page more than once. The views are in attention.js and tokens.js.
+// What all views share: style, theme, keys, and how they start on a page. A classic script without
+// dependencies, so that it also runs from file:// and inside the frame of a notebook; it may stand
+// on a page more than once. The views are in attention.js and tokens.js.
 (function (root) {
   "use strict";
   if (root.CircuitViews) return;
@@ -54,7 +54,7 @@
     return matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  // One watch for the whole page: views that were taken out of it can be forgotten.
+  // One observer for the whole page: none keeps a view alive that was taken out of it.
   function redrawAll() {
     document.querySelectorAll(".circuit-view").forEach((host) => host.circuitView?.draw());
   }
@@ -174,7 +174,7 @@
     onLook(element, look) {
       const start = () => look(true);
       const end = () => look(false);
-      // A finger does not look, it keeps.
+      // A finger cannot hover: its tap keeps.
       element.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && start());
       element.addEventListener("pointerleave", end);
       element.addEventListener("focus", () => element.matches(":focus-visible") && start());

