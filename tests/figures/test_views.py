@@ -110,7 +110,7 @@ def test_without_scripts_the_values_shown_first_stand_there():
 def test_a_saved_view_is_a_page(tmp_path):
     every_view()[0].save(tmp_path / "view.html")
     page = (tmp_path / "view.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "CircuitViews" in page
+    assert page.startswith("<!doctype html>") and "Circuits.views" in page
     assert "http" not in page.replace("http://www.w3.org", "")
 
 

@@ -1,11 +1,11 @@
 // The attention explorer: heads as thumbnails, tokens as text. Hovering shows one alone, a click keeps it.
 (function () {
   "use strict";
-  if (CircuitViews.Attention) {
-    CircuitViews.mount();
+  if (Circuits.views.Attention) {
+    Circuits.views.mount();
     return;
   }
-  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = CircuitViews;
+  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = Circuits.views;
 
   // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms (optional): one Float32Array of n per head.
@@ -295,8 +295,8 @@
     }
   }
 
-  CircuitViews.Attention = Attention;
-  CircuitViews.register("attention", async (host, data) => {
+  Circuits.views.Attention = Attention;
+  Circuits.views.register("attention", async (host, data) => {
     const n = data.tokens.length;
     const bytes = await inflate(data.patterns);
     let at = 0;

@@ -13,8 +13,10 @@
 .hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 system-ui,sans-serif;
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 
+  const Circuits = (root.Circuits ??= {});
+
   function vega() {
-    root.vegaIsComing ??= new Promise((resolve, reject) => {
+    Circuits.vega ??= new Promise((resolve, reject) => {
       if (root.vega) return resolve(root.vega);
       const script = document.createElement("script");
       script.src = ELSEWHERE;
@@ -27,7 +29,7 @@
       script.onerror = done(() => reject(new Error(`${ELSEWHERE} could not be loaded`)));
       document.head.append(script);
     });
-    return root.vegaIsComing;
+    return Circuits.vega;
   }
 
   let tip = null;

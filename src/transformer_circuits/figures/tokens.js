@@ -1,11 +1,11 @@
 // Tokens coloured by a value each, and a table of skip-trigrams with filters.
 (function () {
   "use strict";
-  if (CircuitViews.Tokens) {
-    CircuitViews.mount();
+  if (Circuits.views.Tokens) {
+    Circuits.views.mount();
     return;
   }
-  const { View, blend, choice, css, ground, isDark, make, readableOn } = CircuitViews;
+  const { View, blend, choice, css, ground, isDark, make, readableOn } = Circuits.views;
 
   const BLUE = [33, 102, 172];
   const RED = [178, 24, 43];
@@ -120,7 +120,7 @@
     }
   }
 
-  CircuitViews.Tokens = Tokens;
-  CircuitViews.register("tokens", (host, data) => new Tokens(host, data));
-  CircuitViews.register("trigrams", (host, data) => new Trigrams(host, data));
+  Circuits.views.Tokens = Tokens;
+  Circuits.views.register("tokens", (host, data) => new Tokens(host, data));
+  Circuits.views.register("trigrams", (host, data) => new Trigrams(host, data));
 })();

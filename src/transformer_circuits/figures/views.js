@@ -3,7 +3,8 @@
 // on a page more than once. The views are in attention.js and tokens.js.
 (function (root) {
   "use strict";
-  if (root.CircuitViews) return;
+  const Circuits = (root.Circuits ??= {}); // the one global name of the book's scripts
+  if (Circuits.views) return;
 
   const STYLE = `
 .circuit-view{--bg:#fff;--fg:#222;--soft:#555;--line:#767676;--mark:#0b57d0;color:var(--fg);background:var(--bg);
@@ -205,5 +206,5 @@
     else mount();
   }
 
-  root.CircuitViews = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
+  Circuits.views = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
 })(window);

@@ -126,11 +126,11 @@ def _written() -> Iterator[tuple[str, str]]:
     names = json.dumps(LIVE_MODELS)
     yield (
         "live/vocabulary.js",
-        f"globalThis.CIRCUIT_VOCABULARY={weights.vocabulary()};globalThis.CIRCUIT_NAMES={names};",
+        f"Object.assign(globalThis.Circuits??={{}},{{vocabulary:{weights.vocabulary()},names:{names}}});",
     )
     for name in LIVE_MODELS:
         packed = weights.dumps(checkpoint.load(name))
-        yield f"live/{name}.js", f'(globalThis.CIRCUIT_MODELS??={{}})["{name}"]={packed};'
+        yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'
 
 
 def _share(app) -> None:
