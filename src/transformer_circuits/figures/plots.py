@@ -11,7 +11,7 @@ import numpy as np
 from transformer_circuits.figures import labels
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw
 from transformer_circuits.figures.html import Figure
-from transformer_circuits.figures.values import Number, Numbers, array
+from transformer_circuits.figures.values import Number, Numbers, array, number
 
 
 def matrix(
@@ -113,7 +113,7 @@ def bars(
         axes.invert_yaxis()
         axes.set_xlabel(unit)
         if baseline:
-            line = axes.axvline(float(baseline[1]), color=COLOURS[1], ls="--")
+            line = axes.axvline(number(baseline[1]), color=COLOURS[1], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
@@ -159,13 +159,13 @@ def singular_values(
         _log(axes, 10)
         axes.set(xlabel="singular value, largest first", ylabel="size")
         labels.legend(axes, drawn, list(spectra))
-        labels.flags(axes, {} if rank is None else {f"rank {int(rank)}": float(rank)})
+        labels.flags(axes, {} if rank is None else {f"rank {number(rank):.0f}": number(rank)})
 
     return draw(paint, title, alt, (6.5, 3.2))
 
 
 def _floats(values: Mapping[str, Number]) -> dict[str, float]:
-    return {name: float(value) for name, value in values.items()}
+    return {name: number(value) for name, value in values.items()}
 
 
 def _log(axes, base: int) -> None:

@@ -21,3 +21,8 @@ def array(values: Numbers, dtype: type = float) -> np.ndarray:
     elif isinstance(values, Sequence) and not isinstance(values, str):
         values = [array(value, dtype) for value in values]  # it may hold tensors
     return np.asarray(values, dtype=dtype)
+
+
+def number(value: Number) -> float:
+    """One number as Python has it."""
+    return array(value).item()
