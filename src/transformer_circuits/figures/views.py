@@ -19,9 +19,9 @@ from transformer_circuits.figures import drawing, html, tables
 from transformer_circuits.figures.values import Numbers, array
 
 MOST_BYTES = 1_000_000
-"""The most HTML in a view; more would make its page slow."""
+"""The most bytes of HTML in a view; more would make its page slow."""
 TILE = 64
-"""The most pixels, a side, of one head in the picture that stands there without scripts."""
+"""The longest side, in pixels, of one head in the picture that is shown without scripts."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class View:
     """
 
     kind: str
-    """What the script has to make of it."""
+    """The name under which its script registers: `attention`, `tokens` or `trigrams`."""
     data: Mapping
     """What the script is given, besides the label."""
     label: str
@@ -43,7 +43,7 @@ class View:
     without_scripts: str
     """HTML that stands there until the script runs."""
     script: str
-    """The script that knows this kind, beside `views.js`."""
+    """The script that registers this kind; `views.js` is loaded before it."""
     captioned: bool = False
     """Whether `without_scripts` has a caption of its own that stays when the script runs."""
 
