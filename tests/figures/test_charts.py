@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from transformer_circuits.figures import charts, diagrams, drawing, vega
+from transformer_circuits.figures import charts, diagrams, html, vega
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,22 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
 def test_charts_are_the_same_bytes_each_time():
     for one, other in zip(CHARTS, every_chart(), strict=True):
         assert one._repr_mimebundle_() == other._repr_mimebundle_()
+
+
+def test_numbers_may_be_tensors():
+    one = [
+        charts.scatter([number(1.0), 2.0], [2, number(1)], labels="pq", x="a", y="b", **WORDS)
+        for number in (float, torch.tensor)
+    ]
+    assert one[0] == one[1]
+    spectra = [
+        charts.eigenvalues({"W": [n(1 + 1j), n(-2)]}, **WORDS) for n in (complex, as_complex)
+    ]
+    assert spectra[0] == spectra[1]
+
+
+def as_complex(number):
+    return torch.tensor(number, dtype=torch.complex128)
 
 
 def test_chosen_names_stand_beside_their_points():
@@ -107,6 +124,6 @@ def test_bad_input_is_named():
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():
     pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]["vega"]
-    assert f"vega@{pinned}/" in (drawing.SCRIPTS / "charts.js").read_text()
+    assert f"vega@{pinned}/" in (html.SCRIPTS / "charts.js").read_text()
     hashed = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/vega"]
     assert hashed["version"] == pinned

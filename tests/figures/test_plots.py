@@ -41,6 +41,30 @@ def test_figures_are_the_same_bytes_each_time():
     assert again.svg == FIGURES[5].svg
 
 
+def test_a_number_may_be_a_tensor_wherever_a_figure_takes_one():
+    def lines(number):
+        words = {"x": "d", "y": "nats", **WORDS}
+        return plots.curves(
+            {"a": ([number(1), number(2)], [3, number(1)])},
+            baselines={"floor": number(0.5)}, places={"here": number(1.5)}, **words,
+        )  # fmt: skip
+
+    def bars(number):
+        heights = {"uniform": number(2.0), "ours": number(1.25)}
+        return plots.bars(heights, unit="nats", baseline=("floor", number(0.75)), **WORDS)
+
+    def ranked(number):
+        spectra = {"W": [number(3.0), number(1.0)]}
+        return plots.singular_values(spectra, rank=number(2), **WORDS)
+
+    def counted(number):
+        return plots.histogram([number(1), 2], x="a", y="n", marks={"m": [number(1.5)]}, **WORDS)
+
+    for figure in (lines, bars, ranked, counted):
+        learned = figure(lambda n: torch.tensor(float(n), requires_grad=True))
+        assert figure(float) == figure(torch.tensor) == figure(np.float64) == learned
+
+
 def test_every_figure_must_be_told_its_title_and_alternative_text():
     for name in (
         "matrix",

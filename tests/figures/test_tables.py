@@ -82,6 +82,27 @@ def test_rows_must_be_there_and_alike():
         tables.table([], caption="empty")
     with pytest.raises(ValueError, match="a row has columns"):
         tables.table([{"a": 1}, {"b": 1}], caption="c")
+    with pytest.raises(ValueError, match=r"a row has 3 cells but the columns are \['a', 'b'\]"):
+        tables.table([[1, 2], [1, 2, 3]], columns=["a", "b"], caption="c")
+    for rows, columns in (([{"a": 1}], ["a"]), ([[1]], [])):
+        with pytest.raises(ValueError, match="a row is a mapping, or, with `columns`, its cells"):
+            tables.table(rows, columns=columns, caption="c")
+
+
+def test_two_columns_may_have_the_same_header():
+    rows = [["K", 0.5, 1.25], ["Q", torch.tensor(0.25), 2]]
+    shown = tables.table(rows, columns=["kind", "largest", "largest"], caption="c")
+    page = shown._repr_mimebundle_()
+    assert page["text/html"].count('<th scope="col">largest</th>') == 2
+    assert '<tr><th scope="row">Q</th><td>0.25</td><td>2</td></tr>' in page["text/html"]
+    assert page["text/plain"].splitlines()[1].split() == ["kind", "largest", "largest"]
+
+
+def test_headers_and_cells_alone_look_the_same_as_mappings():
+    cells = [list(row.values()) for row in ROWS]
+    assert tables.table(cells, columns=list(ROWS[0]), caption="c") == tables.table(
+        ROWS, caption="c"
+    )
 
 
 def test_a_column_without_a_name_has_no_empty_head():

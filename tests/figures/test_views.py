@@ -82,10 +82,18 @@ def test_a_view_too_large_is_refused(generator):
         views.attention(["a"] * n, pattern(24, n, generator), **WORDS)
 
 
+def test_numbers_may_be_tensors():
+    one, other = (
+        views.tokens(TOKENS, [n(0.5), n(float("nan")), -1.0], unit="nats", **WORDS)
+        for n in (float, torch.tensor)
+    )
+    assert one == other
+
+
 def test_no_token_can_end_the_script():
     view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
-    html = view._repr_mimebundle_()["text/html"]
-    assert html.count("</script>") == 3
+    shown = view._repr_mimebundle_()["text/html"]
+    assert shown.count("</script>") == 3
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 
 
@@ -103,7 +111,7 @@ def test_without_scripts_the_values_shown_first_stand_there():
 def test_a_saved_view_is_a_page(tmp_path):
     every_view()[0].save(tmp_path / "view.html")
     page = (tmp_path / "view.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "CircuitViews" in page
+    assert page.startswith("<!doctype html>") and "Circuits.views" in page
     assert "http" not in page.replace("http://www.w3.org", "")
 
 

@@ -14,7 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from transformer_circuits import files
-from transformer_circuits.figures import charts, diagrams, drawing, views
+from transformer_circuits.figures import charts, diagrams, views
+from transformer_circuits.figures.html import SCRIPTS
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -242,7 +243,7 @@ def chart_page(chart, tmp_path, monkeypatch):
     vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
     monkeypatch.setenv(files.IN_BOOK, "1")
     body = chart._repr_mimebundle_()["text/html"]
-    script = (drawing.SCRIPTS / "charts.js").read_text(encoding="utf-8")
+    script = (SCRIPTS / "charts.js").read_text(encoding="utf-8")
     head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
     page = tmp_path / "chart.html"
     page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")

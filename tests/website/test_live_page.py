@@ -33,10 +33,10 @@ def live(watched):
 def computed(live, name, ids, off=(), frozen=False):
     """Logits [pos, n_vocab] and patterns [head, pos, pos] as the browser has them."""
     live.get_by_label("Model", exact=True).select_option(name)
-    live.wait_for_function(f"CircuitLive.models['{name}']")
+    live.wait_for_function(f"Circuits.live.models['{name}']")
     found = live.evaluate(
         """([name, ids, off, frozen]) => {
-            const model = CircuitLive.models[name];
+            const model = Circuits.live.models[name];
             const patterns = frozen ? model.forward(ids).patterns : null;
             const run = model.forward(ids, { off: new Set(off), patterns });
             const n = ids.length * model.config.n_vocab;
@@ -122,7 +122,7 @@ def test_the_tokenizer_is_the_same(live):
     tokens = {text: tokenizer.load().encode(text).ids for text in strings()}
     assert len(tokens) > 200
     found = live.evaluate(
-        "all => all.map((s) => CircuitLive.tokenizer.encode(s).ids)", list(tokens)
+        "all => all.map((s) => Circuits.live.tokenizer.encode(s).ids)", list(tokens)
     )
     wrong = [text for text, ids in zip(tokens, found, strict=True) if tokens[text] != ids]
     assert wrong == []
@@ -205,7 +205,7 @@ def test_only_the_last_choice_of_a_model_counts(live):
     select = live.get_by_label("Model", exact=True)
     select.select_option("one-layer")
     select.select_option("two-layer")
-    live.wait_for_function("CircuitLive.models['one-layer']")
+    live.wait_for_function("Circuits.live.models['one-layer']")
     live.wait_for_timeout(200)
     expect(live.locator(".cv-head")).to_have_count(24)
     expect(select).to_have_value("two-layer")
@@ -316,7 +316,7 @@ def test_without_scripts_the_page_says_first_what_it_needs(browser):
 
 
 def test_one_layer_comes_when_asked_for(live):
-    assert not live.evaluate("'one-layer' in CIRCUIT_MODELS")
+    assert not live.evaluate("'one-layer' in Circuits.models")
     live.get_by_label("Model", exact=True).select_option("one-layer")
     expect(live.locator(".cv-head")).to_have_count(12)
 
@@ -328,7 +328,7 @@ def test_a_pass_is_quick_enough_to_type(live):
             const ids = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 2000));
             const spent = () => {
                 const start = performance.now();
-                CircuitLive.models["two-layer"].forward(ids);
+                Circuits.live.models["two-layer"].forward(ids);
                 return performance.now() - start;
             };
             return Math.min(...Array.from({ length: 20 }, spent));

@@ -1,4 +1,14 @@
-from transformer_circuits.website import serving
+import subprocess
+import sys
+
+from transformer_circuits.website import cross_references, serving
+
+
+def test_the_website_is_made_without_a_drawing_library():
+    modules = f"{cross_references.__name__}, {serving.__name__}"
+    code = f"import sys, {modules}; print(sorted({{'altair', 'matplotlib'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_every_mark_has_scripts_and_the_first_model_comes_with_its_page():

@@ -1,11 +1,11 @@
-// The attention explorer: heads as thumbnails, tokens as text, each to be looked at and kept.
+// The attention explorer: heads as thumbnails, tokens as text. Hovering shows one alone, a click keeps it.
 (function () {
   "use strict";
-  if (CircuitViews.Attention) {
-    CircuitViews.mount();
+  if (Circuits.views.Attention) {
+    Circuits.views.mount();
     return;
   }
-  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = CircuitViews;
+  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = Circuits.views;
 
   // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms (optional): one Float32Array of n per head.
@@ -147,13 +147,13 @@
       return most;
     }
 
-    // What is shown of a head at a destination and a source, and the same as a share of the darkest.
+    // What is shown for a head at a destination and a source: attention, or attention times ‖v‖.
     value(head, dst, src) {
       const { norms, patterns, tokens } = this.data;
       return patterns[head][dst * tokens.length + src] * (this.weighted ? norms[head][src] : 1);
     }
 
-    // The heads' hues, each as strong as the head's value; more than 1 together is shared out.
+    // The heads' hues, each as strong as the head's value; scaled down where they sum to more than 1.
     colour(heads, valueOf) {
       let sum = 0;
       for (const h of heads) sum += valueOf(h);
@@ -295,8 +295,8 @@
     }
   }
 
-  CircuitViews.Attention = Attention;
-  CircuitViews.register("attention", async (host, data) => {
+  Circuits.views.Attention = Attention;
+  Circuits.views.register("attention", async (host, data) => {
     const n = data.tokens.length;
     const bytes = await inflate(data.patterns);
     let at = 0;

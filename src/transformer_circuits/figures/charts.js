@@ -1,7 +1,7 @@
 // Brings hover charts to life: replaces each still picture by Vega's drawing of the same chart.
 (function (root) {
   "use strict";
-  // Outside the book there is no copy beside the page; without a network the picture stays.
+  // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const STYLE = `
@@ -13,8 +13,10 @@
 .hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 system-ui,sans-serif;
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 
+  const Circuits = (root.Circuits ??= {});
+
   function vega() {
-    root.vegaIsComing ??= new Promise((resolve, reject) => {
+    Circuits.vega ??= new Promise((resolve, reject) => {
       if (root.vega) return resolve(root.vega);
       const script = document.createElement("script");
       script.src = ELSEWHERE;
@@ -27,7 +29,7 @@
       script.onerror = done(() => reject(new Error(`${ELSEWHERE} could not be loaded`)));
       document.head.append(script);
     });
-    return root.vegaIsComing;
+    return Circuits.vega;
   }
 
   let tip = null;
@@ -56,8 +58,8 @@
     const spec = JSON.parse(host.querySelector("script").textContent);
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
-    // Vega shows what lies under a moving pointer; a finger does not move. Its elements know what
-    // they stand for.
+    // Vega shows a tooltip when the pointer moves, which a finger does not. Its SVG elements hold
+    // their data, the tooltip included.
     live.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") tooltip(null, event, null, event.target.__data__?.tooltip);
     });

@@ -1,4 +1,4 @@
-"""Figures whose points say what they are when pointed at. As in `plots`: arrays and labels, never a model."""
+"""Interactive charts with tooltips. As in `plots`: arrays and labels, never a model."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -6,12 +6,13 @@ import altair
 import numpy as np
 
 from transformer_circuits.figures import vega
-from transformer_circuits.figures.drawing import COLOURS, Numbers, array
+from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.labels import GREY, LINE, near
+from transformer_circuits.figures.values import Numbers, array
 
 SCATTER = (480, 280)
 """Size of a scatter plot in pixels."""
-SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[*COLOURS[:2]])
+_SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[*COLOURS[:2]])
 
 
 def scatter(
@@ -25,13 +26,13 @@ def scatter(
     alt: str,
     written: Collection[str] = (),
 ) -> vega.HoverChart:
-    """Named points: point at one to see its name and its values.
+    """A scatter plot of named points; a tooltip gives a point's name and values.
 
-    `written`: names that stand beside their points, for those who cannot point.
+    `written`: names to print beside their points, for readers who cannot hover over them.
 
     Raises:
-        ValueError: if there is not one label and one y per x, or no x, a name that is to stand
-            beside its point has none or finds no room, or both axes have the same title.
+        ValueError: if there are no points, the values and labels differ in number, a name to print
+            is no label or finds no room, or both axes have the same title.
     """
     xs, ys = array(x_values), array(y_values)
     if not 0 < len(xs) == len(ys) == len(labels):
@@ -46,7 +47,7 @@ def scatter(
 
 
 def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
-    """Dots, and the names of some with a line to each; points are name, x, y."""
+    """A dot for each point (name, x, y), and a line from it to its name if that is `written`."""
     _, xs, ys = zip(*points, strict=True)
     x_domain, y_domain = _domain(xs), _domain(ys)
     rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
@@ -67,14 +68,17 @@ def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:
-    """What an axis shows: all values, and a little more for dots and names at the edges."""
+    """The ends of an axis: all values, and a margin for dots and names at the edges."""
     least, most = min(values), max(values)
     margin = 0.06 * (most - least or 1)
     return least - margin, most + margin
 
 
 def _named(points, written, x_domain, y_domain) -> list[dict]:
-    """Rows of names: x, y of the point, at, up of the name, x2, y2 where the line between them ends."""
+    """One row per printed name.
+
+    x, y: its point; at, up: the centre of the name; x2, y2: where the line from the point ends.
+    """
     (left, right), (low, high) = x_domain, y_domain
     wide, tall = SCATTER
     pixels = [
@@ -101,15 +105,16 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
 def eigenvalues(
     spectra: Mapping[str, Numbers], *, title: str, alt: str, decades: float = 3.0
 ) -> vega.HoverChart:
-    """Complex eigenvalues of named matrices, one small plane each, on one logarithmic radius.
+    """Complex eigenvalues of named matrices, each matrix in a small complex plane of its own.
 
-    To the right is positive, to the left negative. The rim is the largest of all; what lies more
-    than `decades` powers of ten below it is drawn in the centre.
+    The angle is the eigenvalue's: positive lies to the right, negative to the left. The radius is
+    logarithmic and the same for all planes: the rim is the largest eigenvalue of all, the centre
+    whatever is `decades` powers of ten smaller, or more.
 
     Raises:
-        ValueError: if there is no eigenvalue but zeros.
+        ValueError: if no eigenvalue differs from 0.
     """
-    values = {name: _complex(v) for name, v in spectra.items()}
+    values = {name: array(v, complex) for name, v in spectra.items()}
     most = max((np.abs(v).max() for v in values.values()), default=0.0)
     if most == 0:
         raise ValueError(f"all eigenvalues of {list(spectra)} are 0")
@@ -126,25 +131,21 @@ def eigenvalues(
     return vega.finish(_planes(rows, list(values), decades), title, alt)
 
 
-def _complex(values: Numbers) -> np.ndarray:
-    on_cpu = values.detach().cpu() if hasattr(values, "detach") else values
-    return np.asarray(on_cpu, dtype=complex)
-
-
 def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
-    angle = np.linspace(0, 2 * np.pi, 17)[:-1]
-    circles = [
+    """The planes with a circle per decade; `rows` as `eigenvalues` makes them, |x + iy| at most 1."""
+    angle = np.linspace(0, 2 * np.pi, 17)[:-1]  # [16], enough corners for a smooth circle
+    circles = [  # one row per matrix, decade and corner; `rows` have no "ring"
         {"matrix": name, "x": round(float(r * np.cos(a)), 3), "y": round(float(r * np.sin(a)), 3),
          "ring": float(r), "step": step}
         for name in names
         for r in np.arange(1, decades + 1) / decades
         for step, a in enumerate(angle)
     ]  # fmt: skip
-    scale = altair.Scale(domain=[-1.08, 1.08])
+    scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
     plane = vega.chart([], 125, 125).encode(
         altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None)
     )
-    plane.data = altair.Undefined
+    plane.data = altair.Undefined  # one table for both layers: facets need it
     rings = (
         plane.transform_filter("isValid(datum.ring)")
         .mark_line(color="#bbb", strokeWidth=0.7, interpolate="cardinal-closed")
@@ -155,10 +156,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
         .mark_point(filled=True, size=22, opacity=0.75)
         .encode(
             color=altair.Color(
-                "sign:N",
-                scale=SIGNS,
-                title="real part",
-                legend=altair.Legend(orient="top"),
+                "sign:N", scale=_SIGNS, title="real part", legend=altair.Legend(orient="top")
             ),
             tooltip=[vega.tip("matrix:N"), vega.tip("λ:N", "λ"), vega.tip("size:N", "|λ|")],
         )
@@ -178,13 +176,14 @@ def over_time(
     title: str,
     alt: str,
 ) -> vega.HoverChart:
-    """Values of many items while a model learns; a slider picks the time whose values are shown.
+    """Values of many items over the course of training; a slider picks the time that is shown.
 
-    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, every
-    item at the chosen time; below, all curves, with a line at that time.
+    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, a
+    bar for every item at the chosen time; below, all curves, with a line at that time.
 
     Raises:
-        ValueError: if an array has not one row per time and one column per item, or no items.
+        ValueError: if `items` and `series` have different names, or an array does not have one row
+            per time and one column per item.
     """
     if set(series) != set(items):
         raise ValueError(f"series are {list(series)} but items are of {list(items)}")
@@ -234,13 +233,15 @@ def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
         color=colour,
         tooltip=tips,
     )
-    # A line is hard to hit: its records can be pointed at a little beside it, too.
+    # A line is hard to hit: invisible dots around its records show the tooltip, too.
     near = all_rows.mark_point(size=90, opacity=0, filled=True).encode(
         altair.X("t:Q"), altair.Y("value:Q"), tooltip=tips
     )
     here = all_rows.transform_filter("datum.k == moment").transform_aggregate(t="max(t)")
     rule = here.mark_rule(strokeDash=[4, 3]).encode(x="t:Q")
-    early = f"datum.t < {(moments[0] + moments[-1]) / 2}"  # then there is room to the right only
+    early = (
+        f"datum.t < {(moments[0] + moments[-1]) / 2}"  # there the text has room to the right only
+    )
     side = altair.expr(f"{early} ? 'left' : 'right'"), altair.expr(f"{early} ? 4 : -4")
     said = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
         x="t:Q", text=altair.Text("t:Q", format=".1f")

@@ -1,17 +1,18 @@
-"""Drawings of what is connected with what. As in `charts`: arrays and labels, never a model."""
+"""Diagrams of connections. As in `charts`: arrays and labels, never a model."""
 
 from collections.abc import Mapping, Sequence
 
 import altair
 import numpy as np
 
-from transformer_circuits.figures.drawing import COLOURS, Numbers, array
+from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
 
 LEAVING = "pointerout[event.pointerType !== 'touch']"
-"""A finger cannot hover: what it touched stays until it touches something else."""
+"""The Vega event that ends hovering; what a finger touched stays until it touches something else."""
 MOST_EDGES = 12
-"""Edges of each panel in the table below the diagram."""
+"""The strongest edges of each panel, so many, stand in the table below the diagram."""
 
 
 def links(
@@ -22,14 +23,15 @@ def links(
     title: str,
     alt: str,
 ) -> HoverChart:
-    """Two columns of dots joined by lines that are the darker the larger the value.
+    """Two columns of dots joined by lines; the larger a value, the darker its line.
 
-    `panels`: named matrices [later, earlier], one shown at a time, at first that with the largest
-    value; the reader switches. The darkest line is the largest value of all; values of 0 or less
-    draw none. Earlier dots stand to the left. Pointing at a dot leaves only its lines.
+    `panels`: named matrices [later, earlier]. One is shown at a time, at first the one with the
+    largest value; the reader switches. The darkest line is the largest value of all panels;
+    values of 0 or less have no line. Earlier dots are on the left. Hovering over a dot hides all
+    lines but its own.
 
     Raises:
-        ValueError: if a panel has not one row per later and one column per earlier name.
+        ValueError: if a panel does not have one row per later and one column per earlier name.
     """
     values = {name: array(panel) for name, panel in panels.items()}
     for name, panel in values.items():
@@ -63,9 +65,10 @@ def links(
 
 
 def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over=None):
-    """All edges, or with a selection of dots, `over`, those of the panel that is shown.
+    """The dots, their names, and the edges as lines.
 
-    `width`: from one column of dots to the other, in pixels; their names stand outside.
+    `width`: from one column of dots to the other, in pixels; the names stand outside. `over`: the
+    selection of dots that hovering makes; with it only edges of the chosen panel are drawn.
     """
     margin = 16 + 8 * max(len(name) for name in (*earlier, *later))
     size = width + 2 * margin, 26 * max(len(earlier), len(later))

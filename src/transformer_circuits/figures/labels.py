@@ -1,7 +1,7 @@
-"""Where names stand in a figure: never on each other, on a curve or beyond the edge.
+"""Places for the texts of a figure: never over each other or a curve, never beyond the edge.
 
-Names of lines stand outside the axes, where nothing else is drawn; what is left is to keep them
-apart in one direction. Lengths are in points, 1/72 of an inch.
+Names of lines stand outside the axes, where nothing else is drawn, so that they only have to be
+kept apart in one direction. Lengths are in points (1/72 inch) where nothing else is said.
 """
 
 import math
@@ -13,19 +13,21 @@ Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 GREY = "#555"
+"""The colour of lines that lead to a name."""
 GAP = 4.0
 """The least space between two names in one row."""
 LINE = 14.0
 """From one line of text to the next."""
-LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+_LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
 DOT = 6
-"""Half the side of the square around a dot that no name covers, in pixels."""
+"""Half the side of the square around a dot that names keep clear of, in pixels."""
 SMALLEST = 5.0
-"""Smaller tick labels could not be read: then only every second or third is written."""
+"""The smallest font of tick labels; if they need a smaller one, some are left out."""
 
 
 def wrap(axes: Any) -> None:
-    """Break titles into lines: upright ones longer than their axis, others wider than the figure."""
+    """Break long axis titles into lines: vertical ones longer than their axis, and horizontal ones
+    that leave the figure."""
     figure = axes.figure
     figure.draw_without_rendering()
     for each in figure.axes:
@@ -40,7 +42,7 @@ def wrap(axes: Any) -> None:
 
 
 def _fill(text: Any, share: float) -> int:
-    """Let a text take a share of its length; how many lines it has then."""
+    """Wrap a text to a share of its length; returns the number of its lines."""
     words = text.get_text()
     lines = textwrap.wrap(words, max(1, int(0.9 * share * len(words))))
     text.set_text("\n".join(lines))
@@ -48,7 +50,7 @@ def _fill(text: Any, share: float) -> int:
 
 
 def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name curves and marks above the axes, in as many columns as fit; the figure grows by it."""
+    """Name curves and marks above the axes, in as many columns as fit; makes the figure higher."""
     figure = axes.figure
     for columns in range(len(names), 0, -1):
         made = figure.legend(handles, names, loc="outside upper left", ncols=columns)
@@ -61,8 +63,8 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 def flags(axes: Any, places: Mapping[str, float]) -> None:
     """Draw vertical lines and name them above the axes, each name to the right of its line.
 
-    Where lines are near each other, names of those to the left stand higher, so that no line
-    crosses a name. The figure grows by what the names need.
+    Of lines near each other, those further left have their names higher up, so that no line
+    crosses a name. Makes the figure higher by what the names need.
     """
     above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     from_right = sorted(places.items(), key=lambda item: -item[1])
@@ -71,14 +73,14 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
         axes.axvline(place, color=GREY, lw=1, ls=":")
         names.append(axes.annotate(name, (place, 1), xytext=(3, 2), **above))
     axes.figure.draw_without_rendering()
-    rows = []  # where each begins, from the left, so far
+    rows = []  # of each row of names, from the bottom, where it begins (pixels)
     for (_, place), name in zip(from_right, names, strict=True):
         box = name.get_window_extent()
         taken = [left < box.x1 + GAP * _scale(axes) for left in rows]
         row = max((i + 1 for i, hit in enumerate(taken) if hit), default=0)
         rows[row : row + 1] = [box.x0]
         name.set_position((3, 2 + row * LINE))
-        pole = {**LEADER, "ls": ":"}
+        pole = {**_LEADER, "ls": ":"}
         axes.annotate("", (place, 1), xytext=(0, (row + 1) * LINE), arrowprops=pole, **above)
     _grow(axes, len(rows) * LINE)
 
@@ -86,7 +88,7 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
 def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> None:
     """Draw horizontal lines and name them to the right of the axes, in the order of their levels.
 
-    Call it last: what changes the height of the axes moves the levels.
+    Call it last: names are placed for the present height of the axes.
     """
     names = []
     for i, (name, level) in enumerate(levels.items()):
@@ -94,7 +96,7 @@ def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> Non
         names.append(
             axes.annotate(
                 name, (1, level), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
-                textcoords="offset points", arrowprops={**LEADER, "relpos": (0, 0.5)},
+                textcoords="offset points", arrowprops={**_LEADER, "relpos": (0, 0.5)},
             )
         )  # fmt: skip
     axes.figure.draw_without_rendering()
@@ -106,7 +108,8 @@ def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> Non
 
 
 def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:
-    """Places in the same order at least `least` apart, from `low` to `high` if there is room."""
+    """Places moved to be at least `least` apart, in the same order, between `low` and `high` if
+    there is room."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for i in order:
@@ -121,10 +124,10 @@ def apart(places: Sequence[float], least: float, low: float, high: float) -> lis
 def near(
     points: Sequence[Point], widths: Sequence[float | None], area: Box
 ) -> list[tuple[Point, Point] | None]:
-    """Where names of points stand, and where a line to the point begins; all in pixels.
+    """For each point the centre of its name, and where the line from the point meets the name.
 
-    `widths`: of the names; a point with None has no name. No name covers a dot, another name or
-    a line to one, or leaves the `area`.
+    All in pixels. `widths`: of the names; None for a point without a name, which gets None. No
+    name covers a dot, another name or its line, or leaves the `area`.
 
     Raises:
         ValueError: if there is no room for a name.
@@ -150,7 +153,7 @@ def near(
 
 
 def _around(x: float, y: float, width: float, area: Box) -> Iterator[Box]:
-    """Boxes of one line of text around a point, the nearest first, those above right before others."""
+    """Boxes for a name around a point: nearest first, and of these the one to the right first."""
     for distance in range(DOT + 1, int(area[2] - area[0]), 4):
         for turn in range(16):
             angle = math.pi * (turn - 1) / 8
@@ -168,9 +171,10 @@ def _hit(some: Sequence[Box], others: Sequence[Box]) -> bool:
 
 
 def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
-    """Name the rows and columns of a matrix, as large as fits; names of columns stand upright if wide.
+    """Name the rows and columns of a matrix, in as large a font as fits.
 
-    If they would be smaller than `SMALLEST`, every second, third ... is named.
+    Wide names of columns are turned upright. If even then the font would be smaller than
+    `SMALLEST`, only every second, third ... row or column is named.
     """
     size = 270 / max(len(rows), len(cols), 27)
     axes.set_yticks(range(len(rows)), rows, fontsize=size)

@@ -1,4 +1,4 @@
-"""Static figures. They take arrays and labels, never a model, and always say what is on which axis.
+"""Static plots. They take arrays and labels, never a model, and every axis has a title.
 
 Two colour maps: one from 0 for probabilities and norms, one symmetric about 0 for signed values.
 Every figure has a title that states the finding and an `alt` text for those who do not see it.
@@ -9,15 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from transformer_circuits.figures import labels
-from transformer_circuits.figures.drawing import (
-    COLOURS,
-    LINES,
-    MARKERS,
-    Figure,
-    Numbers,
-    array,
-    draw,
-)
+from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw
+from transformer_circuits.figures.html import Figure
+from transformer_circuits.figures.values import Number, Numbers, array, number
 
 
 def matrix(
@@ -31,12 +25,14 @@ def matrix(
     row_labels: Sequence[str] = (),
     col_labels: Sequence[str] = (),
 ) -> Figure:
-    """A matrix as a picture; rows are outputs or destinations, columns are sources.
+    """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
-    Signed values get the diverging map, symmetric about 0; others the sequential one from 0.
+    `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
+    and columns. If a value is negative the colour map is the one symmetric about 0, else the one
+    from 0.
 
     Raises:
-        ValueError: if there are labels but not one per row or column.
+        ValueError: if there are labels, but not one per row or column.
     """
     values = array(values)
     for name, given, n in (
@@ -68,11 +64,15 @@ def curves(
     y: str,
     title: str,
     alt: str,
-    baselines: Mapping[str, float] | None = None,
-    places: Mapping[str, float] | None = None,
+    baselines: Mapping[str, Number] | None = None,
+    places: Mapping[str, Number] | None = None,
     log_x: bool = False,
 ) -> Figure:
-    """Named curves (x values, y values); named horizontal `baselines` and vertical `places`."""
+    """Named curves (x values, y values) on one pair of axes.
+
+    `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
+    vertical ones. `log_x`: the horizontal axis is logarithmic, base 2.
+    """
 
     def paint(axes):
         drawn = []
@@ -85,27 +85,27 @@ def curves(
         axes.set(xlabel=x, ylabel=y)
         if len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
-        labels.flags(axes, places or {})
-        labels.beside(axes, baselines or {}, LINES[1:] + LINES[:1])
+        labels.flags(axes, _floats(places or {}))
+        labels.beside(axes, _floats(baselines or {}), LINES[1:] + LINES[:1])
 
     return draw(paint, title, alt, (6.5, 3.4))
 
 
 def bars(
-    values: Mapping[str, float],
+    values: Mapping[str, Number],
     *,
     unit: str,
     title: str,
     alt: str,
-    baseline: tuple[str, float] | None = None,
+    baseline: tuple[str, Number] | None = None,
 ) -> Figure:
-    """Named horizontal bars, each with its value written beside it."""
+    """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`."""
 
     def paint(axes):
-        names, heights = list(values), list(values.values())
-        axes.barh(range(len(names)), heights, color=COLOURS[0])
+        names, lengths = list(values), list(_floats(values).values())
+        axes.barh(range(len(names)), lengths, color=COLOURS[0])
         axes.set_yticks(range(len(names)), names)
-        for i, value in enumerate(heights):  # right of the axes, where no line crosses it
+        for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(
                 f"{value:.2f}", (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
                 textcoords="offset points", va="center",
@@ -113,7 +113,7 @@ def bars(
         axes.invert_yaxis()
         axes.set_xlabel(unit)
         if baseline:
-            line = axes.axvline(baseline[1], color=COLOURS[1], ls="--")
+            line = axes.axvline(number(baseline[1]), color=COLOURS[1], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
@@ -129,7 +129,8 @@ def histogram(
     bins: int = 40,
     marks: Mapping[str, Numbers] | None = None,
 ) -> Figure:
-    """How often values fall into each of `bins` equal intervals; `marks` are drawn as ticks below."""
+    """How many values fall into each of `bins` equal intervals; `marks`: named values, drawn as
+    triangles on the axis."""
 
     def paint(axes):
         axes.hist(array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
@@ -145,9 +146,9 @@ def histogram(
 
 
 def singular_values(
-    spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: int | None = None
+    spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: Number | None = None
 ) -> Figure:
-    """Sorted singular values of named matrices; `rank` marks the largest rank they can have."""
+    """Singular values of named matrices, largest first; `rank` marks the largest rank possible."""
 
     def paint(axes):
         drawn = []
@@ -158,9 +159,13 @@ def singular_values(
         _log(axes, 10)
         axes.set(xlabel="singular value, largest first", ylabel="size")
         labels.legend(axes, drawn, list(spectra))
-        labels.flags(axes, {} if rank is None else {f"rank {rank}": float(rank)})
+        labels.flags(axes, {} if rank is None else {f"rank {number(rank):.0f}": number(rank)})
 
     return draw(paint, title, alt, (6.5, 3.2))
+
+
+def _floats(values: Mapping[str, Number]) -> dict[str, float]:
+    return {name: number(value) for name, value in values.items()}
 
 
 def _log(axes, base: int) -> None:

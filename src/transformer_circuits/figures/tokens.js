@@ -1,11 +1,11 @@
-// Tokens coloured by a value each, and a table of skip-trigrams that can be narrowed.
+// Tokens coloured by a value each, and a table of skip-trigrams with filters.
 (function () {
   "use strict";
-  if (CircuitViews.Tokens) {
-    CircuitViews.mount();
+  if (Circuits.views.Tokens) {
+    Circuits.views.mount();
     return;
   }
-  const { View, blend, choice, css, ground, isDark, make, readableOn } = CircuitViews;
+  const { View, blend, choice, css, ground, isDark, make, readableOn } = Circuits.views;
 
   const BLUE = [33, 102, 172];
   const RED = [178, 24, 43];
@@ -22,7 +22,7 @@
       this.update(data);
     }
 
-    // As many rows as before keep the chosen one, whatever they are called now.
+    // If there are as many rows of values as before, the choice among them stays, whatever their names.
     update(data) {
       const names = Object.keys(data.values);
       if (names.length !== this.names?.length) {
@@ -47,7 +47,7 @@
       this.draw();
     }
 
-    // The most of all values that share a scale with those of a name, and whether some may be below 0.
+    // The largest size of all values on a name's scale, and whether the scale has a negative side.
     range(name) {
       const { values, differences = [] } = this.data;
       const apart = differences.includes(name);
@@ -120,7 +120,7 @@
     }
   }
 
-  CircuitViews.Tokens = Tokens;
-  CircuitViews.register("tokens", (host, data) => new Tokens(host, data));
-  CircuitViews.register("trigrams", (host, data) => new Trigrams(host, data));
+  Circuits.views.Tokens = Tokens;
+  Circuits.views.register("tokens", (host, data) => new Tokens(host, data));
+  Circuits.views.register("trigrams", (host, data) => new Trigrams(host, data));
 })();

@@ -1,6 +1,6 @@
-"""How every chart that answers to the pointer is made: a still picture, and Vega's drawing of the same.
+"""Hover charts: a static SVG picture and the Vega specification of the same chart.
 
-The specification is compiled here, so that pages need no more than Vega itself.
+Vega-Lite is compiled to Vega here, so that a page has to load Vega alone.
 """
 
 import json
@@ -10,34 +10,39 @@ from dataclasses import dataclass
 import altair
 import vl_convert
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import drawing, html, tables
 
 FONT = "system-ui, sans-serif"
+"""The font of the page, whatever that is."""
 WIDE_FONT = "DejaVu Sans"
+"""A font at least as wide as those of pages; see `_svg`."""
 vl_convert.register_font_directory(str(drawing.FONTS))
 MOST_ROWS = 60
-"""A chart may have its numbers as a table, for keyboards and screen readers, if they are so few."""
+"""A chart with at most so many numbers also has them as a table, for keyboards and screen readers."""
 
 
 @dataclass(frozen=True)
 class HoverChart:
-    """A chart that Jupyter shows as HTML: live where scripts run, else a picture."""
+    """A chart that Jupyter shows as HTML: interactive where scripts run, else a picture."""
 
     spec: Mapping
     """A Vega specification."""
     svg: str
+    """The static picture."""
     title: str
     alt: str
+    """Alternative text."""
     numbers: tables.Table | None = None
+    """What it shows as a table, below it and folded; None where that would be too long."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        still = drawing.Figure(self.svg, self.title, self.alt).picture
-        body = f'<div class="hover-chart">{still}{drawing.data_script(self.spec)}</div>'
+        still = html.Figure(self.svg, self.title, self.alt).picture
+        body = f'<div class="hover-chart">{still}{html.data_script(self.spec)}</div>'
         if self.numbers:
             table = self.numbers._repr_mimebundle_()["text/html"]
             body += f"<details><summary>The numbers</summary>{table}</details>"
         return {
-            "text/html": drawing.captioned(self.title, body) + drawing.scripts("charts.js"),
+            "text/html": html.captioned(self.title, body) + html.scripts("charts.js"),
             "image/svg+xml": self.svg,
             "text/plain": f"[chart: {self.title}. {self.alt}]",
         }
@@ -51,9 +56,10 @@ def finish(
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
 ) -> HoverChart:
-    """The chart with its words; `rows`, if they are few, go below it as a table.
+    """An Altair chart with its title and alternative text, ready to be shown.
 
-    `still`: another drawing for where nothing moves; the chart itself if there is none.
+    `rows`: its numbers, for the table below it. `still`: another chart for the static picture,
+    where the chart itself says too little without being touched.
     """
     spec = _compiled(chart, alt)
     return HoverChart(
@@ -66,35 +72,36 @@ def finish(
 
 
 def _svg(spec: Mapping) -> str:
-    """A picture whose texts have room in any font: measured in a wide one, shown in the page's."""
+    """The static picture: laid out with `WIDE_FONT` and shown in `FONT`, so that texts have room."""
     wide = json.loads(json.dumps(spec).replace(FONT, WIDE_FONT))
     return vl_convert.vega_to_svg(wide).replace(WIDE_FONT, FONT)
 
 
 def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
+    """The Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
     chart = chart.configure(background="white", font=FONT)
     return vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
-    """A chart that holds its rows; size in pixels."""
+    """An Altair chart that holds its data; size in pixels."""
     return altair.Chart(altair.Data(values=list(rows)), width=width, height=height)
 
 
 def x_axis(field: str, title: str, domain: Sequence[float]) -> altair.X:
-    """A horizontal axis that shows a domain and no more."""
+    """A horizontal axis from end to end of a domain."""
     axis = altair.Axis(labelFlush=False, tickCount=8)  # else labels at the edges overlap
     scale = altair.Scale(domain=list(domain), nice=False)
     return altair.X(field, title=title, scale=scale, axis=axis)
 
 
 def y_axis(field: str, title: str, domain: Sequence[float]) -> altair.Y:
-    """A vertical axis that shows a domain and no more."""
+    """A vertical axis from end to end of a domain."""
     return altair.Y(field, title=title, scale=altair.Scale(domain=list(domain), nice=False))
 
 
 def tip(field: str, title: str = "") -> altair.Tooltip:
-    """A line of what a mark says when pointed at; numbers to three digits."""
+    """One line of a mark's tooltip; numbers to three significant digits."""
     number = {"format": ".3~g"} if field.endswith(":Q") else {}
     return altair.Tooltip(field, title=title or field.split(":")[0], **number)

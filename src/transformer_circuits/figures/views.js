@@ -1,9 +1,10 @@
-// What every view of tokens shares: its style, its theme, keys, and how it comes to life. A classic
-// script without dependencies, so that it also runs from file:// and inside the frame of a
-// notebook; it may stand on a page more than once. The views are in attention.js and tokens.js.
+// What all views share: style, theme, keys, and how they start on a page. A classic script without
+// dependencies, so that it also runs from file:// and inside the frame of a notebook; it may stand
+// on a page more than once. The views are in attention.js and tokens.js.
 (function (root) {
   "use strict";
-  if (root.CircuitViews) return;
+  const Circuits = (root.Circuits ??= {}); // the one global name of the book's scripts
+  if (Circuits.views) return;
 
   const STYLE = `
 .circuit-view{--bg:#fff;--fg:#222;--soft:#555;--line:#767676;--mark:#0b57d0;color:var(--fg);background:var(--bg);
@@ -54,7 +55,7 @@
     return matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  // One watch for the whole page: views that were taken out of it can be forgotten.
+  // One observer for the whole page: none keeps a view alive that was taken out of it.
   function redrawAll() {
     document.querySelectorAll(".circuit-view").forEach((host) => host.circuitView?.draw());
   }
@@ -174,7 +175,7 @@
     onLook(element, look) {
       const start = () => look(true);
       const end = () => look(false);
-      // A finger does not look, it keeps.
+      // A finger cannot hover: its tap keeps.
       element.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && start());
       element.addEventListener("pointerleave", end);
       element.addEventListener("focus", () => element.matches(":focus-visible") && start());
@@ -205,5 +206,5 @@
     else mount();
   }
 
-  root.CircuitViews = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
+  Circuits.views = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
 })(window);

@@ -1,8 +1,9 @@
-"""Figures that answer to the pointer, the keyboard and a finger: tokens and attention.
+"""Interactive views of tokens and attention, for pointer, keyboard and touch.
 
 As in `plots`: arrays and labels, never a model. Each view is an HTML output that holds its data
-and works in the built book, in a notebook and in a saved file, without a network; without scripts
-it is a picture or a table. The scripts are `views.js`, `attention.js` and `tokens.js` beside it.
+and works in the built book, in a notebook and in a saved file, without a network; where scripts
+do not run it is a picture or a table. Its scripts are `views.js` with `attention.js` or
+`tokens.js`.
 """
 
 import base64
@@ -14,30 +15,37 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from transformer_circuits.figures import drawing, tables
-from transformer_circuits.figures.drawing import Numbers, array
+from transformer_circuits.figures import drawing, html, tables
+from transformer_circuits.figures.values import Numbers, array
 
 MOST_BYTES = 1_000_000
-"""The largest view; more would make its page slow."""
+"""The most bytes of HTML in a view; more would make its page slow."""
 TILE = 64
-"""Pixels of one head in the picture for those without scripts."""
+"""The longest side, in pixels, of one head in the picture that is shown without scripts."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Something to touch. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
+    """An interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
 
     Raises:
         ValueError: if its HTML would be larger than `MOST_BYTES`.
     """
 
     kind: str
+    """The name under which its script registers: `attention`, `tokens` or `trigrams`."""
     data: Mapping
+    """What the script is given, besides the label."""
     label: str
-    """What it shows, in words: also the alternative text of the picture."""
+    """What it shows, in words: its caption, and the alternative text of the picture."""
     png: bytes
+    """The picture, for programs that show no HTML."""
     without_scripts: str
     """HTML that stands there until the script runs."""
+    script: str
+    """The script that registers this kind; `views.js` is loaded before it."""
+    captioned: bool = False
+    """Whether `without_scripts` has a caption of its own that stays when the script runs."""
 
     def __post_init__(self):
         size = len(self._body().encode())
@@ -48,26 +56,21 @@ class View:
             )
 
     def _body(self) -> str:
-        data = drawing.data_script({"label": self.label, **self.data})
+        data = html.data_script({"label": self.label, **self.data})
         place = f'<div class="circuit-view" data-kind="{self.kind}">'
         body = f"{place}{self.without_scripts}{data}</div>"
-        # The table of skip-trigrams stays, and has its own caption.
-        return body if self.kind == "trigrams" else drawing.captioned(self.label, body)
-
-    @property
-    def _scripts(self) -> tuple[str, str]:
-        return "views.js", "attention.js" if self.kind == "attention" else "tokens.js"
+        return body if self.captioned else html.captioned(self.label, body)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         return {
-            "text/html": self._body() + drawing.scripts(*self._scripts),
+            "text/html": self._body() + html.scripts("views.js", self.script),
             "image/png": base64.b64encode(self.png).decode(),
             "text/plain": f"[view: {self.label}]",
         }
 
     def save(self, path: Path) -> None:
-        """Write a page that holds this view and needs nothing else."""
-        drawing.save_page(path, self.label, self._body(), *self._scripts)
+        """Write a page with this view that loads nothing."""
+        html.save_page(path, self.label, self._body(), "views.js", self.script)
 
 
 def attention(
@@ -78,16 +81,17 @@ def attention(
     heads: Sequence[str] | None = None,
     label: str,
 ) -> View:
-    """Attention patterns of several heads over one text: point at heads and tokens, click to keep.
+    """Attention patterns of several heads over one text: hover over heads and tokens, click to keep.
 
     `patterns`: [head, dst, src] or [layer, head, dst, src], probabilities, no attention forward.
     `weighted`: ‖v‖ of each head and source, [head, src] or [layer, head, src] (see
     `patterns.value_norms`); with it the reader can switch to attention times these lengths.
-    `heads`: their names; "layer.head" if there are layers, else counted from 0.
-    `label`: what is to be seen, for those who do not see it.
+    `heads`: their names; by default "layer.head", or the head's number if there are no layers.
+    `label`: what there is to be seen, in words.
 
     Raises:
-        ValueError: if shapes do not fit each other, or a pattern is no probability or looks ahead.
+        ValueError: if the shapes do not fit each other, the rows of a pattern are no
+            probabilities, or some attention goes to a later token.
     """
     values, n = array(patterns), len(tokens)
     flat, shape = _checked(values, n), values.shape
@@ -104,7 +108,8 @@ def attention(
             raise ValueError(f"weighted is {array(weighted).shape} but patterns are {shape}")
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
     png = drawing.pixels(_montage(flat, columns))
-    return View("attention", data, label, png, drawing.picture(png, label))
+    picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
+    return View("attention", data, label, png, picture, "attention.js")
 
 
 def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
@@ -131,15 +136,19 @@ def _names(shape: tuple[int, ...]) -> list[str]:
 
 
 def _montage(patterns: Float[np.ndarray, "head n n"], columns: int) -> Float[np.ndarray, "y x"]:
-    """The patterns side by side, each reduced to at most `TILE` pixels by its largest values."""
-    step = -(-patterns.shape[1] // TILE)
+    """The patterns in rows of `columns`, each shrunk to at most `TILE` pixels a side.
+
+    A pixel that stands for several entries shows the largest.
+    """
+    step = -(-patterns.shape[1] // TILE)  # entries per pixel, rounded up
     pad = -patterns.shape[1] % step
-    padded = np.pad(patterns, ((0, 0), (0, pad), (0, pad)))
+    padded = np.pad(patterns, ((0, 0), (0, pad), (0, pad)))  # [head, side · step, side · step]
     side = padded.shape[1] // step
-    tiles = padded.reshape(-1, side, step, side, step).max(axis=(2, 4))
+    tiles = padded.reshape(-1, side, step, side, step).max(axis=(2, 4))  # [head, side, side]
+    # Empty tiles fill the last row; two empty pixels part each tile from the next.
     tiles = np.pad(tiles, ((0, -len(tiles) % columns), (0, 2), (0, 2)))
-    rows = tiles.reshape(-1, columns, side + 2, side + 2)
-    return np.concatenate([np.concatenate(list(row), axis=1) for row in rows], axis=0)
+    rows = tiles.reshape(-1, columns, side + 2, side + 2)  # [row, column, y, x]
+    return np.block([list(row) for row in rows])
 
 
 def tokens(
@@ -151,16 +160,18 @@ def tokens(
     differences: Collection[str] = (),
     first: str | None = None,
 ) -> View:
-    """A text whose tokens are coloured by a value each; several named values can be switched.
+    """A text in which every token is coloured by its value.
 
-    Red above 0 and blue below it, as strong as the value is far from 0; NaN (a first token's
-    loss, say) stays blank. `unit` and `label` as in `attention` and `plots`. All named values
-    share one scale, so that the same colour is the same value whichever is shown; those called
-    `differences` share another, to either side of 0. `first` is shown at first, if not the first.
+    Above 0 is red and below it blue, stronger with the distance from 0; NaN (the loss of a first
+    token, say) stays blank. `unit`: of the values; `label`: what there is to be seen, in words.
+
+    `values` may be several named rows, of which the reader chooses one; `first` is the one shown
+    at first. All rows share one scale, so that a colour is the same value in each; those named in
+    `differences` share another one, symmetric about 0.
 
     Raises:
-        ValueError: if there is not one value per token, or no value at all, or one is infinite, or
-            `differences` or `first` are not among the names.
+        ValueError: if there are no values, a row does not have one per token, a value is infinite,
+            or `differences` or `first` name no row.
     """
     named = dict(values) if isinstance(values, Mapping) else {"value": values}
     if not named or not len(tokens):
@@ -181,14 +192,14 @@ def tokens(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
     )
     table = tables.table(shown, caption="Token by token")._repr_mimebundle_()["text/html"]
-    return View("tokens", data, label, png, table)
+    return View("tokens", data, label, png, table, "tokens.js")
 
 
 def skip_trigrams(rows: Sequence[Mapping[str, object]], *, label: str, digits: int = 1) -> View:
-    """A table of skip-trigrams that can be narrowed to a head or to a token.
+    """A table of skip-trigrams that the reader filters by head and by token.
 
-    `rows`: as for `tables.table`, with a column "head"; every other column that is text is
-    searched for tokens.
+    `rows`: mappings as for `tables.table`, with a column "head". Tokens are looked for in all
+    other columns that hold text.
 
     Raises:
         ValueError: if there are no rows, or they have no column "head".
@@ -204,4 +215,4 @@ def skip_trigrams(rows: Sequence[Mapping[str, object]], *, label: str, digits: i
     data = {"heads": list(dict.fromkeys(of)), "of": of, "words": words}
     bundle = table._repr_mimebundle_()
     png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("trigrams", data, label, png, bundle["text/html"])
+    return View("trigrams", data, label, png, bundle["text/html"], "tokens.js", captioned=True)

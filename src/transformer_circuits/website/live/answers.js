@@ -1,9 +1,9 @@
 // The part of the live page that answers questions: what comes next, and which heads and earlier
 // tokens say so (direct logit attribution).
-(function (root) {
+(function () {
   "use strict";
-  const { Tokens, make } = CircuitViews;
-  const { bar, button, fill, table } = CircuitParts;
+  const { Tokens, make } = Circuits.views;
+  const { bar, button, fill, table } = Circuits.parts;
   const LISTED = 8; // tokens and parts in the tables
 
   class Answers {
@@ -89,5 +89,5 @@
     }
   }
 
-  root.CircuitAnswers = Answers;
-})(globalThis);
+  Circuits.Answers = Answers;
+})();

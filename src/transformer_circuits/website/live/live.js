@@ -1,17 +1,17 @@
 // The page on which the book's models run in the reader's browser.
 (function () {
   "use strict";
-  const { Attention, make } = CircuitViews;
-  const { button, checkbox } = CircuitParts;
+  const { Attention, make } = Circuits.views;
+  const { button, checkbox } = Circuits.parts;
   const LONGEST = 200; // tokens: more would be slow to draw
   const EXAMPLE =
     "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
   const ASKING =
     "Choose a token to see which heads, and which earlier tokens, raised or lowered its logit. " +
     "Logits are counted from their mean over the vocabulary.";
-  const NAMES = CIRCUIT_NAMES; // of the models: in files, and on the page
+  const NAMES = Circuits.names; // of the models: in files, and on the page
   const FOLDER = new URL("../live/", document.currentScript.src);
-  const { begin, labels, tokenizer: rules } = CIRCUIT_VOCABULARY;
+  const { begin, labels, tokenizer: rules } = Circuits.vocabulary;
   const tokenizer = new HFTokenizers.Tokenizer(rules, {});
   const host = document.querySelector("[data-live-model]");
 
@@ -36,7 +36,7 @@
     buildText();
     buildAttention();
     buildHeads();
-    parts.answers = new CircuitAnswers(section("What comes next, and who says so", ASKING), { labels, tokenizer, ask });
+    parts.answers = new Circuits.Answers(section("What comes next, and who says so", ASKING), { labels, tokenizer, ask });
   }
 
   function buildText() {
@@ -118,7 +118,7 @@
   }
 
   async function load(name) {
-    if (!Object.hasOwn(globalThis.CIRCUIT_MODELS, name)) {
+    if (!Object.hasOwn(Circuits.models, name)) {
       parts.status.textContent = "Fetching the model …";
       await new Promise((resolve, reject) => {
         const script = document.createElement("script");
@@ -128,7 +128,7 @@
         document.head.append(script);
       });
     }
-    models[name] ??= new CircuitModel(globalThis.CIRCUIT_MODELS[name]);
+    models[name] ??= new Circuits.Model(Circuits.models[name]);
   }
 
   // Only the last choice counts, however long each takes to come.
@@ -274,5 +274,5 @@
   start().catch((error) => {
     host.textContent = `The model could not start: ${error.message}`;
   });
-  globalThis.CircuitLive = { models, tokenizer };
+  Circuits.live = { models, tokenizer };
 })();

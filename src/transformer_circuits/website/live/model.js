@@ -214,5 +214,5 @@
     }
   }
 
-  root.CircuitModel = Model;
+  (root.Circuits ??= {}).Model = Model;
 })(globalThis);

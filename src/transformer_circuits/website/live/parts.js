@@ -1,7 +1,7 @@
 // Small pieces of the live page: buttons, boxes, tables, bars.
-(function (root) {
+(function () {
   "use strict";
-  const { make } = CircuitViews;
+  const { make } = Circuits.views;
 
   function button(text, onClick) {
     const made = make("button", "lm-button", text);
@@ -65,5 +65,5 @@
     if (focused >= 0) body.rows[focused]?.querySelector("button")?.focus();
   }
 
-  root.CircuitParts = { bar, button, checkbox, fill, table };
-})(globalThis);
+  Circuits.parts = { bar, button, checkbox, fill, table };
+})();

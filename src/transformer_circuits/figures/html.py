@@ -1,0 +1,90 @@
+"""HTML around a figure: a caption, its data for the script, pages that are saved.
+
+Imports no drawing library, so that the website can use it without one.
+"""
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_circuits import files
+
+SCRIPTS = Path(__file__).parent
+"""Where the scripts of charts and views lie."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An SVG picture that Jupyter shows under its title."""
+
+    svg: str
+    title: str
+    alt: str
+    """Alternative text: what there is to be seen, for those who do not see it."""
+
+    @property
+    def picture(self) -> str:
+        """HTML of the picture alone."""
+        style = "max-width:100%;height:auto;background:#fff"
+        return image(self.svg.encode(), "image/svg+xml", self.alt, style)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        plain = f"[figure: {self.title}. {self.alt}]"
+        return {"text/html": captioned(self.title, self.picture), "text/plain": plain}
+
+
+def image(data: bytes, mime: str, alt: str, style: str) -> str:
+    """An `img` element that holds its data; `mime` is their type, `image/png` for instance."""
+    source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    return f'<img alt="{html.escape(alt)}" style="{style}" src="{source}">'
+
+
+def captioned(title: str, body: str) -> str:
+    """A `figure` element with a caption above its body, which is HTML.
+
+    The caption is text of the page: it can be searched, read aloud, wrapped and translated. The
+    id is made of it, so that links and the index of figures find the figure.
+    """
+    name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
+    caption = (
+        f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
+    )
+    return f'<figure id="figure-{name}" style="margin:0">{caption}{body}</figure>'
+
+
+def data_script(data: Mapping) -> str:
+    """A `script` element that holds data as JSON. No text among the data can end the element.
+
+    Raises:
+        ValueError: if a number is not finite: browsers could not read it.
+    """
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    safe = text.replace("<", "\\u003c")
+    return f'<script type="application/json">{safe}</script>'
+
+
+def scripts(*names: str) -> str:
+    """The scripts that an output brings with it, so that it works wherever it is shown.
+
+    Empty while the book is built: there the page itself loads each script once.
+    """
+    return "" if os.environ.get(files.IN_BOOK) else _inline(*names)
+
+
+def _inline(*names: str) -> str:
+    texts = (SCRIPTS.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return "".join(f"<script>{text}</script>" for text in texts)
+
+
+def save_page(path: Path, title: str, body: str, *names: str) -> None:
+    """Write a page that loads nothing: it holds the body and the named scripts."""
+    head = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+    )
+    with files.atomic(path) as temporary:
+        temporary.write_text(f"{head}<body>{body}{_inline(*names)}</body></html>", encoding="utf-8")

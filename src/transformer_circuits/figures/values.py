@@ -1,0 +1,28 @@
+"""What every figure takes: numbers as Python, NumPy or torch have them.
+
+Callers hand over what they computed as it is, on any device and with or without a gradient.
+"""
+
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
+
+import numpy as np
+
+Number = SupportsFloat
+"""One number: of Python, or a 0-dim NumPy array or torch tensor."""
+Numbers = Any
+"""Many numbers: a list (of 0-dim tensors, if you like), a NumPy array or a torch tensor."""
+
+
+def array(values: Numbers, dtype: type = float) -> np.ndarray:
+    """The values as a NumPy array of `float` or `complex`, in the shape they come in."""
+    if hasattr(values, "detach"):  # a tensor
+        values = values.detach().cpu()
+    elif isinstance(values, Sequence) and not isinstance(values, str):
+        values = [array(value, dtype) for value in values]  # it may hold tensors
+    return np.asarray(values, dtype=dtype)
+
+
+def number(value: Number) -> float:
+    """One number as Python has it."""
+    return array(value).item()
