@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from myst_nb.ext.execution_tables import make_stat_table
+from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.errors import ExtensionError
 
 from transformer_circuits.book import notebooks
@@ -32,6 +34,10 @@ def ran(copy):
             parts = {"claim": cell["source"][0].strip("'")}
             output = {"output_type": "display_data", "data": data, "metadata": {"check": parts}}
             cell["outputs"] = [output]
+            cell["metadata"]["execution"] = {
+                "iopub.execute_input": "2026-11-22T10:13:47.500000Z",
+                "shell.execute_reply": "2026-11-22T10:14:00.000000Z",
+            }
     copy.write_text(json.dumps(notebook))
 
 
@@ -49,6 +55,16 @@ def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
     assert html[0] == '<p id="claim-one" class="claim">✓ \'one\'</p>'
     assert html[1].startswith('<p id="claim-two" ')
     assert "".join(html[2]) == "<p class=\"claim\">✓ 'one'</p>", "one anchor for each claim"
+
+
+def test_the_table_of_times_has_every_chapter(checkout):
+    checkout("a", "'one'", "'two'")
+    notebooks.execute(["a"], ran)
+    app, source = App(), [notebooks.path("a").read_text()]
+    executed._require_fresh(app)
+    executed._show_outputs(app, "chapters/a", source)
+    table = make_stat_table("seminar/instructor", NbMetadataCollector.get_doc_data(app.env))
+    assert "chapters/a" in table.astext() and "12.5" in table.astext()
 
 
 def test_a_missing_or_stale_copy_fails_the_build_with_one_line(checkout):
