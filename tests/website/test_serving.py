@@ -1,11 +1,11 @@
 import subprocess
 import sys
 
-from transformer_circuits.website import cross_references, serving
+from transformer_circuits.website import cross_references, executed, printing, serving
 
 
 def test_the_website_is_made_without_a_drawing_library():
-    modules = f"{cross_references.__name__}, {serving.__name__}"
+    modules = ", ".join(m.__name__ for m in (cross_references, executed, printing, serving))
     code = f"import sys, {modules}; print(sorted({{'altair', 'matplotlib'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
