@@ -147,7 +147,8 @@ def fresh(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     (folder := tmp_path / "päth with späces").mkdir()
     pins = ("requirements.txt", "requirements.lock", "package-lock.json", "data/corpus.toml")
-    for name in ("Makefile", "pyproject.toml", "package.json", *pins):
+    book = ("_config.yml", "_toc.yml")
+    for name in ("Makefile", "pyproject.toml", "package.json", *book, *pins):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     return folder
