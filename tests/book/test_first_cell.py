@@ -45,23 +45,24 @@ def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path
     """As in Colab, where only the path of its own process leads to the package."""
     package = Path(first_cell.__file__).parents[1]
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package, tmp_path / "src" / package.name, ignore=ignored)
-    for name in ("data", "chapters", "jupyter/kernels/python3"):
+    checkout = tmp_path / "book"
+    shutil.copytree(package, checkout / "src" / package.name, ignore=ignored)
+    for name in ("book/data", "book/chapters", "jupyter/kernels/python3"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "data" / "corpus.toml").touch()
-    (tmp_path / "data" / "claims.toml").write_text(CLAIM)
+    (checkout / "data" / "corpus.toml").touch()
+    (checkout / "data" / "claims.toml").write_text(CLAIM)
     cells = [
         first_cell.FIRST_CELL.format(url="file:///nowhere"),
         'book.check("it holds", True, claim="one")',
     ]
     notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
-    nbformat.write(notebook, tmp_path / "chapters" / "some.ipynb")
+    nbformat.write(notebook, checkout / "chapters" / "some.ipynb")
     python = [sys.executable, "-S", "-c"]
     launch = f"{UNINSTALLED}\nfrom ipykernel import kernelapp\nkernelapp.launch_new_instance()"
     spec = {"argv": [*python, launch, "-f", "{connection_file}"], "display_name": "Colab's"}
     (tmp_path / "jupyter/kernels/python3/kernel.json").write_text(json.dumps(spec))
     code = f"""{UNINSTALLED}
-sys.path.insert(0, {str(tmp_path / "src")!r})
+sys.path.insert(0, {str(checkout / "src")!r})
 from transformer_circuits.book import claims, notebooks, scorecard
 notebooks.run_missing()
 print(scorecard.verdict(claims.read()["one"], scorecard.evidence()["one"]))

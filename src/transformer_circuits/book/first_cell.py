@@ -9,11 +9,11 @@ from transformer_circuits.book import notebooks
 FIRST_CELL = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
 import sys
-from importlib.util import find_spec
 
-if "google.colab" in sys.modules and not find_spec("transformer_circuits"):
+if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
     url = "{url}"
-    get_ipython().system(f"git clone --depth=1 {{url}} book; pip install -qe book")
+    get_ipython().system(f"git clone --depth=1 {{url}} book")
+    get_ipython().system(f"{{sys.executable}} -m pip install -qe book")
     sys.path.insert(0, "book/src")
 from transformer_circuits import book
 
