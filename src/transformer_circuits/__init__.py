@@ -10,7 +10,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | `analysis` | the paper: circuits in the weights, and what heads do on text |
 | `training` | how models are trained, and where trained ones lie |
 | `figures` | arrays and labels in, pictures out |
-| `book` | what a chapter calls: set-up, claims, exercises |
+| `book` | what a chapter calls: set-up, claims, exercises; how chapters are executed |
 | `text` | what the models read |
 | `model` | the mathematics |
 | `settings`, `files` | tables of TOML; safe reading and writing |

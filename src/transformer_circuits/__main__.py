@@ -1,6 +1,6 @@
 """The command line: `python -m transformer_circuits --help`.
 
-Each command imports what it needs itself: `execute`, where nothing has changed, is done in a moment.
+Each command imports its modules itself, so that `execute` with nothing to do returns at once.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def vocabulary(n_vocab: int) -> None:
     """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
     from transformer_circuits.text import corpus, tokenizer
 
-    def texts() -> Iterator[str]:  # read after the size was found possible
+    def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
         for document in corpus.read("full", "train"):
             yield document.text
 
@@ -131,15 +131,15 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("chapters", help="write the first cell into every chapter")
     commands.add_parser("slides", help="write the slides into the built book")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
-    commands.add_parser("bench", help="training speed next to TransformerLens and plain PyTorch")
+    commands.add_parser("bench", help="speed and memory next to TransformerLens and plain PyTorch")
     return parser
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for.
 
-    What the reader can mend, and what the machine refuses, ends it with one line; a bug with its
-    traceback.
+    A `UserError`, an `OSError` or a diverged loss ends it with one line; any other error is a bug and
+    keeps its traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # for terminals that know ASCII alone

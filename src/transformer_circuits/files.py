@@ -77,7 +77,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def _hold(file: IO[bytes]) -> bool:
-    """Hold the file until it is closed or this process dies; False if another one holds it.
+    """Lock the file until it is closed or this process ends; False if another process has the lock.
 
     False, too, on a disk that knows no locks: nothing is ever taken for a leftover there.
     """
@@ -130,7 +130,7 @@ def write_sealed(path: Path, content: bytes) -> None:
 
 
 def read_sealed(path: Path) -> bytes | None:
-    """What `write_sealed` wrote; None if there is no such file or one bit of it is another."""
+    """What `write_sealed` wrote; None if the file is missing or its checksum does not match."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def damaged(path: Path, reason: object) -> UserError:
-    """The error to raise of a file of `data/` that is not as it must be, and its remedy."""
+    """A `UserError` that names a damaged or invalid file of `data/`, and the remedy."""
     remedy = f"Correct it, or take it from the repository again: rm {path} && git restore {path}"
     if cache_dir() in path.parents:
         remedy = "Delete it, and run again the command that wrote it"

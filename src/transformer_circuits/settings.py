@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from transformer_circuits import files
 
@@ -23,20 +23,17 @@ class Table:
     table: ClassVar[str]
 
     @classmethod
-    def from_dict(cls, values: Any) -> "Table":
+    def from_dict(cls, values: Any) -> Self:
         """Build from a table, every value of which must be of the declared type.
 
         Raises:
-            UserError: if it is no table, has a key the class does not have or misses one, or a
-                value is not as it must be.
+            UserError: if it is no table, has unknown or missing keys, or an invalid value.
         """
         kinds = {field.name: field.type for field in fields(cls)}
         if not isinstance(values, dict):
             raise files.UserError(f"{cls.table} is {values!r} but must be a table")
-        unknown, missing = (
-            sorted(values.keys() - kinds.keys()),
-            sorted(kinds.keys() - values.keys()),
-        )
+        unknown = sorted(values.keys() - kinds.keys())
+        missing = sorted(kinds.keys() - values.keys())
         if unknown or missing:
             raise files.UserError(
                 f"[{cls.table}] has unknown keys {unknown} and misses {missing}; "

@@ -122,7 +122,7 @@ def test_code_that_changes_while_a_chapter_runs_makes_its_copy_stale(checkout):
 CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], 'scripts' in os.environ)"
 
 
-@pytest.mark.parametrize("runner", [notebooks.through_nbmake, notebooks.through_nbclient])
+@pytest.mark.parametrize("runner", [notebooks.run_with_nbmake, notebooks.run_with_nbclient])
 def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, runner):
     checkout("a", CELL, "1 + 1")
     monkeypatch.setattr(notebooks, "root", lambda: ROOT)
@@ -141,7 +141,7 @@ def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, ru
 def test_the_scorecard_alone_runs_only_what_is_missing(checkout, capsys, monkeypatch):
     checkout("a", "1")
     checkout(SCORECARD, "1")
-    monkeypatch.setattr(notebooks, "through_nbclient", in_this_process)
+    monkeypatch.setattr(notebooks, "run_with_nbclient", in_this_process)
     notebooks.run_missing()
     assert "1 of 1: a, " in capsys.readouterr().out
     notebooks.run_missing()

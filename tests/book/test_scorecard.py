@@ -18,7 +18,7 @@ def executed(checkout, monkeypatch):
 
     def found(*cells):
         checkout("x", stand_in, *cells)
-        notebooks.execute(["x"], notebooks.through_nbclient)
+        notebooks.execute(["x"], notebooks.run_with_nbclient)
         return scorecard.evidence()
 
     return found

@@ -27,7 +27,7 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
 
     In nats: the loss on held-out text and on two copies of random tokens, and the in-context
     learning score. Per layer and head: attention to the previous token, and prefix matching on a
-    text and on two copies of 60 random tokens, each beside its null. And what `of_weights` says.
+    text and on two copies of 60 random tokens, each beside its null. Also all that `of_weights` returns.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)

@@ -7,6 +7,7 @@ is left of layer norm is one factor per position and read, its *scale*.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -34,21 +35,22 @@ class NormedLayer(nn.Module):
     def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
         n, d, d_head = config.n_heads, config.d_model, config.d_head
-
-        def normal(*shape: int) -> Tensor:
-            return torch.randn(shape, generator=generator)
-
+        normal = partial(torch.randn, generator=generator)
         self.gain, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
-        for name in "QKV":
-            self.register_parameter(f"W_{name}", nn.Parameter(normal(n, d_head, d) / d**0.5))
-            self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(n, 1, d_head)))
+        self.W_Q = nn.Parameter(normal(n, d_head, d) / d**0.5)
+        self.W_K = nn.Parameter(normal(n, d_head, d) / d**0.5)
+        self.W_V = nn.Parameter(normal(n, d_head, d) / d**0.5)
+        self.b_Q = nn.Parameter(torch.zeros(n, 1, d_head))
+        self.b_K = nn.Parameter(torch.zeros(n, 1, d_head))
+        self.b_V = nn.Parameter(torch.zeros(n, 1, d_head))
         self.W_O = nn.Parameter(normal(n, d, d_head) / (n * d_head) ** 0.5)
         self.b_O = nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Float[Tensor, "batch pos d"]) -> Float[Tensor, "batch pos d"]:
         read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
-        q, k, v = (_heads(read, getattr(self, f"W_{n}")) + getattr(self, f"b_{n}") for n in "QKV")
+        q, k = _heads(read, self.W_Q) + self.b_Q, _heads(read, self.W_K) + self.b_K
         A = causal_scores(q, k).softmax(dim=-1)
+        v = _heads(read, self.W_V) + self.b_V
         return einsum(self.W_O, A @ v, "h d e, b h pos e -> b pos d") + self.b_O
 
 
@@ -60,10 +62,7 @@ class NormedTransformer(nn.Module):
 
     def __init__(self, config: ModelConfig, *, generator: torch.Generator):
         super().__init__()
-
-        def normal(*shape: int) -> Tensor:
-            return torch.randn(shape, generator=generator)
-
+        normal = partial(torch.randn, generator=generator)
         self.config = config
         self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
         self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))

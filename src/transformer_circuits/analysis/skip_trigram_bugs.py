@@ -73,7 +73,7 @@ KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Veto:
-    """What a veto does on a text: forbidden are the heads' raises of bigrams that were never seen."""
+    """Effect of a veto on a text: heads may not raise bigrams that the training text never has."""
 
     losses: tuple[float, ...]
     """Loss for every part in KEPT. [nats per token]"""

@@ -168,11 +168,11 @@ class Lift:
     n_dst: int
     """Times the destination occurs."""
     n_dst_out: int
-    """Times the output follows it."""
+    """Times the output follows the destination."""
     n_src_dst: int
-    """Times the source stands before it."""
+    """Times the source stands in the window before the destination."""
     n_all: int
-    """Times both are so: the whole skip-trigram."""
+    """Times the whole skip-trigram occurs."""
 
     @property
     def without(self) -> float:

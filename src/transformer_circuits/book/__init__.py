@@ -1,6 +1,6 @@
-"""What chapters call besides the analysis: the set-up, and a finding with its check.
+"""What chapters call besides the analysis, and how chapters are executed.
 
-Imports nothing of the house but `files` and `settings`.
+Of the package it imports `files` and `settings` alone.
 """
 
 import html

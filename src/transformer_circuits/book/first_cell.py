@@ -20,8 +20,8 @@ from transformer_circuits import book
 book.setup()"""
 """The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
 
-In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel that
-finds the package (those of `run_missing` do) fetches nothing.
+In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel with
+`book/src` on its path (those of `run_missing` have it) fetches nothing.
 """
 
 

@@ -64,10 +64,10 @@ def code(notebook: dict) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def modules(code: Iterable[str]) -> list[Path]:
+def modules(sources: Iterable[str]) -> list[Path]:
     """The files of this package that some code imports, and those that they import in turn."""
     finder = ModuleFinder(path=[str(_SOURCE)])
-    finder.scan_code(compile("\n".join(code), "chapter", "exec"), finder.add_module("__main__"))
+    finder.scan_code(compile("\n".join(sources), "chapter", "exec"), finder.add_module("__main__"))
     return sorted(Path(module.__file__) for module in finder.modules.values() if module.__file__)
 
 
@@ -109,7 +109,7 @@ def outputs(copy: dict) -> Iterator[dict]:
 
 
 def _environment() -> dict[str, str]:
-    """That of the kernels: one thread each, so that sums come out the same; no scripts in outputs.
+    """Environment variables of the kernels: one thread, so that results repeat; no scripts in outputs.
 
     The package need not be installed, as in Colab: the path leads to it.
     """
@@ -121,7 +121,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def through_nbmake(copy: Path) -> None:
+def run_with_nbmake(copy: Path) -> None:
     """Execute a notebook in place with nbmake, as a test.
 
     Raises:
@@ -131,7 +131,7 @@ def through_nbmake(copy: Path) -> None:
     _run([sys.executable, "-m", "pytest", *options, str(copy)])
 
 
-def through_nbclient(copy: Path) -> None:
+def run_with_nbclient(copy: Path) -> None:
     """Execute a notebook in place where there is no test runner, as in Colab.
 
     Raises:
@@ -168,7 +168,7 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
 
 def execute(
     chapters: Iterable[str],
-    run: Callable[[Path], None] = through_nbmake,
+    run: Callable[[Path], None] = run_with_nbmake,
     n_processes: int | None = None,
 ) -> None:
     """Execute chapters, several at a time, those with most code first and the scorecard last.
@@ -196,12 +196,12 @@ def execute(
             for done in as_completed(running):
                 name, n_done = running[done], n_done + 1
                 try:
-                    told = f"{done.result():.0f} s"
+                    outcome = f"{done.result():.0f} s"
                 except files.UserError as error:
                     failed.append(name)
-                    told = f"fails\n{error}"
+                    outcome = f"fails\n{error}"
                 bar.update()
-                bar.write(f"{n_done} of {len(wanted)}: {name}, {told}")
+                bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
                 sys.stdout.flush()
             if failed:
                 raise files.UserError(f"{', '.join(sorted(failed))}: a cell fails, see above")
@@ -217,6 +217,6 @@ def run_missing() -> None:
         UserError: naming the chapter, if one fails.
     """
     if missing := [name for name in stale() if name != SCORECARD]:
-        execute(missing, through_nbclient)
+        execute(missing, run_with_nbclient)
     else:
         print("every chapter was executed with this code")

@@ -12,7 +12,7 @@ from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
 LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""
 MOST_EDGES = 12
-"""The strongest edges of each panel, so many, stand in the table below the diagram."""
+"""How many of each panel's strongest edges the table below the diagram lists."""
 
 
 def links(

@@ -1,4 +1,4 @@
-"""Places for the texts of a figure: never over each other or a curve, never beyond the edge.
+"""Label placement: texts of a figure overlap neither each other nor a curve, and stay inside it.
 
 Names of lines stand outside the axes, where nothing else is drawn, so that they only have to be
 kept apart in one direction. Lengths are in points (1/72 inch) where nothing else is said.

@@ -18,7 +18,7 @@ WIDE_FONT = "DejaVu Sans"
 """A font at least as wide as those of pages; see `_svg`."""
 vl_convert.register_font_directory(str(drawing.FONTS))
 MOST_ROWS = 60
-"""A chart with at most so many numbers also has them as a table, for keyboards and screen readers."""
+"""Charts with at most this many numbers also show them as a table, for keyboards and screen readers."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ class ModelConfig(Table):
     n_vocab: int
     n_ctx: int
     position_base: float
-    """Ratio of the highest frequency of the sinusoidal positions, π radians per token, to about the
-    lowest: the slowest sinusoid turns once in about 2 · position_base tokens."""
+    """Base of the sinusoids: their frequencies fall from π to about π / position_base radians per token,
+    so the longest period is about 2 · position_base tokens."""
     begin: bool = True
     """Whether every context opens with BEGIN; if not, BEGIN stands only where a document begins."""
     d_mlp: int = 0

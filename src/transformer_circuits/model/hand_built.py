@@ -37,7 +37,8 @@ def _empty(n_vocab: int, n_ctx: int, d_model: int, d_head: int) -> Transformer:
 def _look(
     model: Transformer, layer: int, reads: slice, sees: slice, M: Float[Tensor, "dst src"]
 ) -> None:
-    """Let the head's score be M[i, j] for a destination with i in `reads`, a source j in `sees`.
+    """Set the QK circuit: score M[i, j] for dimension i of the destination's block `reads` and j of the
+    source's block `sees`.
 
     A second call adds a second part to the score.
     """
@@ -49,7 +50,7 @@ def _look(
 
 
 def _move(model: Transformer, layer: int, reads: slice, writes: slice) -> None:
-    """Let the head copy one block of what it looks at to another block of where it stands."""
+    """Set the OV circuit: copy one block of the source into another block of the destination."""
     n = reads.stop - reads.start
     model.layers[layer].W_V[0, :n, reads] = torch.eye(n, dtype=torch.float64)
     model.layers[layer].W_O[0, writes, :n] = torch.eye(n, dtype=torch.float64)

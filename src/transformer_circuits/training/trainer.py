@@ -187,6 +187,11 @@ class Trainer:
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
+    @property
+    def _settings(self) -> str:
+        """What a state belongs to: the shape of the model and the plan of the run."""
+        return json.dumps([vars(self.model.config), vars(self.config)])
+
     def _save(self) -> None:
         if self.state_path is None or not self.accelerator.is_main_process:
             return
@@ -194,7 +199,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "log": self.log,
-            "settings": json.dumps([vars(self.model.config), vars(self.config)]),
+            "settings": self._settings,
         }
         written = io.BytesIO()  # a full disk is then met by our own writing, which names the file
         torch.save(state, written)
@@ -209,10 +214,9 @@ class Trainer:
             )
         device = self.accelerator.device
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
-        settings = json.dumps([vars(self.model.config), vars(self.config)])
-        if state["settings"] != settings:
+        if state["settings"] != self._settings:
             raise files.UserError(
-                f"{path} belongs to the run {state['settings']} but this one is {settings}; "
+                f"{path} belongs to the run {state['settings']} but this one is {self._settings}; "
                 "move it away to start afresh"
             )
         self.model.load_state_dict(state["model"])

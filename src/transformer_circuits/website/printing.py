@@ -26,7 +26,7 @@ A PDF has no other pages, but Sphinx links to files.
 
 
 def slides(root: Path) -> Path:
-    """Write the page of slides for reveal.js into the built book; where it lies.
+    """Write the page of slides for reveal.js into the built book; returns its path.
 
     Only if the page of the book that shows the same, or a style, has changed since the last time.
 

@@ -28,7 +28,8 @@ NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_
 LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
-"""The models of the live page and their names there; the first comes with it, others when asked for."""
+"""Models of the live page, by file name and displayed name: the first is loaded with the page, the
+others on demand."""
 VIEWS = ("book/views.js", "book/attention.js", "book/tokens.js")
 NEEDED_BY = {
     'class="circuit-view': VIEWS,
