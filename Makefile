@@ -59,10 +59,7 @@ book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; exec
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-_build/html/index.html:
-	$(MAKE) book
-
-pdf: _build/html/index.html  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
+pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n
 	$(BIN)/python -m transformer_circuits pdf
 

@@ -74,6 +74,7 @@ def checkout(tmp_path, monkeypatch):
     (tmp_path / "data" / "models" / "m" / "config.toml").write_text("")
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
     monkeypatch.setattr(notebooks, "_SOURCE", tmp_path / "src")
+    monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
         name: claims.Claim(
             name, "paper", "trained", "somewhere", "it holds", "1", "must hold", where

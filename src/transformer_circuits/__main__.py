@@ -84,8 +84,16 @@ def execute(chapters: list[str], again: bool) -> None:
     wanted = chapters or notebooks.names()
     if unknown := sorted(set(wanted) - set(notebooks.names())):
         raise files.UserError(f"there is no chapter {unknown}; there are {notebooks.names()}")
-    stale = wanted if again else notebooks.stale()
-    notebooks.execute([chapter for chapter in wanted if chapter in stale])
+    stale = notebooks.stale()
+    chosen = wanted if again else [chapter for chapter in wanted if chapter in stale]
+    if notebooks.SCORECARD in chosen:  # it reads what all others found
+        chosen = {*chosen, *stale}
+    if chosen:
+        notebooks.execute(chosen)
+    else:
+        print(
+            "nothing to execute: code, data and packages have not changed (--again does it anyway)"
+        )
 
 
 def chapters() -> None:

@@ -17,7 +17,7 @@ from transformer_circuits.book import first_cell
 def test_the_repository_address_comes_from_the_configuration(tmp_path):
     config = tmp_path / "_config.yml"
     config.write_text('repository:\n  url: "https://example.org/some/book"  # ours\n')
-    assert '"https://example.org/some/book"' in first_cell.text(config)
+    assert 'git = "git clone --depth=1 https://example.org/some/book"' in first_cell.text(config)
     config.write_text("title: none\n")
     with pytest.raises(ValueError, match="no repository url"):
         first_cell.text(config)
@@ -37,7 +37,7 @@ section = "s"
 statement = "s"
 reported = "r"
 rule = "r"
-chapter = "some"
+chapter = "05-some"
 """
 
 
@@ -56,7 +56,7 @@ def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path
         'book.check("it holds", True, claim="one")',
     ]
     notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
-    nbformat.write(notebook, checkout / "chapters" / "some.ipynb")
+    nbformat.write(notebook, checkout / "chapters" / "05-some.ipynb")
     python = [sys.executable, "-S", "-c"]
     launch = f"{UNINSTALLED}\nfrom ipykernel import kernelapp\nkernelapp.launch_new_instance()"
     spec = {"argv": [*python, launch, "-f", "{connection_file}"], "display_name": "Colab's"}
@@ -71,7 +71,7 @@ print(scorecard.verdict(claims.read()["one"], scorecard.evidence()["one"]))
     environment.pop("PYTHONPATH", None)
     said = subprocess.run([*python, code], capture_output=True, text=True, env=environment)
     lines = said.stdout.splitlines()
-    assert lines[0].startswith("1 of 1: some, ") and lines[-1] == "reproduced", said.stderr
+    assert lines[0].startswith("1 of 1: 05-some, ") and lines[-1] == "reproduced", said.stderr
 
 
 SHELL = """

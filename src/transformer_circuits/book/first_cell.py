@@ -9,12 +9,12 @@ from transformer_circuits.book import notebooks
 FIRST_CELL = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
 import sys
+from glob import glob
 
 if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
-    url = "{url}"
-    get_ipython().system(f"git clone --depth=1 {{url}} book")
-    get_ipython().system(f"{{sys.executable}} -m pip install -qe book")
-    sys.path.insert(0, "book/src")
+    git = "git clone --depth=1 {url}"
+    get_ipython().system(f"{{git}} book; {{sys.executable}} -m pip install -qe book")
+    sys.path += glob("book/src")
 from transformer_circuits import book
 
 book.setup()"""
@@ -44,7 +44,9 @@ def write() -> None:
     cell = text(notebooks.root() / "_config.yml")
     for chapter in map(notebooks.path, notebooks.names()):
         notebook = notebooks.read(chapter)
-        first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        code = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        if (first := next(code, None)) is None:
+            raise files.UserError(f"{chapter} has no code cell: leave an empty one where it goes")
         first["source"] = cell.splitlines(keepends=True)
         with files.atomic(chapter) as temporary:
             whole = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

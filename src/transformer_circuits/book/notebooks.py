@@ -10,7 +10,6 @@ of it, so an edit of prose executes nothing.
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,14 +20,18 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
+from transformer_circuits.book import claims
+from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "13-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
-READ = ("data/models/*/*.toml", "data/models/*/*.json*", "data/corpus.toml", "data/tokenizer.json",
-        "requirements.lock")  # fmt: skip
-"""What chapters may read besides code; weights and text are pinned by hashes in these files."""
-TIMEOUT = 900
-"""Seconds a cell may take, on a machine that does other things, too."""
+CHAPTERS = "[0-9][0-9]-*.ipynb"
+"""Their names; what an editor begins beside them is none."""
+DATA_FILES = ("data/models/*/*", "data/corpus.toml", "data/tokenizer.json",
+              "requirements.txt", "requirements.lock")  # fmt: skip
+"""What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+"""That of this environment, whichever one an editor saved."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
 
@@ -40,7 +43,7 @@ def root() -> Path:
 
 def names() -> list[str]:
     """Every chapter, in the order of the book."""
-    return sorted(path.stem for path in (root() / "chapters").glob("*.ipynb"))
+    return sorted(path.stem for path in (root() / "chapters").glob(CHAPTERS))
 
 
 def path(chapter: str) -> Path:
@@ -54,8 +57,17 @@ def executed_path(chapter: str) -> Path:
 
 
 def read(notebook: Path) -> dict:
-    """A notebook, as the JSON that it is."""
-    return json.loads(notebook.read_text(encoding="utf-8"))
+    """A notebook, as JSON.
+
+    Raises:
+        UserError: naming the file, if it is not one: half-written, or with marks of a merge.
+    """
+    try:
+        found = json.loads(notebook.read_text(encoding="utf-8"))
+        found["cells"], found["metadata"]
+        return found
+    except (ValueError, KeyError, TypeError) as error:
+        raise files.UserError(f"{notebook} is not a notebook: {error!r}") from error
 
 
 def code(notebook: dict) -> list[str]:
@@ -65,22 +77,47 @@ def code(notebook: dict) -> list[str]:
 
 
 def modules(sources: Iterable[str]) -> list[Path]:
-    """The files of this package that some code imports, and those that they import in turn."""
+    """The files of this package that some code imports, and those that they import in turn.
+
+    Raises:
+        UserError: naming the cell, if one is not plain Python.
+    """
     finder = ModuleFinder(path=[str(_SOURCE)])
-    finder.scan_code(compile("\n".join(sources), "chapter", "exec"), finder.add_module("__main__"))
+    for number, source in enumerate(sources, 1):
+        try:
+            compiled = compile(source, "cell", "exec")
+        except SyntaxError as error:
+            line = f"line {error.lineno} of code cell {number}"
+            raise files.UserError(f"{line} is not plain Python: {error.msg}") from error
+        finder.scan_code(compiled, finder.add_module("__main__"))
     return sorted(Path(module.__file__) for module in finder.modules.values() if module.__file__)
 
 
 def fingerprints() -> dict[str, str]:
-    """A hash, for each chapter, of all that its outputs depend on; see the head of this module."""
-    loaded = [file for pattern in READ for file in sorted(root().glob(pattern))]
+    """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
+
+    Any file of `data/models/` counts for every chapter.
+
+    Raises:
+        UserError: naming the chapter, if its code cannot be read.
+    """
+    matches = (file for pattern in DATA_FILES for file in sorted(root().glob(pattern)))
+    loaded = [file for file in matches if file.is_file()]
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
-        known = [files.sha256(file) for file in (*modules(cells), *loaded)]
+        try:
+            known = [files.sha256(file) for file in (*modules(cells), *loaded)]
+        except files.UserError as error:
+            raise files.UserError(f"{chapter}: {error}") from error
+        # `book.check` knows the ids of claims; the scorecard reads all of their file.
+        named = [
+            c.id for c in claims.read().values() if c.chapter and f'"{c.id}"' in "".join(cells)
+        ]
         if chapter == SCORECARD:
-            known += [files.sha256(root() / "data" / "claims.toml"), *found.values()]
-        found[chapter] = hashlib.sha256(json.dumps([cells, known]).encode()).hexdigest()[:16]
+            known += [files.sha256(root() / "data" / "claims.toml"), *sorted(found.items())]
+        made_of = json.dumps([cells, known, named, sys.version_info[:2]])
+        found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return found
 
 
@@ -90,7 +127,8 @@ def fresh() -> dict[str, dict]:
     for chapter, stamp in fingerprints().items():
         try:
             copy = read(executed_path(chapter))
-            if copy["metadata"][_STAMP]["fingerprint"] == stamp:
+            stamped = copy["metadata"][_STAMP]["fingerprint"] == stamp
+            if stamped and code(copy) == code(read(path(chapter))):
                 found[chapter] = copy
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             continue  # not there, or what an older version or a broken disk left
@@ -108,45 +146,6 @@ def outputs(copy: dict) -> Iterator[dict]:
         yield from cell.get("outputs", ())
 
 
-def _environment() -> dict[str, str]:
-    """Environment variables of the kernels: one thread, so that results repeat; no scripts in outputs.
-
-    The package need not be installed, as in Colab: the path leads to it.
-    """
-    paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {
-        "OMP_NUM_THREADS": "1",
-        files.IN_BOOK: "1",
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-
-
-def run_with_nbmake(copy: Path) -> None:
-    """Execute a notebook in place with nbmake, as a test.
-
-    Raises:
-        UserError: with what nbmake says, if a cell fails.
-    """
-    options = ["-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}", "--overwrite"]
-    _run([sys.executable, "-m", "pytest", *options, str(copy)])
-
-
-def run_with_nbclient(copy: Path) -> None:
-    """Execute a notebook in place where there is no test runner, as in Colab.
-
-    Raises:
-        UserError: with the traceback, if a cell fails.
-    """
-    start = "from nbclient.cli import main; main()"
-    _run([sys.executable, "-c", start, "--inplace", f"--timeout={TIMEOUT}", str(copy)])
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, cwd=root(), env=_environment(), capture_output=True, text=True)
-    if done.returncode:
-        raise files.UserError(done.stdout + done.stderr)
-
-
 def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     """Execute one chapter; its copy takes its place only if every cell ran. The seconds it took.
 
@@ -154,13 +153,17 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     """
     start = time.perf_counter()
     notebook = read(path(chapter))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":  # outputs that an editor saved are not of this run
+            cell |= {"outputs": [], "execution_count": None}
+    notebook["metadata"]["kernelspec"] = KERNEL
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
     running.parent.mkdir(parents=True, exist_ok=True)
     running.write_text(json.dumps(notebook), encoding="utf-8")
     run(running)
-    cells = read(running)["cells"]
-    if any(cell["cell_type"] == "code" and cell["execution_count"] is None for cell in cells):
+    ran = (cell for cell in read(running)["cells"] if cell["cell_type"] == "code")
+    if any(cell["execution_count"] is None and "".join(cell["source"]).strip() for cell in ran):
         raise files.UserError(f"{chapter}: some of its cells were not executed")
     os.replace(running, executed_path(chapter))
     return time.perf_counter() - start
@@ -180,7 +183,7 @@ def execute(
             not executed.
     """
     wanted = sorted(set(chapters), key=lambda name: -len("".join(code(read(path(name))))))
-    start, failed, n_done = time.perf_counter(), [], 0
+    start, failed, n_done = time.perf_counter(), {}, 0
     stamps = fingerprints()
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
@@ -193,19 +196,26 @@ def execute(
                 for name in wanted
                 if name in turn
             }
-            for done in as_completed(running):
-                name, n_done = running[done], n_done + 1
-                try:
-                    outcome = f"{done.result():.0f} s"
-                except files.UserError as error:
-                    failed.append(name)
-                    outcome = f"fails\n{error}"
-                bar.update()
-                bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
-                sys.stdout.flush()
+            try:
+                for done in as_completed(running):
+                    name, n_done = running[done], n_done + 1
+                    try:
+                        outcome = f"{done.result():.0f} s"
+                    except (files.UserError, OSError) as error:
+                        failed[name] = str(error).strip().splitlines()[-1]
+                        outcome = f"fails\n{error}"
+                    bar.update()
+                    bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
+                    sys.stdout.flush()
+            except BaseException:  # Ctrl-C: begin no other chapter
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
             if failed:
-                raise files.UserError(f"{', '.join(sorted(failed))}: a cell fails, see above")
-    print(f"{len(wanted)} chapters were executed, in {time.perf_counter() - start:.0f} s")
+                lines = [f"\n{name}: {failed[name]}" for name in sorted(failed)]
+                where = f"\nHow far each came: {executed_path('').parent / 'running'}"
+                raise files.UserError(f"{len(failed)} of them fail{''.join(lines)}{where}")
+    took = f"in {time.perf_counter() - start:.0f} s"
+    print(f"executed {len(wanted)} of {len(names())} chapters {took}; the others are as they were")
 
 
 def run_missing() -> None:
@@ -217,6 +227,8 @@ def run_missing() -> None:
         UserError: naming the chapter, if one fails.
     """
     if missing := [name for name in stale() if name != SCORECARD]:
+        if os.environ.get(files.IN_BOOK):
+            raise files.UserError(f"{', '.join(missing)}: not executed before; execute all again")
         execute(missing, run_with_nbclient)
     else:
         print("every chapter was executed with this code")

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from myst_nb.sphinx_ import NbMetadataCollector
-from sphinx.errors import ExtensionError
 
 from transformer_circuits.book import notebooks
 
@@ -25,7 +24,8 @@ def _require_fresh(app) -> None:
     app.executed_chapters = notebooks.fresh()
     missing = sorted(set(notebooks.names()) - app.executed_chapters.keys())
     if app.builder.format == "html" and missing:
-        raise ExtensionError(
+        # Jupyter Book would put a page of its own words below any other error.
+        raise SystemExit(
             f"not executed with this code: {', '.join(missing)}; run `make book`, or "
             "`python -m transformer_circuits execute` first"
         )
@@ -45,11 +45,11 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
 
     The first check of each claim gets the anchor that the scorecard leads to.
     """
-    done = {cell["id"]: cell for cell in copy["cells"]}
+    done = iter([cell for cell in copy["cells"] if cell["cell_type"] == "code"])
     seen = set()
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            of_copy = done[cell["id"]]
+            of_copy = next(done)
             cell |= {key: of_copy[key] for key in ("outputs", "execution_count")}
     for output in notebooks.outputs(notebook):
         claim = output.get("metadata", {}).get("check", {}).get("claim")
@@ -71,7 +71,7 @@ def times(copy: dict) -> dict[str, object]:
         for cell in copy["cells"]
         for time in cell["metadata"].get("execution", {}).values()
     ]
-    first, last = min(noted), max(noted)
+    first, last = min(noted, default=datetime.min), max(noted, default=datetime.min)
     seconds = (last - first).total_seconds()
     whole = {"mtime": last.timestamp(), "runtime": seconds, "method": "nbmake", "succeeded": True}
     return whole | {"error": None, "traceback": None}

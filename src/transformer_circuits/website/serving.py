@@ -79,10 +79,12 @@ def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket
     listens yet; its way by a network port waits 80 ms for every formula.
     """
     path = folder / "katex.sock"
+    if len(os.fsencode(path)) > 100:  # longer than the address of a socket may be
+        return katex.KaTeXServer.start_network_socket(folder, timeout)
     command, pipe = katex.KaTeXServer.build_command(socket=path), subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=folder)
     end = time.monotonic() + timeout
-    while time.monotonic() < end:
+    while process.poll() is None and time.monotonic() < end:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(str(path))
@@ -108,6 +110,8 @@ def _serve(app) -> None:
         return
     if not MODULES.is_dir():
         raise FileNotFoundError(f"{MODULES} is missing: `make book` fetches it")
+    # Sphinx names a file by the content that lies there, which must not be that of another build.
+    shutil.rmtree(Path(app.outdir) / "_static", ignore_errors=True)
     static, dist = Path(app.outdir) / "_static", MODULES / "katex" / "dist"
     wanted = {
         "vendor/katex/katex.min.css": dist / "katex.min.css",

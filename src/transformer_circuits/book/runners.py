@@ -1,0 +1,54 @@
+"""Two ways to execute a notebook in place: nbmake, as a test, and nbclient, where there is no nbmake."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from transformer_circuits import files
+
+TIMEOUT = 900
+"""Seconds a cell may take, on a machine that does other things, too."""
+
+
+def _environment() -> dict[str, str]:
+    """Environment variables of the kernels: one thread, so that results repeat; no scripts in outputs.
+
+    The package need not be installed, as in Colab: the path leads to it.
+    """
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {
+        "OMP_NUM_THREADS": "1",
+        files.IN_BOOK: "1",
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+
+
+def run_with_nbmake(copy: Path) -> None:
+    """Execute a notebook in place with nbmake, as a test.
+
+    Raises:
+        UserError: with what nbmake says, if a cell fails.
+    """
+    options = ["-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}", "--overwrite"]
+    _run([sys.executable, "-m", "pytest", *options, str(copy)])
+
+
+def run_with_nbclient(copy: Path) -> None:
+    """Execute a notebook in place where there is no test runner, as in Colab.
+
+    Raises:
+        UserError: with the traceback, if a cell fails.
+    """
+    start = "from nbclient.cli import main; main()"
+    _run([sys.executable, "-c", start, "--inplace", f"--timeout={TIMEOUT}", str(copy)])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(
+        command, cwd=files.data_dir().parent, env=_environment(), capture_output=True, text=True
+    )
+    if done.returncode:
+        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).strip()
+        raise files.UserError(said or f"ended with {done.returncode}, and said nothing")
