@@ -60,7 +60,7 @@ lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change 
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
 pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
-	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n
+	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book built of them in a browser

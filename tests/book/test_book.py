@@ -32,6 +32,7 @@ def test_close_does_not_broadcast():
     [
         ("a third", "a third"),
         (1 / 3, "0.33"),
+        (-0.001, "0.00"),
         (torch.tensor(1 / 3), "0.33"),
         ([0.5, 0.25, 2], "0.50 (seeds: 0.25 to 2.00)"),
         (list(torch.tensor([0.5, 0.25])), "0.50 (seeds: 0.25 to 0.50)"),

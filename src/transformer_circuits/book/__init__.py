@@ -29,8 +29,9 @@ def in_words(ours: Figure) -> str:
         return ours
     if isinstance(ours, Sequence):
         of_seeds = [float(value) for value in ours]
-        return f"{of_seeds[0]:.2f} (seeds: {min(of_seeds):.2f} to {max(of_seeds):.2f})"
-    return f"{float(ours):.2f}"
+        first, least, most = map(in_words, (of_seeds[0], min(of_seeds), max(of_seeds)))
+        return f"{first} (seeds: {least} to {most})"
+    return f"{round(float(ours), 2) + 0.0:.2f}"  # + 0.0: no sign before a zero
 
 
 class _Passed:
