@@ -144,3 +144,12 @@ def test_what_does_not_fit_is_refused(generator):
         induction.in_context_learning_score(model, stream)
     with pytest.raises(ValueError, match=r"late is \(480, 500\) and early \(40, 50\) but both"):
         induction.in_context_learning_score(model, stream, early=(40, 50))
+
+
+def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first(generator):
+    tokens = induction.repeated(17, 3, 2, 2, generator=generator)  # BEGIN a b c a b c
+    none = torch.full((2, 1), -100)
+    first, second = (induction.targets_of_copy(tokens, 3, copy) for copy in (0, 1))
+    b_c = tokens[:, 2:4]
+    assert torch.equal(first, torch.cat([none, b_c, none.expand(-1, 4)], dim=1))
+    assert torch.equal(second, torch.cat([none.expand(-1, 4), b_c, none], dim=1))

@@ -83,3 +83,7 @@ def test_other_pages_are_left_as_they_are(checkout):
     executed._require_fresh(app)
     executed._show_outputs(app, "chapters/glossary", source)
     assert source == ["# A page"]
+
+
+def test_a_chapter_without_code_has_no_time():
+    assert executed.times({"cells": [{"cell_type": "markdown", "metadata": {}}]}) is None

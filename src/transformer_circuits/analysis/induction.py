@@ -53,6 +53,16 @@ def every_length(
         yield length, repeated(model.config.n_vocab, length, n_copies, n, generator=generator)
 
 
+def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int[Tensor, "n pos"]:
+    """The next tokens within one copy (from 0) of `repeated` tokens, and -100 elsewhere.
+
+    The first token of the copy is left out: no context says that a copy begins there.
+    """
+    position = torch.arange(tokens.shape[1], device=tokens.device)
+    counted = (position > copy * length) & (position < (copy + 1) * length)
+    return tokens.roll(-1, dims=1).masked_fill(~counted, -100)
+
+
 @torch.no_grad()
 def copy_losses(
     model: Transformer,
@@ -132,11 +142,7 @@ def loss_increase_by_copy(
     rows = []
     for length, tokens in every_length(model, lengths, 2, n, generator=generator):
         tokens = tokens.to(model.W_E.device)
-        after = tokens.roll(-1, dims=1)
-        position = torch.arange(tokens.shape[1], device=tokens.device)
-        in_first = (position > 0) & (position < length)
-        in_second = (position > length) & (position < 2 * length)
-        targets = (after.masked_fill(~counted, -100) for counted in (in_first, in_second))
+        targets = (targets_of_copy(tokens, length, copy) for copy in (0, 1))
         each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
         rows.append(torch.stack(each))
     return torch.stack(rows).mean(dim=0)

@@ -102,12 +102,12 @@ def fingerprints() -> dict[str, str]:
         UserError: naming the chapter, if its code cannot be read.
     """
     matches = (file for pattern in DATA_FILES for file in sorted(root().glob(pattern)))
-    loaded = [file for file in matches if file.is_file()]
+    data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
         try:
-            known = [files.sha256(file) for file in (*modules(cells), *loaded)]
+            known = [*map(files.sha256, modules(cells)), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
         # `book.check` knows the ids of claims; the scorecard reads all of their file.

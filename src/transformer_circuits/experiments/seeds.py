@@ -116,8 +116,7 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     generator = torch.Generator().manual_seed(0)
     copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator=generator)
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
-    targets = copies.roll(-1, dims=1)
-    targets[:, :61] = targets[:, -1:] = -100
+    targets = induction.targets_of_copy(copies, 60, 1)
     increases = path_patching.loss_increase(model, copies[:8], targets[:8])
     return {
         "loss": float(losses.mean()),
