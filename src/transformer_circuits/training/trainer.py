@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
@@ -35,7 +35,7 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         embeddings,
         lr=config.lr_embed,
         betas=(0.9, 0.98),
-        weight_decay=0.0,
+        weight_decay=config.weight_decay,
         fused=device in ("cpu", "cuda"),
     )
     matrices = [*model.layers.parameters(), *model.mlps.parameters()]
@@ -45,6 +45,18 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         adamw,
         torch.optim.Muon(matrices, lr=config.lr_attention, momentum=0.95, weight_decay=0.0),
     ]
+
+
+def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " layer"]:
+    """How strongly each layer sees positions at a step, from 0 to 1; see `TrainConfig.blind_steps`.
+
+    The first layer always sees them. So it is the one that grows the previous-token head, which
+    induction needs there; otherwise it is a race.
+    """
+    seen = torch.ones(n_layers)
+    if config.blind_steps:
+        seen[1:] = min(1.0, max(0.0, 2 * (step / config.blind_steps - 1)))
+    return seen
 
 
 class Trainer:
@@ -105,6 +117,8 @@ class Trainer:
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
+        if device.type == "cpu":
+            hardware.keep_freed_memory()
         model.to(device)
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
@@ -167,8 +181,9 @@ class Trainer:
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             optimizer.param_groups[0]["lr"] = peak * factor
         inputs, targets = self._share()
+        seen = positions(self.step, self.config, self.model.config.n_layers).to(inputs.device)
         with self.autocast:
-            loss = self.loss(self.wrapped, inputs, targets)
+            loss = self.loss(self.wrapped, inputs, targets, positions=seen)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
