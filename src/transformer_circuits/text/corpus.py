@@ -3,6 +3,9 @@
 Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
 "full" (for training). A document of the small profile is the same document, on the same side of
 the split, in the full one; so held-out text of either was never trained on.
+
+Three splits: "train"; "validation", other packages with the same kinds of text; and "unseen-kind",
+a kind of text that no package of the training text was taken for.
 """
 
 import hashlib
@@ -21,7 +24,7 @@ from transformer_circuits import files
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.text.cleaning import CLEANERS, SHORTEST
 
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation", "unseen-kind")
 VALIDATION_SHARE = 0.03
 """Share of the documents held out of a package that is split by document."""
 
@@ -53,14 +56,18 @@ def _documents(profile: str, archives: Path) -> Iterator[Document]:
                     if split == "by-document":
                         held_out = fraction(f"split {name}") < VALIDATION_SHARE
                         split = "validation" if held_out else "train"
+                    trained_on = split == "train" and profile == "small"
+                    if trained_on and fraction(f"small {name}") >= take.keep_small:
+                        continue
                     yield Document(take.family, name, text, split)
 
 
 def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
-    """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
+    """Drop documents seen before and, inside documents, blocks that an earlier document has.
 
-    Blocks are separated by empty lines, and compared without regard to white space. Validation
-    goes first, so a block of both splits stays in validation and is never trained on.
+    Blocks of at least `block` characters are compared; they are separated by empty lines, and white
+    space does not count. What repeats inside one document stays: that is what a model can learn
+    to copy. Held-out text goes first, so a block of both sides stays there and is never trained on.
     """
 
     def key(text: str) -> str:
@@ -69,14 +76,15 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
     seen: set[str] = set()
     whole: set[str] = set()
     kept = []
-    for document in sorted(documents, key=lambda d: d.split != "validation"):
-        blocks = []
+    for document in sorted(documents, key=lambda d: d.split == "train"):
+        blocks, here = [], set()
         for text in document.text.strip("\n").split("\n\n"):
             if len(text) >= block:
                 if key(text) in seen:
                     continue
-                seen.add(key(text))
+                here.add(key(text))
             blocks.append(text)
+        seen |= here
         text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(blocks)).strip("\n") + "\n"
         if len(text) >= SHORTEST and key(text) not in whole:
             whole.add(key(text))
@@ -137,6 +145,32 @@ def read(profile: str, split: str) -> list[Document]:
     path = build(profile)[split]
     with path.open(encoding="utf-8") as file:
         return [Document(**json.loads(line)) for line in file]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one package gives to one family of a split; `share` of the split's characters, 0 to 1."""
+
+    family: str
+    package: str
+    documents: int
+    characters: int
+    share: float
+
+
+def composition(profile: str, split: str) -> list[Part]:
+    """What a split is made of: one part for each family and package, the largest first.
+
+    Raises:
+        UserError: as `read`.
+    """
+    lengths: dict[tuple[str, str], list[int]] = {}
+    for document in read(profile, split):
+        key = document.family, document.name.split("/")[0]
+        lengths.setdefault(key, []).append(len(document.text))
+    total = sum(map(sum, lengths.values()))
+    parts = [Part(*key, len(n), sum(n), sum(n) / total) for key, n in lengths.items()]
+    return sorted(parts, key=lambda part: (-part.characters, part.family, part.package))
 
 
 def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:

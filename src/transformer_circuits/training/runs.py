@@ -78,7 +78,7 @@ def prepare(
     for place in (folder, state):
         files.require_writable(place)
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
-    text, held_out = (corpus.tokens(plan.corpus, split) for split in corpus.SPLITS)
+    text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None
     trainer = Trainer(model, plan, text, state, compile=compile, probe=on_held_out)
     return Run(name, folder, trainer, held_out)
