@@ -87,7 +87,8 @@ class Trainer:
     ):
         """Set up a run, or take up the one left in `folder`.
 
-        `folder`: where the state is kept, every `every` steps; None keeps none.
+        `folder`: where the state is kept, at every record; None keeps none.
+        `every`: the fewest steps between two records.
         `compile`: whether to use `torch.compile`, which is about three times as fast; by default
         wherever there is a C++ compiler that works.
         `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
@@ -132,7 +133,9 @@ class Trainer:
             self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
-        """Train to the end; every `every` steps, and at the last, keep the state and yield a record.
+        """Train to the end; from time to time, and at the last step, keep the state and yield a record.
+
+        Records are `every` steps apart or a twentieth of the steps made, whichever is more.
 
         Raises:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
@@ -155,7 +158,7 @@ class Trainer:
             value = self._one_step()
             self.step += 1
             bar.update()
-            if self.step % self.every and self.step < self.config.steps:
+            if self.step < self._next_record():
                 continue
             nats = float(value)
             if not math.isfinite(nats):
@@ -175,6 +178,11 @@ class Trainer:
             self._save()
             bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
             yield record
+
+    def _next_record(self) -> int:
+        """The step of the next record: most changes early, so the intervals grow with the run."""
+        last = self.log[-1]["step"] if self.log else 0
+        return min(last + max(self.every, last // 20), self.config.steps)
 
     def _one_step(self) -> Tensor:
         factor = schedule(self.step, self.config)
