@@ -117,8 +117,7 @@ def test_a_service_model_becomes_one_page_without_what_it_repeats():
     assert name == "f#documentation"
     assert page == (
         "<h1>Queue Service</h1>\n\n<p>Welcome.</p>\n<p>It queues.</p>\n\n"
-        "<h2>Send</h2>\n\n<p>Sends.</p>\n\n<h2>Ask</h2>\n\n<h3>Next</h3>\n<p>The token.</p>\n"
-        "\n<h2>Answer</h2>\n"
+        "<h2>Send</h2>\n\n<p>Sends.</p>\n\n<h2>Ask</h2>\n\n<p>The token.</p>\n"
     )
 
 

@@ -193,22 +193,20 @@ def factbook_prose(name: str, raw: bytes) -> Documents:
 def service_model(name: str, raw: bytes) -> Documents:
     """The documentation of one web service, which its JSON description holds as HTML.
 
-    Ours are only the headings, the names of what is described, and the line breaks between blocks.
-    A text that the description repeats is written once.
+    Ours are only the headings (operations and data types by name, not their members) and the line
+    breaks between blocks. A text that the description repeats is written once.
     """
     model = json.loads(decode(raw))
-    blocks = [f"<h1>{model['metadata']['serviceFullName']}</h1>", model.get("documentation", "")]
-    for name_of, entry in (*model["operations"].items(), *model["shapes"].items()):
-        members = entry.get("members", {})
-        texts = [entry.get("documentation", "")]
-        texts += [
-            f"<h3>{member}</h3>\n{text}"
-            for member in members
-            if (text := members[member].get("documentation"))
-        ]
-        if any(texts):
-            blocks += [f"<h2>{name_of}</h2>", *texts]
-    text = "\n\n".join(block for block in dict.fromkeys(blocks) if block)
+    parts = [("h1", model["metadata"]["serviceFullName"], model)]
+    parts += [("h2", *item) for item in (*model["operations"].items(), *model["shapes"].items())]
+    blocks, written = [], {""}
+    for heading, title, entry in parts:
+        described = (entry, *entry.get("members", {}).values())
+        texts = dict.fromkeys(one.get("documentation", "") for one in described)
+        if new := [text for text in texts if text not in written]:
+            blocks += [f"<{heading}>{title}</{heading}>", *new]
+            written.update(new)
+    text = "\n\n".join(blocks)
     yield f"{name}#documentation", tidy(_BLOCK_END.sub(r"\1\n", text))
 
 
