@@ -23,11 +23,11 @@ def data(profile: str) -> None:
 
 
 def vocabulary(n_vocab: int) -> None:
-    """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
+    """Train the tokenizer on `corpus.VOCABULARY` of the full text and write `data/tokenizer.json`."""
     from transformer_circuits.text import corpus, tokenizer
 
     def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
-        for document in corpus.read("full", "train"):
+        for document in corpus.first("full", corpus.VOCABULARY):
             yield document.text
 
     with files.atomic(files.data_dir() / "tokenizer.json") as temporary:
