@@ -81,10 +81,30 @@ def test_a_compiler_that_does_not_work_is_not_needed(tmp_path):
 
 
 def failing(function):
-    def call(*args):
+    def call(*args, **options):
         raise RuntimeError("no compiler today")
 
     return call
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_memory_is_kept_where_glibc_is_and_left_alone_elsewhere(platform):
+    """By what the process holds after 64 MiB were freed; in one of its own, as it cannot be undone."""
+    code = f"""
+import sys
+from pathlib import Path
+import torch
+from transformer_circuits.training import hardware
+sys.platform = {platform!r}
+hardware.keep_freed_memory()
+before = int(Path("/proc/self/statm").read_text().split()[1])
+torch.ones(2**24)
+print(int(Path("/proc/self/statm").read_text().split()[1]) - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    n_pages = 2**26 // os.sysconf("SC_PAGESIZE")
+    assert (int(done.stdout) > n_pages / 2) == (platform == "linux")
 
 
 def test_what_is_to_be_compiled_at_all_costs_says_why_it_cannot(monkeypatch):

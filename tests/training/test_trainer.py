@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -209,11 +210,34 @@ def test_a_probe_becomes_part_of_every_record():
     assert seen[0] is run.model
 
 
-def test_copies_come_after_the_natural_text():
-    natural, mixed = (
-        list(trainer(plan=dataclasses.replace(PLAN, copies=share, copies_from=0.5)).run())
-        for share in (0.0, 0.5)
-    )
-    losses = [[record["loss_nats"] for record in log] for log in (natural, mixed)]
-    assert losses[0][0] == losses[1][0]
-    assert losses[0][1] != losses[1][1]
+def test_a_layer_after_the_first_is_blind_then_sees_positions_more_and_more():
+    plan = dataclasses.replace(PLAN, blind_steps=100)
+    seen = [module.positions(step, plan, 3).tolist() for step in (0, 99, 100, 125, 150, 900)]
+    assert seen == [[1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0.5, 0.5], [1, 1, 1], [1, 1, 1]]
+    assert module.positions(0, PLAN, 2).tolist() == [1, 1]
+
+
+def test_the_second_layer_trains_blind_and_the_first_does_not():
+    """Blind, it cannot learn anything from where tokens stand: the first step's loss differs."""
+
+    def first_loss(plan):
+        run = trainer(plan=plan, every=1)
+        run.model.randomise(generator=torch.Generator().manual_seed(0))
+        return next(run.run())["loss_nats"]
+
+    seen, blind = first_loss(PLAN), first_loss(dataclasses.replace(PLAN, blind_steps=100))
+    assert abs(seen - blind) > 1e-3
+
+
+def test_records_are_further_apart_as_the_run_goes_on():
+    run = trainer(every=50)
+    steps = []
+    while run.step < 2000:
+        run.config = dataclasses.replace(PLAN, steps=2000)
+        run.step = run._next_record()
+        run.log.append({"step": run.step})
+        steps.append(run.step)
+    apart = [after - before for before, after in itertools.pairwise(steps)]
+    assert apart[:20] == [50] * 20
+    assert 90 < max(apart) <= 100
+    assert steps[-1] == 2000

@@ -45,20 +45,26 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
     on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
     two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator=generator)
-    return {
-        "held_out": round(float(losses.mean()), 4),
-        "in_context_learning_score": round(
-            float(induction.in_context_learning_score(model, text).mean()), 4
-        ),
-        "copy_losses": _rounded(two_copies),
-        "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
-        "matching_text": [_rounded(induction.prefix_matching_score(A, inputs)) for A in on_text],
-        "matching_text_uniform": round(induction.uniform_matching(inputs), 4),
-        "matching_random": [
-            _rounded(induction.prefix_matching_score(A, copies)) for A in on_copies
-        ],
-        "matching_random_uniform": round(induction.uniform_matching(copies), 4),
-    } | twice(model, text) | of_weights(model)
+    return (
+        {
+            "held_out": round(float(losses.mean()), 4),
+            "in_context_learning_score": round(
+                float(induction.in_context_learning_score(model, text).mean()), 4
+            ),
+            "copy_losses": _rounded(two_copies),
+            "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
+            "matching_text": [
+                _rounded(induction.prefix_matching_score(A, inputs)) for A in on_text
+            ],
+            "matching_text_uniform": round(induction.uniform_matching(inputs), 4),
+            "matching_random": [
+                _rounded(induction.prefix_matching_score(A, copies)) for A in on_copies
+            ],
+            "matching_random_uniform": round(induction.uniform_matching(copies), 4),
+        }
+        | twice(model, text)
+        | of_weights(model)
+    )
 
 
 PASSAGES = ("uniform", "by_frequency", "text")

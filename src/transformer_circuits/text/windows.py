@@ -90,20 +90,15 @@ def batch(
     size: int,
     config: Context,
     *,
-    copies: float = 0.0,
     generator: torch.Generator,
 ) -> tuple[Int[Tensor, "size n_ctx"], Int[Tensor, "size n_ctx"]]:
     """Inputs and targets of windows at random places: what one training step sees.
-
-    `copies`: the share of windows in which a passage comes twice, at a random distance.
 
     Raises:
         UserError: if the stream is shorter than one window.
     """
     last = _last_start(stream, config)
     text = _text(stream, torch.randint(last + 1, (size,), generator=generator), config)
-    for row in text[: round(copies * size), int(config.begin) :]:  # BEGIN is no text to repeat
-        _repeat_a_passage(row, generator=generator)
     return text[:, :-1], text[:, 1:]
 
 
@@ -132,15 +127,3 @@ def _text(
         )
     text = stream[starts[:, None] + torch.arange(length)].long()  # [batch, length]
     return F.pad(text, (1, 0), value=BEGIN) if config.begin else text
-
-
-def _repeat_a_passage(text: Int[Tensor, " pos"], *, generator: torch.Generator) -> None:
-    """Write a passage of 16 tokens to half of the text over a later part of the same text."""
-
-    def draw(low: int, high: int) -> int:
-        return int(torch.randint(low, high + 1, (1,), generator=generator))
-
-    length = draw(min(16, len(text) // 2), len(text) // 2)
-    first = draw(0, len(text) - 2 * length)
-    second = draw(first + length, len(text) - length)
-    text[second : second + length] = text[first : first + length].clone()

@@ -34,10 +34,6 @@ class TrainConfig(Table):
     blind_steps: int = 0
     """Steps in which layers after the first see no positions; then half as many in which these grow
     to full strength. 0 shows them from the start."""
-    copies: float = 0.0
-    """Share of each batch's windows in which a passage comes twice; 0 for natural text alone."""
-    copies_from: float = 0.0
-    """Fraction of the run that comes before the first such window."""
 
     def __post_init__(self):
         for names, holds, expected in (
@@ -46,7 +42,6 @@ class TrainConfig(Table):
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
             (("weight_decay", "blind_steps"), lambda v: v >= 0, "be at least 0"),
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
-            (("copies", "copies_from"), lambda v: 0 <= v <= 1, "lie in [0, 1]"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),
         ):
             for name in names:

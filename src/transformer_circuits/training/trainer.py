@@ -202,11 +202,8 @@ class Trainer:
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        config, done = self.config, self.step / self.config.steps
-        copies = config.copies if done >= config.copies_from else 0.0
-        pair = windows.batch(
-            self.stream, config.batch, self.model.config, copies=copies, generator=generator
-        )
+        batch = self.config.batch
+        pair = windows.batch(self.stream, batch, self.model.config, generator=generator)
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
