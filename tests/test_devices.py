@@ -28,6 +28,7 @@ from transformer_circuits.analysis import (
     term_importance,
 )
 from transformer_circuits.figures import charts
+from transformer_circuits.model import quantisation
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
@@ -217,7 +218,7 @@ ANALYSES = {
     "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
     "weights.dumps": weights.dumps,
-    "weights.rounded": lambda m: weights.rounded(m)(here()),
+    "quantisation.rounded": lambda m: quantisation.rounded(m)(here()),
     "kl": lambda m: bigrams.kl(m.W_U @ m.W_E, TABLE),
     "correlation": lambda m: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
     "composition.scores": lambda m: composition.scores(m, "K"),

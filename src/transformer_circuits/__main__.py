@@ -44,7 +44,7 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
     run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
     main_process = run.trainer.accelerator.is_main_process
-    for record in run.trainer.run():
+    for record in run.records():
         if main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
     if main_process:

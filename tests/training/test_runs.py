@@ -1,13 +1,14 @@
 """What the command line adds to the trainer; `test_main` runs whole trainings with it."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import files, settings
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint, runs
 
 TEXTS = {"train": torch.arange(400) % 17, "validation": torch.arange(300) ** 2 % 17}
@@ -59,3 +60,35 @@ def test_the_loss_that_is_told_is_the_loss_that_is_saved(place):
     nats = run.save()
     assert checkpoint.records("none")[-1]["held_out_nats"] == nats
     assert (run.folder / "weights.safetensors").is_file()
+
+
+def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
+    monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
+    plan = dataclasses.replace(PLAN, steps=40, moments=True)
+    text = settings.dumps(model=SHAPE, training=plan)
+    (place / "models" / "two" / "config.toml").write_text(text)
+    run = runs.prepare("two", compile=False)
+    run.trainer.every = 4
+    seen = {}
+    for record in run.records():
+        seen[record["step"]] = run.trainer.model.W_E.detach().clone()
+    run.save()
+    assert checkpoint.moments(run.folder) == [4, 8, 12, 16, 20, 24, 32]
+    for step in (4, 32):
+        moment = checkpoint.load("two", step=step)
+        rows = seen[step].abs().amax(dim=0)  # a token shares a scale
+        assert ((moment.W_E - seen[step]).abs() <= rows / 253).all()
+    with pytest.raises(
+        ValueError, match=r"no weights of step 5 were kept in .*, only of steps \[4"
+    ):
+        checkpoint.load("two", step=5)
+    path = run.folder / "moments" / "000008.safetensors"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(ValueError, match=r"000008\.safetensors"):
+        checkpoint.load("two", step=8)
+
+
+def test_a_run_keeps_no_moments_unless_asked(place):
+    run = runs.prepare("two", compile=False)
+    list(run.records())
+    assert checkpoint.moments(run.folder) == []

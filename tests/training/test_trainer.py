@@ -229,6 +229,30 @@ def test_the_second_layer_trains_blind_and_the_first_does_not():
     assert abs(seen - blind) > 1e-3
 
 
+def test_embeddings_keep_their_scale_through_every_step():
+    run = trainer(plan=dataclasses.replace(PLAN, rms_embed=0.3))
+    before = run.model.W_E.clone()
+    list(run.run())
+    rms = run.model.W_E.square().mean(dim=0).sqrt()
+    torch.testing.assert_close(rms, torch.full_like(rms, 0.3))
+    assert not torch.allclose(run.model.W_E, before)
+
+
+def test_only_the_unembedding_decays():
+    """Without a gradient, of a text of one token at probability 1, nothing else shrinks."""
+    plan = dataclasses.replace(PLAN, weight_decay=0.5)
+    run = trainer(plan=plan)
+    for group in run.optimizers[0].param_groups:
+        group["params"][0].grad = torch.zeros_like(group["params"][0])
+    run.model.W_U.data.fill_(1.0)
+    before = run.model.W_E.clone()
+    run.optimizers[0].step()
+    assert torch.equal(run.model.W_E, before)
+    torch.testing.assert_close(
+        run.model.W_U, torch.full_like(run.model.W_U, 1 - PLAN.lr_embed * 0.5)
+    )
+
+
 def test_records_are_further_apart_as_the_run_goes_on():
     run = trainer(every=50)
     steps = []

@@ -12,10 +12,10 @@ import torch
 from playwright.sync_api import expect
 
 from transformer_circuits.analysis import heads, skip_trigrams
+from transformer_circuits.model import quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.website import serving
-from transformer_circuits.website.live import weights
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "live-model.html"
@@ -68,7 +68,7 @@ def without(model, off):
 
 @pytest.mark.parametrize("name", serving.LIVE_MODELS)
 def test_the_browser_computes_what_pytorch_computes(live, name):
-    model = weights.rounded(checkpoint.load(name))
+    model = quantisation.rounded(checkpoint.load(name))
     for text in TEXTS:
         tokens = tokenizer.context(text)
         found, trace = computed(live, name, tokens[0].tolist()), model.trace(tokens)
@@ -81,15 +81,15 @@ def test_the_browser_computes_what_pytorch_computes(live, name):
 def test_heads_are_switched_off_as_in_pytorch(live, frozen):
     off = (0, 5, 23)
     tokens = tokenizer.context(TEXTS[2])
-    whole = weights.rounded(checkpoint.load("two-layer"))
+    whole = quantisation.rounded(checkpoint.load("two-layer"))
     patterns = whole.trace(tokens).patterns if frozen else None
-    expected = without(weights.rounded(whole), off)(tokens, patterns)[0]
+    expected = without(quantisation.rounded(whole), off)(tokens, patterns)[0]
     found = computed(live, "two-layer", tokens[0].tolist(), off, frozen)
     assert (found["logits"] - expected).abs().max() < 1e-3
 
 
 def test_the_parts_of_a_logit_add_up_and_are_the_heads(live):
-    model = weights.rounded(checkpoint.load("two-layer"))
+    model = quantisation.rounded(checkpoint.load("two-layer"))
     tokens = tokenizer.context(TEXTS[2])
     found, trace = computed(live, "two-layer", tokens[0].tolist()), model.trace(tokens)
     direction = model.W_U[7] - model.W_U.mean(dim=0)

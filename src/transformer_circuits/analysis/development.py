@@ -32,8 +32,7 @@ def _rounded(values: Tensor) -> list:
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
     """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
-    In nats: the loss on held-out text and on two copies of random tokens, and the in-context
-    learning score. For passages that come twice (see `twice`), loss and how often the right token
+    In nats: the loss on held-out text, and the in-context learning score. For passages that come twice (see `twice`), loss and how often the right token
     is first, in each copy. Per layer and head: attention to the previous token, and prefix matching on a
     text and on two copies of 60 random tokens, each beside its null. Also all that `of_weights` returns.
     """
@@ -44,14 +43,12 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator=generator)
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
     on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
-    two_copies = induction.copy_losses(model, range(20, 101, 10), 2, generator=generator)
     return (
         {
             "held_out": round(float(losses.mean()), 4),
             "in_context_learning_score": round(
-                float(induction.in_context_learning_score(model, text).mean()), 4
+                float(induction.in_context_learning_score(model, text, 64).mean()), 4
             ),
-            "copy_losses": _rounded(two_copies),
             "previous_token": [_rounded(patterns.by_distance(A, 2)[:, 1]) for A in on_text],
             "matching_text": [
                 _rounded(induction.prefix_matching_score(A, inputs)) for A in on_text

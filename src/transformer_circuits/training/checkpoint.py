@@ -7,6 +7,7 @@ import torch
 from safetensors import SafetensorError
 
 from transformer_circuits import files
+from transformer_circuits.model import quantisation
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.settings import dumps
@@ -50,6 +51,29 @@ def save(
         temporary.write_text(text, encoding="utf-8")
 
 
+def save_moment(folder: Path, model: Transformer, step: int) -> None:
+    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
+    tensors = {}
+    for name, weight in quantisation.matrices(model).items():
+        whole, scale = quantisation.quantise(weight.detach().cpu())
+        tensors |= {name: whole.contiguous(), f"{name}.scale": scale}
+    with files.atomic(_moment(folder, step)) as temporary:
+        temporary.write_bytes(safetensors.torch.save(tensors))
+
+
+def moments(folder: Path) -> list[int]:
+    """The steps of a run whose weights were kept beside the trained model, in order."""
+    return sorted(int(path.stem) for path in (folder / "moments").glob("*.safetensors"))
+
+
+def _moment(folder: Path, step: int) -> Path:
+    return folder / "moments" / f"{step:06}.safetensors"
+
+
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
     """How a model of the book is built and trained, whether it was trained yet or not.
 
@@ -60,12 +84,16 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
     return tables["model"], tables["training"]
 
 
-def load(name: str, device: str = "cpu") -> Transformer:
+def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transformer:
     """A trained model of the book, ready for analysis, on `device`, its weights frozen.
+
+    `step`: the model as it was after so many steps of its training, one of `moments`, its weights
+    rounded to eight bits.
 
     Raises:
         UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
-            weights are not those the config describes, or they learned with another tokenizer.
+            weights are not those the config describes, or they learned with another tokenizer; or
+            if no weights of that step were kept.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -92,7 +120,10 @@ def load(name: str, device: str = "cpu") -> Transformer:
             f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
         )
     model = Transformer(tables["model"])
-    load_weights(model, path)
+    if step is None:
+        load_weights(model, path)
+    else:
+        _load_moment(model, place, step)
     return model.requires_grad_(False).eval().to(device)
 
 
@@ -125,6 +156,20 @@ def load_weights(model: Transformer, path: Path) -> None:
         weights = safetensors.torch.load_file(path)
         model.load_state_dict(weights)
     except (SafetensorError, RuntimeError) as error:
+        raise files.damaged(path, f"does not fit the model: {error}") from error
+
+
+def _load_moment(model: Transformer, place: Path, step: int) -> None:
+    if step not in moments(place):
+        raise files.UserError(
+            f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
+        )
+    path = _moment(place, step)
+    try:
+        tensors = safetensors.torch.load_file(path)
+        for name, weight in quantisation.matrices(model).items():
+            weight.data.copy_(tensors[name] * tensors[f"{name}.scale"][:, None])
+    except (SafetensorError, RuntimeError, KeyError) as error:
         raise files.damaged(path, f"does not fit the model: {error}") from error
 
 

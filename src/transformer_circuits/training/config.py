@@ -30,17 +30,22 @@ class TrainConfig(Table):
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
     weight_decay: float = 0.0
-    """AdamW's decoupled decay of W_E and W_U: each step takes the learning rate times this off them."""
+    """AdamW's decoupled decay of W_U: each step takes the learning rate times this part off it."""
+    rms_embed: float = 0.0
+    """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
+    it free. A decay in its place would wear down the embeddings of rare tokens most."""
     blind_steps: int = 0
     """Steps in which layers after the first see no positions; then half as many in which these grow
     to full strength. 0 shows them from the start."""
+    moments: bool = False
+    """Whether the weights of some moments along the run are kept, at growing intervals."""
 
     def __post_init__(self):
         for names, holds, expected in (
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
             (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
-            (("weight_decay", "blind_steps"), lambda v: v >= 0, "be at least 0"),
+            (("weight_decay", "rms_embed", "blind_steps"), lambda v: v >= 0, "be at least 0"),
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),
         ):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,16 +16,29 @@ from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.trainer import Trainer
 
+APART = 1.2
+"""How much later, as a factor of steps, the next moment of a run is kept."""
+
 
 @dataclass(frozen=True)
 class Run:
-    """A training that `prepare` has set up: `for record in run.trainer.run()`, then `run.save()`."""
+    """A training that `prepare` has set up: `for record in run.records()`, then `run.save()`."""
 
     name: str
     folder: Path
     """Where `save` puts the trained model."""
     trainer: Trainer
     held_out: Int[Tensor, " n_tokens"]
+
+    def records(self) -> Iterator[dict]:
+        """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
+        for record in self.trainer.run():
+            step = record["step"]
+            due = APART * max(checkpoint.moments(self.folder), default=0)
+            asked = self.trainer.config.moments and self.trainer.accelerator.is_main_process
+            if asked and due <= step < self.trainer.config.steps:
+                checkpoint.save_moment(self.folder, self.trainer.model, step)
+            yield record
 
     def save(self) -> float:
         """Write the log, the weights and their provenance; return the loss on held-out text.

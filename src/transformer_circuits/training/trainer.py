@@ -29,13 +29,14 @@ def schedule(step: int, config: TrainConfig) -> float:
 
 def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """AdamW for the two embeddings, Muon for the matrices of attention (and of MLPs)."""
-    embeddings = [model.W_E, model.W_U]
     device = model.W_E.device.type
     adamw = torch.optim.AdamW(
-        embeddings,
+        [
+            {"params": [model.W_E], "weight_decay": 0.0},
+            {"params": [model.W_U], "weight_decay": config.weight_decay},
+        ],
         lr=config.lr_embed,
         betas=(0.9, 0.98),
-        weight_decay=config.weight_decay,
         fused=device in ("cpu", "cuda"),
     )
     matrices = [*model.layers.parameters(), *model.mlps.parameters()]
@@ -57,6 +58,13 @@ def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " 
     if config.blind_steps:
         seen[1:] = min(1.0, max(0.0, 2 * (step / config.blind_steps - 1)))
     return seen
+
+
+@torch.no_grad()
+def scale_embeddings(model: Transformer, rms: float) -> None:
+    """Scale each token's embedding to this root mean square; 0 leaves all as they are."""
+    if rms:
+        model.W_E *= rms / model.W_E.square().mean(dim=0).sqrt()
 
 
 class Trainer:
@@ -121,6 +129,7 @@ class Trainer:
         if device.type == "cpu":
             hardware.keep_freed_memory()
         model.to(device)
+        scale_embeddings(model, config.rms_embed)
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
@@ -187,7 +196,8 @@ class Trainer:
     def _one_step(self) -> Tensor:
         factor = schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
-            optimizer.param_groups[0]["lr"] = peak * factor
+            for group in optimizer.param_groups:
+                group["lr"] = peak * factor
         inputs, targets = self._share()
         seen = positions(self.step, self.config, self.model.config.n_layers).to(inputs.device)
         with self.autocast:
@@ -197,6 +207,7 @@ class Trainer:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
+        scale_embeddings(self.model, self.config.rms_embed)
         return self.accelerator.reduce(loss.detach(), reduction="mean")
 
     def _share(self) -> tuple[Tensor, Tensor]:
