@@ -88,7 +88,7 @@ class Trainer:
         config: TrainConfig,
         stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
-        every: int = 100,
+        every: int = 50,
         compile: bool | None = None,
         precision: str | None = None,
         probe: Callable[[Transformer], dict] | None = None,
