@@ -7,6 +7,8 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 ALL_PAGES_NEED := _config.yml _toc.yml package-lock.json requirements.lock \
 	$(wildcard _templates/* src/transformer_circuits/website/*.py)
 
+MODELS := zero-layer one-layer two-layer two-layer-mlp
+
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
@@ -88,10 +90,10 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
 		exit 1; } >&2
 
-models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
+models: data/cache/.done  ## train every model of the book again, three seeds each: six hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
-	for config in data/models/*/config.toml; do \
-		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
+	for name in $(MODELS); do for seed in 0 1 2; do \
+		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
 
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench

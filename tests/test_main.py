@@ -46,12 +46,12 @@ def place(tmp_path, monkeypatch):
 
 def test_a_model_is_trained_where_its_config_lies(place):
     cli.main(["train", "tiny", "--no-compile"])
-    other = place / "cache" / "models" / "tiny-seed-9"
+    other = place / "models" / "tiny-seed-9"
     cli.main(["train", "tiny", "--no-compile", "--seed", "9"])
     (other / "weights.safetensors").unlink()
     cli.main(["train", "tiny-seed-9", "--no-compile"])
     assert (other / "weights.safetensors").is_file()
-    assert [folder.name for folder in (place / "models").iterdir()] == ["tiny"]
+    assert checkpoint.seeds("tiny") == ["tiny", "tiny-seed-9"]
     assert checkpoint.load("tiny").config == checkpoint.load("tiny-seed-9").config
 
 

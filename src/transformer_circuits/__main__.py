@@ -37,7 +37,7 @@ def vocabulary(n_vocab: int) -> None:
 def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
     """Train the model called `name`, written where its config lies; resume if it was interrupted.
 
-    Another seed than the one of the config is trained beside it, in `data/cache/models/`.
+    Another seed than the one of the config gives a model of its own, NAME-seed-N, beside it.
     """
     from transformer_circuits.analysis import development
     from transformer_circuits.training import runs

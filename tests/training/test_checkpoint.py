@@ -12,7 +12,6 @@ from transformer_circuits.training import checkpoint
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
-    monkeypatch.setattr(checkpoint, "other_seeds_dir", lambda: tmp_path / "others")
     return tmp_path
 
 

@@ -48,7 +48,7 @@ def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
     ours, other = (runs.prepare("two", seed=seed, compile=False) for seed in (PLAN.seed, 9))
     assert (ours.name, ours.folder) == ("two", place / "models" / "two")
     assert other.name == "two-seed-9"
-    assert other.folder == checkpoint.other_seeds_dir() / "two-seed-9"
+    assert other.folder == place / "models" / "two-seed-9"
     assert other.trainer.config == dataclasses.replace(PLAN, seed=9)
     elsewhere = runs.prepare("two", seed=9, folder=place / "x", compile=False)
     assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")

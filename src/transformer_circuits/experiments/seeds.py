@@ -172,7 +172,7 @@ def write(name: str) -> None:
     ours, rows = plan.seed, []
     for seed in {*SEEDS} - {ours}:
         try:  # at once, not after the others' analysis
-            checkpoint.folder(f"{name}-seed-{seed}")
+            checkpoint.folder(checkpoint.of_seed(name, seed))
         except files.UserError as error:
             command = f"python -m transformer_circuits train {name} --seed {seed}"
             raise files.UserError(f"{error}. First run: {command}") from error
@@ -181,7 +181,7 @@ def write(name: str) -> None:
         train = corpus.tokens("small", "train")
         never = skip_trigram_bugs.never_seen(bigrams.counts(train, shape.n_vocab))
     for seed in sorted(SEEDS, key=lambda seed: seed != ours):
-        its_name = name if seed == ours else f"{name}-seed-{seed}"
+        its_name = name if seed == ours else checkpoint.of_seed(name, seed)
         model, row = checkpoint.load(its_name), {"seed": seed}
         if name == ONE_LAYER:
             row |= one_layer(model, text, never)

@@ -21,11 +21,6 @@ def models_dir() -> Path:
     return files.data_dir() / "models"
 
 
-def other_seeds_dir() -> Path:
-    """`data/cache/models/`: models trained here from other seeds. Not under version control."""
-    return files.cache_dir() / "models"
-
-
 def save(
     folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
 ) -> None:
@@ -174,17 +169,26 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
 
 
 def folder(name: str) -> Path:
-    """The folder of a model: of those that come with the book, or trained here from other seeds.
+    """The folder of a model of the book.
 
     Raises:
         UserError: if there is no such model.
     """
-    folders = [
-        path.parent
-        for place in (models_dir(), other_seeds_dir())
-        for path in place.glob("*/config.toml")
-    ]
-    for folder in folders:
-        if folder.name == name:
-            return folder
-    raise files.UserError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')
+    names = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
+    if name not in names:
+        raise files.UserError(f'no model called "{name}"; there are {names}')
+    return models_dir() / name
+
+
+def of_seed(name: str, seed: int) -> str:
+    """What the model is called that differs from `name` in its seed alone."""
+    return f"{name}-seed-{seed}"
+
+
+def seeds(name: str) -> list[str]:
+    """A model and those that differ from it in their seed alone, `name` itself first.
+
+    Raises:
+        UserError: if there is no such model.
+    """
+    return [folder(name).name, *sorted(path.name for path in models_dir().glob(f"{name}-seed-*"))]

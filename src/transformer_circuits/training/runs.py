@@ -70,9 +70,9 @@ def prepare(
 ) -> Run:
     """Set up the training of the model called `name`, or take it up where it was interrupted.
 
-    `seed`: another than the one of the config gives another model, called `name`-seed-`seed`.
-    `folder`: where the trained model goes; by default to its config, or for another seed to
-    `checkpoint.other_seeds_dir`.
+    `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which keeps
+    no moments.
+    `folder`: where the trained model goes; by default to its folder among the models of the book.
     `compile`: as for `Trainer`.
     `probe`: measures the model on held-out text at every record, as `development.probe` does. A
     model without layers has no heads to measure, and is not probed.
@@ -85,9 +85,9 @@ def prepare(
     if seed is None or seed == plan.seed:
         folder = folder or checkpoint.folder(name)
     else:
-        plan = dataclasses.replace(plan, seed=seed)
-        name = f"{name}-seed-{seed}"
-        folder = folder or checkpoint.other_seeds_dir() / name
+        plan = dataclasses.replace(plan, seed=seed, moments=False)
+        name = checkpoint.of_seed(name, seed)
+        folder = folder or checkpoint.models_dir() / name
     state = files.cache_dir() / "runs" / name
     for place in (folder, state):
         files.require_writable(place)
