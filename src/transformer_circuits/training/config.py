@@ -29,6 +29,8 @@ class TrainConfig(Table):
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
+    hold_steps: int = 0
+    """Steps after which the learning rates fall as 1/√step, until `decay_from`; 0 for never."""
     weight_decay: float = 0.0
     """AdamW's decoupled decay of W_U: each step takes the learning rate times this part off it."""
     rms_embed: float = 0.0
@@ -45,7 +47,11 @@ class TrainConfig(Table):
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
             (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
-            (("weight_decay", "rms_embed", "blind_steps"), lambda v: v >= 0, "be at least 0"),
+            (
+                ("weight_decay", "rms_embed", "blind_steps", "hold_steps"),
+                lambda v: v >= 0,
+                "be at least 0",
+            ),
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),
         ):
