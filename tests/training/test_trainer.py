@@ -248,7 +248,7 @@ def test_embeddings_keep_their_scale_through_every_step():
 
 def test_only_the_unembedding_decays():
     """Without a gradient, of a text of one token at probability 1, nothing else shrinks."""
-    plan = dataclasses.replace(PLAN, weight_decay=0.5)
+    plan = dataclasses.replace(PLAN, decay_unembed=0.5)
     run = trainer(plan=plan)
     for group in run.optimizers[0].param_groups:
         group["params"][0].grad = torch.zeros_like(group["params"][0])

@@ -31,8 +31,10 @@ class TrainConfig(Table):
     """Which profile of the corpus, "small" or "full"."""
     hold_steps: int = 0
     """Steps after which the learning rates fall as 1/√step, until `decay_from`; 0 for never."""
-    weight_decay: float = 0.0
-    """AdamW's decoupled decay of W_U: each step takes the learning rate times this part off it."""
+    decay_unembed: float = 0.0
+    """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
+    decay_attention: float = 0.0
+    """The same for W_Q, W_K, W_V and W_O, on which the noise of small batches would pile up."""
     rms_embed: float = 0.0
     """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
     it free. A decay in its place would wear down the embeddings of rare tokens most."""
@@ -47,8 +49,9 @@ class TrainConfig(Table):
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
             (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
+            (("decay_unembed", "decay_attention", "rms_embed"), lambda v: v >= 0, "be at least 0"),
             (
-                ("weight_decay", "rms_embed", "blind_steps", "hold_steps"),
+                ("blind_steps", "hold_steps"),
                 lambda v: v >= 0,
                 "be at least 0",
             ),

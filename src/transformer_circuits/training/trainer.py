@@ -37,7 +37,7 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
     adamw = torch.optim.AdamW(
         [
             {"params": [model.W_E], "weight_decay": 0.0},
-            {"params": [model.W_U], "weight_decay": config.weight_decay},
+            {"params": [model.W_U], "weight_decay": config.decay_unembed},
         ],
         lr=config.lr_embed,
         betas=(0.9, 0.98),
@@ -48,7 +48,12 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         return [adamw]
     return [
         adamw,
-        torch.optim.Muon(matrices, lr=config.lr_attention, momentum=0.95, weight_decay=0.0),
+        torch.optim.Muon(
+            matrices,
+            lr=config.lr_attention,
+            momentum=0.95,
+            weight_decay=config.decay_attention,
+        ),
     ]
 
 
