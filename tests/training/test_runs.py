@@ -69,6 +69,7 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     (place / "models" / "two" / "config.toml").write_text(text)
     run = runs.prepare("two", compile=False)
     run.trainer.every = 4
+    checkpoint.save_moment(run.folder, run.trainer.model, 32)  # as an earlier training left it
     seen = {}
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
@@ -92,3 +93,12 @@ def test_a_run_keeps_no_moments_unless_asked(place):
     run = runs.prepare("two", compile=False)
     list(run.records())
     assert checkpoint.moments(run.folder) == []
+
+
+def test_positions_are_not_rounded_with_the_weights(place):
+    run = runs.prepare("two", compile=False)
+    list(run.records())
+    before = run.trainer.model.W_P.clone()
+    run.save()
+    assert torch.equal(run.trainer.model.W_P, before)
+    assert torch.equal(run.trainer.model.W_U, run.trainer.model.W_U.half().float())

@@ -64,15 +64,12 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     )
 
 
-PASSAGES = ("uniform", "by_frequency", "text")
-"""What comes twice: uniformly random tokens, tokens drawn as often as a text has them, its passages."""
-
-
 def twice(
     model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 32, length: int = 60
 ) -> Record:
-    """How well the model predicts the first and second copy of `n` passages of each of `PASSAGES`.
+    """How well the model predicts the first and second copy of passages, `n` of each kind.
 
+    The kinds: uniformly random tokens, tokens drawn as often as the text has them, and its passages.
     `twice_loss`, in nats per token, and `twice_right_first`, the share of tokens that get the
     highest logit of all: for each kind of passage, one number per copy.
     """
@@ -83,7 +80,7 @@ def twice(
         "by_frequency": repeats.drawn(counts, n, length, generator=generator),
         "text": repeats.passages(text, n, length),
     }
-    found = {kind: repeats.predictions(model, passages[kind]) for kind in PASSAGES}
+    found = {kind: repeats.predictions(model, tokens) for kind, tokens in passages.items()}
     return {
         "twice_loss": {kind: _rounded(seen.mean_loss()) for kind, seen in found.items()},
         "twice_right_first": {kind: _rounded(seen.right_first()) for kind, seen in found.items()},

@@ -34,7 +34,9 @@ class Run:
         """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
         for record in self.trainer.run():
             step = record["step"]
-            due = APART * max(checkpoint.moments(self.folder), default=0)
+            # A later moment is of an earlier training, which this one overwrites.
+            kept = [moment for moment in checkpoint.moments(self.folder) if moment < step]
+            due = APART * max(kept, default=0)
             asked = self.trainer.config.moments and self.trainer.accelerator.is_main_process
             if asked and due <= step < self.trainer.config.steps:
                 checkpoint.save_moment(self.folder, self.trainer.model, step)
@@ -50,7 +52,8 @@ class Run:
             OSError: naming the file, if it cannot be written.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
-        model.half().float()  # measured as it is saved
+        for weight in model.parameters():  # measured as it is saved; positions are not rounded
+            weight.data = weight.data.half().float()
         nats = round(float(cross_entropy.evaluate(model, self.held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
         with files.atomic(self.folder / "training.jsonl") as temporary:
