@@ -10,7 +10,7 @@ from transformer_circuits.training.trainer import Trainer
 from transformer_circuits.training import cross_entropy
 from transformer_circuits.analysis import induction,patterns
 torch.set_num_threads(2)
-name=sys.argv[1]; o=dict(H=8,D=64,M=320,V=4096,C=512,B=16,L=2,wd=0.4,late=610,million=8.192,seed=0,dfrom=0.6,lre=.005,lra=.02,every=100,mlp=0,stop=0,base=1000.,wda=0.,wu=-1.,norm=0.,zl=0.,begin=0,wdvo=0.,hold=0)
+name=sys.argv[1]; o=dict(H=8,D=64,M=320,V=4096,C=512,B=16,L=2,wd=0.4,late=610,million=8.192,seed=0,dfrom=0.6,lre=.005,lra=.02,every=100,mlp=0,stop=0,base=1000.,wda=0.,wu=-1.,norm=0.,zl=0.,begin=0,wdvo=0.,hold=0,roll=0.,lru=1.)
 for a in sys.argv[2:]:
     k,v=a.split('='); o[k]=type(o[k])(float(v)) if not isinstance(o[k],str) else v
 S=ModelConfig(n_layers=o['L'],n_heads=o['H'],d_model=o['M'],d_head=o['D'],n_vocab=o['V'],n_ctx=o['C'],position_base=o['base'],begin=bool(o['begin']),d_mlp=o['mlp'])
@@ -37,6 +37,8 @@ def probe(model):
     d['rms']=[round(float(w.pow(2).mean().sqrt()),3) for w in (model.W_E,model.W_U)]
     return d
 net=Transformer(S,generator=torch.Generator().manual_seed(o['seed']))
+if o['roll']:
+    with torch.no_grad(): net.W_U.copy_(net.W_E.T.roll(o['M']//2,1)); net.W_U.mul_(o['roll']/net.W_U.pow(2).mean().sqrt())
 out=Path('data/cache/search'); out.mkdir(exist_ok=True)
 tr=Trainer(net,P,train,out/name,every=int(o['every']),probe=probe)
 print(name,o,flush=True)
