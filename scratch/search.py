@@ -10,11 +10,11 @@ from transformer_circuits.training.trainer import Trainer
 from transformer_circuits.training import cross_entropy
 from transformer_circuits.analysis import induction,patterns
 torch.set_num_threads(2)
-name=sys.argv[1]; o=dict(H=8,D=64,M=320,V=4096,C=512,B=16,L=2,wd=0.4,late=610,million=8.192,seed=0,dfrom=0.6,lre=.005,lra=.02,every=100,mlp=0,stop=0,base=1000.,wda=0.,wu=-1.,norm=0.,zl=0.,begin=0,wdvo=0.,hold=0,roll=0.,lru=1.)
+name=sys.argv[1]; o=dict(H=8,D=64,M=320,V=4096,C=512,B=16,L=2,wd=0.4,late=610,million=8.192,seed=0,dfrom=0.6,lre=.005,lra=.02,every=100,mlp=0,stop=0,base=1000.,wda=0.,wu=-1.,norm=0.,zl=0.,begin=0,wdvo=0.,roll=0.,lru=1.)
 for a in sys.argv[2:]:
     k,v=a.split('='); o[k]=type(o[k])(float(v)) if not isinstance(o[k],str) else v
 S=ModelConfig(n_layers=o['L'],n_heads=o['H'],d_model=o['M'],d_head=o['D'],n_vocab=o['V'],n_ctx=o['C'],position_base=o['base'],begin=bool(o['begin']),d_mlp=o['mlp'])
-P=TrainConfig(seed=o['seed'],steps=int(o['million']*1e6/o['C']/o['B']),batch=o['B'],lr_embed=o['lre'],lr_attention=o['lra'],warmup_steps=100,decay_from=o['dfrom'],corpus="full",blind_steps=o['late'],hold_steps=o['hold'])
+P=TrainConfig(seed=o['seed'],steps=int(o['million']*1e6/o['C']/o['B']),batch=o['B'],lr_embed=o['lre'],lr_attention=o['lra'],warmup_steps=100,decay_from=o['dfrom'],corpus="full",blind_steps=o['late'])
 train,held=corpus.tokens("full","train"),corpus.tokens("full","validation")
 counts=torch.bincount(train.long(),minlength=o['V']).float(); counts[0]=0
 @torch.no_grad()

@@ -119,14 +119,6 @@ def test_the_schedule_warms_up_holds_and_falls_to_nothing():
     assert values[75] == pytest.approx(0.5) and values[99] == pytest.approx(0.02)
 
 
-def test_after_it_was_held_the_rate_falls_with_the_root_of_the_steps():
-    plan = dataclasses.replace(PLAN, steps=1000, warmup_steps=10, decay_from=0.8, hold_steps=100)
-    values = [module.schedule(step, plan) for step in range(1000)]
-    assert values[10:101] == [1.0] * 91
-    assert values[400] == pytest.approx(0.5)
-    assert values[900] == pytest.approx(0.5 / 3)
-
-
 SCRIPT = """
 import sys, torch
 sys.path[:0] = {tests!r}

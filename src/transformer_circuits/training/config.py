@@ -29,8 +29,6 @@ class TrainConfig(Table):
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
-    hold_steps: int = 0
-    """Steps after which the learning rates fall as 1/√step, until `decay_from`; 0 for never."""
     decay_unembed: float = 0.0
     """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
     decay_attention: float = 0.0
@@ -49,9 +47,8 @@ class TrainConfig(Table):
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
             (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
-            (("decay_unembed", "decay_attention", "rms_embed"), lambda v: v >= 0, "be at least 0"),
             (
-                ("blind_steps", "hold_steps"),
+                ("decay_unembed", "decay_attention", "rms_embed", "blind_steps"),
                 lambda v: v >= 0,
                 "be at least 0",
             ),

@@ -21,14 +21,13 @@ from transformer_circuits.training.config import TrainConfig
 
 
 def schedule(step: int, config: TrainConfig) -> float:
-    """Factor on the learning rates at a step: linear warm-up, constant, 1/√step, linear to 0.
+    """Factor on the learning rates at a step: linear warm-up, constant, linear to 0.
 
     A high rate finds induction sooner; then its noise is what the loss is made of.
     """
     warm = min(1.0, (step + 1) / config.warmup_steps)
-    held = math.sqrt(config.hold_steps / max(step, config.hold_steps)) if config.hold_steps else 1.0
     left = 1 - step / config.steps
-    return warm * held * min(1.0, left / (1 - config.decay_from))
+    return warm * min(1.0, left / (1 - config.decay_from))
 
 
 def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
