@@ -110,6 +110,13 @@ def seeds(name: str) -> None:
     seeds.write(name)
 
 
+def variants() -> None:
+    """Make the short trainings that differ in one choice each."""
+    from transformer_circuits.experiments import variants
+
+    variants.write()
+
+
 def bench() -> None:
     """Measure speed and memory next to TransformerLens and plain PyTorch."""
     from transformer_circuits.experiments import speed
@@ -131,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
     one = commands.add_parser("seeds", help="analyse the model trained from every seed")
     one.add_argument("name")
+    commands.add_parser("variants", help="short trainings that differ in one choice each")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     one = commands.add_parser("execute", help="execute the chapters whose code has changed")
@@ -154,7 +162,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = vars(_parser().parse_args(arguments))
     command = given.pop("command")
     actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds, "eval": evaluate,
+        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds,
+        "variants": variants, "eval": evaluate,
         "execute": execute, "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench,
     }  # fmt: skip
     try:

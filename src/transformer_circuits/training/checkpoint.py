@@ -126,7 +126,8 @@ def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 
     `log`: "training", what was measured along its training (see `development.probe`); "seeds",
-    the same analysis of every seed, the committed weights first (see `experiments.seeds`); or
+    the same analysis of every seed, the committed weights first (see `experiments.seeds`);
+    "variants", short trainings that differ in one choice each (see `experiments.variants`); or
     "runs", what came of each training that was tried.
 
     Raises:
@@ -134,10 +135,9 @@ def records(name: str, log: str = "training") -> list[dict]:
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
-        command = "seeds" if log == "seeds" else "train"
-        raise files.UserError(
-            f"{path} is not there: run python -m transformer_circuits {command} {name}"
-        )
+        commands = {"seeds": f"seeds {name}", "variants": "variants"}
+        command = commands.get(log, f"train {name}")
+        raise files.UserError(f"{path} is not there: run python -m transformer_circuits {command}")
     return files.read_json_lines(path)
 
 

@@ -1,0 +1,99 @@
+"""What each choice of the training does: short trainings that differ in one choice each.
+
+`python -m transformer_circuits variants` trains them, or goes on where it was stopped, and writes
+`variants.jsonl` beside the two-layer model's weights, which
+`checkpoint.records("two-layer", "variants")` reads: one line per training, with its log.
+"""
+
+import dataclasses
+import json
+
+import torch
+
+from transformer_circuits import files
+from transformer_circuits.analysis import development
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.config import TrainConfig
+from transformer_circuits.training.trainer import Trainer
+
+STEPS = 750
+"""Enough for induction heads to form; the learning rate falls over the last four tenths."""
+
+AS_TRAINED = "as the book's models"
+FROM_THE_START = "positions from the start"
+NO_DECAY = "no decay, lengths free"
+CHANGES: dict[str, dict[str, float]] = {
+    AS_TRAINED: {},
+    FROM_THE_START: {"blind_steps": 0},
+    NO_DECAY: {"rms_embed": 0.0, "decay_unembed": 0.0, "decay_attention": 0.0},
+    "lengths of embeddings free": {"rms_embed": 0.0},
+    "W_U does not decay": {"decay_unembed": 0.0},
+    "attention does not decay": {"decay_attention": 0.0},
+}
+"""What differs from the plan that the model's `config.toml` has."""
+
+PLANNED: list[tuple[str, str, int]] = [
+    *(("two-layer", AS_TRAINED, seed) for seed in range(3)),
+    *(("two-layer", FROM_THE_START, seed) for seed in range(3)),
+    ("two-layer", NO_DECAY, 0),
+    ("two-layer-mlp", AS_TRAINED, 0),
+    ("two-layer-mlp", FROM_THE_START, 0),
+    *(("two-layer", one, 0) for one in list(CHANGES)[3:]),
+]
+"""Model, variant and seed of each training, in the order in which they are made."""
+
+KEPT = (
+    "step", "tokens", "seconds", "held_out", "in_context_learning_score",
+    "previous_token", "matching_text", "matching_random", "twice_loss", "twice_right_first",
+)  # fmt: skip
+"""What is kept of each record: see `development.probe`."""
+
+
+def write(compile: bool | None = None) -> None:
+    """Make the trainings that `variants.jsonl` has not, and add each to it when it ends.
+
+    What the file has of other plans, made before a config changed, goes.
+
+    Raises:
+        UserError: if the file is damaged, or the state of another training is in the way.
+    """
+    path = checkpoint.folder("two-layer") / "variants.jsonl"
+    before = files.read_json_lines(path) if path.exists() else []
+    wanted = [_wanted(*one) for one in PLANNED]
+    found = [next((row for row in before if one.items() <= row.items()), None) for one in wanted]
+    for k, one in enumerate(wanted):
+        if found[k]:
+            continue
+        log = _train(one, compile)
+        found[k] = one | {"training": [{key: record[key] for key in KEPT} for record in log]}
+        with files.atomic(path) as temporary:
+            lines = [json.dumps(row) + "\n" for row in found if row]
+            temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def _wanted(name: str, variant: str, seed: int) -> dict:
+    """What the line of a training begins with."""
+    _, plan = checkpoint.settings(name)
+    changes = {"seed": seed, "steps": STEPS, "decay_from": 0.6, "moments": False}
+    plan = dataclasses.replace(plan, **changes | CHANGES[variant])
+    return {"model": name, "variant": variant, "plan": dataclasses.asdict(plan)}
+
+
+def _train(wanted: dict, compile: bool | None) -> list[development.Record]:
+    shape, _ = checkpoint.settings(wanted["model"])
+    plan = TrainConfig.from_dict(wanted["plan"])
+    title = f"{wanted['model']}, {wanted['variant']}, seed {plan.seed}"
+    text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
+    run = Trainer(
+        Transformer(shape, generator=torch.Generator().manual_seed(plan.seed)),
+        plan,
+        text,
+        files.cache_dir() / "runs" / title.replace(", ", "-").replace(" ", "-"),
+        compile=compile,
+        probe=lambda model: development.probe(model, held_out),
+    )
+    for record in run.run():
+        print(f"{title}: step {record['step']} of {plan.steps}", flush=True)
+    return run.log
