@@ -22,6 +22,7 @@ from transformer_circuits.analysis import (
     layer_norm,
     path_patching,
     patterns,
+    repeats,
     skip_trigram_bugs,
     skip_trigrams,
     superposition,
@@ -148,7 +149,7 @@ def one_layer(model):
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 TOKENS = STREAM[:28].reshape(4, 7)
 TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
-COPIES = range(2, 5)
+PASSAGES = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
 
 
 def random():
@@ -175,10 +176,7 @@ ANALYSES = {
     "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
     "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
     "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
-    "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, generator=random()),
-    "next_token_preference": lambda m: induction.next_token_preference(
-        m, COPIES, 2, generator=random()
-    ),
+    "repeats.predictions": lambda m: vars(repeats.predictions(m, PASSAGES)),
     "in_context_learning_score": lambda m: induction.in_context_learning_score(
         m, STREAM, 9, (8, 10), (2, 4)
     ),
@@ -200,9 +198,7 @@ ANALYSES = {
     "ablation.loss_increase, mean": lambda m: ablation.loss_increase(
         m, here(), here(), "mean", frozen=True
     ),
-    "loss_increase_by_copy": lambda m: induction.loss_increase_by_copy(
-        m, COPIES, 2, generator=random()
-    ),
+    "loss_increase_by_copy": lambda m: repeats.loss_increase_by_copy(m, [PASSAGES]),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
     "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),

@@ -16,6 +16,7 @@ from transformer_circuits.analysis import (
     layer_norm,
     path_patching,
     patterns,
+    repeats,
     skip_trigram_bugs,
     skip_trigrams,
     superposition,
@@ -25,7 +26,7 @@ from transformer_circuits.model.transformer import Transformer
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 TOKENS = STREAM[:28].reshape(4, 7)
-COPIES = range(3, 6)
+PASSAGES = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
 
 
 def random():
@@ -68,12 +69,9 @@ ANALYSES = {
     "ablation.loss_increase": each_replacement,
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40])),
     "path_patching.loss_increase": lambda m: [path_patching.loss_increase(m, TOKENS, TOKENS)],
-    "loss_increase_by_copy": lambda m: [
-        induction.loss_increase_by_copy(m, COPIES, 2, generator=random())
-    ],
-    "copy_losses": lambda m: [induction.copy_losses(m, COPIES, 2, generator=random())],
-    "next_token_preference": lambda m: [
-        induction.next_token_preference(m, COPIES, 2, generator=random())
+    "loss_increase_by_copy": lambda m: [repeats.loss_increase_by_copy(m, [PASSAGES])],
+    "repeats.predictions": lambda m: [
+        (found := repeats.predictions(m, PASSAGES)).loss, found.preferred
     ],
     "in_context_learning_score": lambda m: [
         induction.in_context_learning_score(m, STREAM, 9, (8, 10), (2, 4))

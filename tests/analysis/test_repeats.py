@@ -2,9 +2,10 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import repeats
+from transformer_circuits.analysis import ablation, repeats
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -22,6 +23,7 @@ def test_a_hand_built_induction_head_knows_the_second_copy_alone():
     assert found.right_first()[0] < 0.5
     assert found.median_rank()[1] == 1 < found.median_rank()[0]
     assert found.mean_loss()[1] < found.mean_loss()[0]
+    assert found.mean_preferred()[1] == 1 > found.mean_preferred()[0]
 
 
 def test_predictions_are_those_of_the_plain_forward_pass(model):
@@ -47,6 +49,53 @@ def test_a_model_that_knows_nothing_is_at_chance():
     fresh = Transformer(shape, generator=random())  # all logits are 0
     found = repeats.predictions(fresh, repeats.drawn(torch.ones(17), 4, 20, generator=random()))
     assert found.mean_loss().tolist() == pytest.approx([math.log(17)] * 2)
+
+
+def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator=generator)
+    passages = repeats.drawn(torch.ones(SHAPE.n_vocab), 400, 5, generator=generator)
+    share = repeats.predictions(model, passages).mean_preferred()
+    assert ((share - 0.5).abs() < 0.06).all()
+
+
+def test_only_the_other_tokens_of_the_passage_compete():
+    """A model whose logits are the same everywhere: the larger the token, the higher."""
+    model = Transformer(ModelConfig(**(vars(SHAPE) | {"n_layers": 0}))).requires_grad_(False)
+    model.W_E[:] = 1
+    model.W_U[:] = torch.arange(17.0)[:, None]
+    found = repeats.predictions(model, torch.tensor([[4, 9, 9, 5]]))
+    assert found.preferred[0, 0].tolist() == [1, 1, pytest.approx(1 / 3)]
+    assert torch.equal(found.preferred[0, 0], found.preferred[0, 1])
+    assert found.rank[0, 0].tolist() == [8, 8, 12]
+
+
+def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
+    uniform = torch.ones(SHAPE.n_vocab)
+    passages = [repeats.drawn(uniform, 3, length, generator=generator) for length in (3, 5)]
+    found = repeats.loss_increase_by_copy(model, passages)
+    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
+    expected = torch.zeros(2, dtype=torch.float64)
+    for group in passages:
+        tokens, length = repeats.copies(group), group.shape[1]
+        off = ablation.without(model, [(0, 1)])
+        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        expected[0] += rise[:, 1:length].mean() / 2
+        expected[1] += rise[:, length + 1 :].mean() / 2
+    torch.testing.assert_close(found[:, 0, 1], expected)
+    with pytest.raises(ValueError, match="no passages given"):
+        repeats.loss_increase_by_copy(model, [])
+
+
+def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first(generator):
+    passages = repeats.drawn(torch.ones(17), 2, 3, generator=generator)
+    tokens = repeats.copies(passages)  # BEGIN a b c a b c
+    none = torch.full((2, 1), -100)
+    first, second = (repeats.targets_of_copy(tokens, 3, copy) for copy in (0, 1))
+    b_c = tokens[:, 2:4]
+    assert torch.equal(first, torch.cat([none, b_c, none.expand(-1, 4)], dim=1))
+    assert torch.equal(second, torch.cat([none.expand(-1, 4), b_c, none], dim=1))
 
 
 def test_tokens_are_drawn_by_weight_and_never_begin():

@@ -40,7 +40,8 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     losses = cross_entropy.evaluate(model, text, n_windows)
     inputs, _ = windows.evenly(text, 8, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 8, generator=generator)
+    every_token = torch.ones(model.config.n_vocab)
+    copies = repeats.copies(repeats.drawn(every_token, 8, 60, generator=generator))
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
     on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
     return (

@@ -5,12 +5,14 @@ the language, or tokens drawn as often as the text has them, for tokens that a m
 saw say little about what it does with the others.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import ablation
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
@@ -24,6 +26,10 @@ class Predictions:
     """In nats."""
     rank: Int[Tensor, "n copy pos"]
     """Place of the right token among all of the vocabulary by its logit; 1 is the first."""
+    preferred: Float[Tensor, "n copy pos"]
+    """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
+    induction. A model that raises all it has seen alike, and so loses less on the second copy
+    without knowing which token comes next, stays at 0.5."""
 
     def mean_loss(self) -> Float[Tensor, " copy"]:
         """In nats per token. Guessing costs ln n_vocab."""
@@ -32,6 +38,10 @@ class Predictions:
     def right_first(self) -> Float[Tensor, " copy"]:
         """How often the right token gets the highest logit of all, from 0 to 1."""
         return (self.rank == 1).to(self.loss.dtype).mean(dim=(0, 2))
+
+    def mean_preferred(self) -> Float[Tensor, " copy"]:
+        """How often the right token beats another of the passage: 0.5 by chance, at most 1."""
+        return self.preferred.mean(dim=(0, 2))
 
     def median_rank(self) -> Float[Tensor, " copy"]:
         """The place that half of the right tokens reach; about n_vocab / 2 by chance."""
@@ -111,14 +121,53 @@ def predictions(
     if length < 2:
         raise ValueError(f"passages have {length} token but must have at least 2")
     tokens = copies(passages.to(model.W_E.device), n_copies)
-    losses, ranks = [], []
+    losses, ranks, preferred = [], [], []
     for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:]):
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))
         right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]
         ranks.append(1 + (logits > right).sum(dim=2))
+        passage = targets[:, None, :length].expand(-1, targets.shape[1], -1)  # [n, pos, token]
+        others = passage != targets[:, :, None]
+        lower = others & (logits.gather(2, passage) < right)
+        n_lower = lower.sum(dim=2, dtype=logits.dtype)
+        preferred.append(n_lower / others.sum(dim=2).clamp(min=1))
 
     def by_copy(rows: list[Tensor]) -> Tensor:
         return torch.cat(rows).unflatten(1, (n_copies, length))[:, :, 1:].cpu()
 
-    return Predictions(by_copy(losses), by_copy(ranks))
+    return Predictions(by_copy(losses), by_copy(ranks), by_copy(preferred))
+
+
+def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int[Tensor, "n pos"]:
+    """The next tokens within one copy (from 0) of passages of this length, and -100 elsewhere.
+
+    The first token of the copy is left out: no context says that a copy begins there.
+    """
+    position = torch.arange(tokens.shape[1], device=tokens.device)
+    counted = (position > copy * length) & (position < (copy + 1) * length)
+    return tokens.roll(-1, dims=1).masked_fill(~counted, -100)
+
+
+def loss_increase_by_copy(
+    model: Transformer, passages: Sequence[Int[Tensor, "_ _"]], frozen: bool = False
+) -> Float[Tensor, "copy layer head"]:
+    """How much the loss rises without each head, in each of two copies of passages.
+
+    [nats per token], the mean over groups of passages [n, length] of several lengths: with a
+    single one, a head that always looks that far back would do. The head writes nothing; `frozen`
+    as in `ablation.with_output`. Losing a head can help on random tokens whether they repeat or
+    not: what the head does for repeats is the second increase minus the first.
+
+    Raises:
+        ValueError: if there are no passages, or two copies do not fit into n_ctx.
+    """
+    if not len(passages):
+        raise ValueError("no passages given, but at least one group of them is needed")
+    rows = []
+    for group in passages:
+        tokens = copies(group.to(model.W_E.device))
+        targets = (targets_of_copy(tokens, group.shape[1], copy) for copy in (0, 1))
+        each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
+        rows.append(torch.stack(each))
+    return torch.stack(rows).mean(dim=0)

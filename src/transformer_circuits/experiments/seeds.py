@@ -23,6 +23,7 @@ from transformer_circuits.analysis import (
     induction,
     path_patching,
     patterns,
+    repeats,
     skip_trigram_bugs,
     term_importance,
 )
@@ -34,8 +35,13 @@ from transformer_circuits.training.trainer import Trainer
 
 ONE_LAYER, TWO_LAYER = "one-layer", "two-layer"
 SEEDS = (0, 1, 2)
-COPIES = range(20, 100, 10)
-"""Lengths of the repeated random passages."""
+
+
+def _random(
+    model: Transformer, n: int, length: int, generator: torch.Generator
+) -> Int[Tensor, "n length"]:
+    """Passages of uniformly random tokens."""
+    return repeats.drawn(torch.ones(model.config.n_vocab), n, length, generator=generator)
 
 
 def one_layer(
@@ -57,8 +63,7 @@ def one_layer(
         "loss": float(losses.mean()),
         "loss_direct_path": float(cross_entropy.evaluate(everything_off, text).mean()),
         "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
-        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
+        "preferred": repeats.predictions(model, _random(model, 32, 60, generator)).mean_preferred().tolist(),
         "ov_null": {"mean": float(null.mean()), "sd": float(null.std())},
         "ov_positivity": [copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in each],
         "qk_positivity": [copying_scores.positivity(heads.full_qk(model, head).eigenvalues()) for head in each],
@@ -66,7 +71,7 @@ def one_layer(
         "to_begin": patterns.to_begin(A).tolist(),
         "loss_increase": ablation.loss_increase(model, *pair)[0].tolist(),
         "veto": asdict(skip_trigram_bugs.veto(model, text, never)),
-    }  # fmt: skip
+    } | development.twice(model, text)  # fmt: skip
 
 
 def factorisation(model: Transformer, name: str) -> dict[str, list[float]]:
@@ -114,15 +119,14 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
     losses = cross_entropy.evaluate(model, text, 128)
     inputs, _ = windows.evenly(text, 16, model.config)
     generator = torch.Generator().manual_seed(0)
-    copies = induction.repeated(model.config.n_vocab, 60, 2, 16, generator=generator)
+    copies = repeats.copies(_random(model, 16, 60, generator))
     on_text, on_copies = model.trace(inputs).patterns, model.trace(copies).patterns
-    targets = induction.targets_of_copy(copies, 60, 1)
+    targets = repeats.targets_of_copy(copies, 60, 1)
     increases = path_patching.loss_increase(model, copies[:8], targets[:8])
     return {
         "loss": float(losses.mean()),
         "in_context_learning_score": float(induction.in_context_learning_score(model, text, 512).mean()),
-        "copy_losses": induction.copy_losses(model, COPIES, 3, generator=generator).tolist(),
-        "next_token_preference": induction.next_token_preference(model, COPIES, 3, generator=generator).tolist(),
+        "preferred": repeats.predictions(model, _random(model, 32, 60, generator)).mean_preferred().tolist(),
         "previous_token": [patterns.by_distance(A, 2)[:, 1].tolist() for A in on_text],
         "matching_text": induction.prefix_matching_score(on_text[1], inputs).tolist(),
         "matching_random": induction.prefix_matching_score(on_copies[1], copies).tolist(),
@@ -130,7 +134,7 @@ def two_layer(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
             {"kind": kind, "later": later.head, "earlier": earlier.head, "nats": nats}
             for kind, later, earlier, nats in path_patching.top_edges(increases, 5)
         ],
-    } | _terms(model, text) | development.of_weights(model)  # fmt: skip
+    } | development.twice(model, text) | _terms(model, text) | development.of_weights(model)  # fmt: skip
 
 
 def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
@@ -152,8 +156,9 @@ def _terms(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict:
         kept = term_importance.losses(model, inputs, targets, frozen)
         found[f"terms_{name}"] = {k: float(v.mean()) for k, v in kept.items()}
         generator = torch.Generator().manual_seed(3)
-        found[f"loss_increase_by_copy_{name}"] = induction.loss_increase_by_copy(
-            model, range(20, 101, 40), frozen=frozen, generator=generator
+        passages = [_random(model, 8, length, generator) for length in (20, 60, 100)]
+        found[f"loss_increase_by_copy_{name}"] = repeats.loss_increase_by_copy(
+            model, passages, frozen
         ).tolist()
     return found
 
