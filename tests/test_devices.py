@@ -15,7 +15,6 @@ from transformer_circuits.analysis import (
     bigrams,
     composition,
     copying_scores,
-    development,
     expansion,
     heads,
     induction,
@@ -28,6 +27,7 @@ from transformer_circuits.analysis import (
     superposition,
     term_importance,
 )
+from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
 from transformer_circuits.model import quantisation
 from transformer_circuits.model.transformer import Transformer

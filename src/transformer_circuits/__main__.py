@@ -39,7 +39,7 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
     Another seed than the one of the config gives a model of its own, NAME-seed-N, beside it.
     """
-    from transformer_circuits.analysis import development
+    from transformer_circuits.experiments import development
     from transformer_circuits.training import runs
 
     run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)

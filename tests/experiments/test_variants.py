@@ -6,8 +6,7 @@ import torch
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import files
-from transformer_circuits.analysis import development
-from transformer_circuits.experiments import variants
+from transformer_circuits.experiments import development, variants
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig

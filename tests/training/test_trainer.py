@@ -9,6 +9,7 @@ import torch
 from conftest import PLAN, SHAPE, full_disk
 
 from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import recipe
 from transformer_circuits.training import trainer as module
 from transformer_circuits.training.trainer import Trainer
 
@@ -113,7 +114,7 @@ def test_text_of_another_vocabulary_is_refused():
 
 def test_the_schedule_warms_up_holds_and_falls_to_nothing():
     plan = dataclasses.replace(PLAN, steps=100, warmup_steps=10, decay_from=0.5)
-    values = [module.schedule(step, plan) for step in range(100)]
+    values = [recipe.schedule(step, plan) for step in range(100)]
     assert values[0] == pytest.approx(0.1)
     assert values[10:50] == [1.0] * 40
     assert values[75] == pytest.approx(0.5) and values[99] == pytest.approx(0.02)
@@ -212,9 +213,9 @@ def test_a_probe_becomes_part_of_every_record():
 
 def test_a_layer_after_the_first_is_blind_then_sees_positions_more_and_more():
     plan = dataclasses.replace(PLAN, blind_steps=100)
-    seen = [module.positions(step, plan, 3).tolist() for step in (0, 99, 100, 125, 150, 900)]
+    seen = [recipe.positions(step, plan, 3).tolist() for step in (0, 99, 100, 125, 150, 900)]
     assert seen == [[1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0.5, 0.5], [1, 1, 1], [1, 1, 1]]
-    assert module.positions(0, PLAN, 2).tolist() == [1, 1]
+    assert recipe.positions(0, PLAN, 2).tolist() == [1, 1]
 
 
 def test_the_second_layer_trains_blind_and_the_first_does_not():

@@ -18,7 +18,6 @@ from transformer_circuits.analysis import (
     ablation,
     bigrams,
     copying_scores,
-    development,
     heads,
     induction,
     path_patching,
@@ -27,6 +26,7 @@ from transformer_circuits.analysis import (
     skip_trigram_bugs,
     term_importance,
 )
+from transformer_circuits.experiments import development
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint, cross_entropy

@@ -11,7 +11,7 @@ import json
 import torch
 
 from transformer_circuits import files
-from transformer_circuits.analysis import development
+from transformer_circuits.experiments import development
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint

@@ -9,70 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy, hardware
+from transformer_circuits.training import cross_entropy, hardware, recipe
 from transformer_circuits.training.config import TrainConfig
-
-
-def schedule(step: int, config: TrainConfig) -> float:
-    """Factor on the learning rates at a step: linear warm-up, constant, linear to 0.
-
-    A high rate finds induction sooner; then its noise is what the loss is made of.
-    """
-    warm = min(1.0, (step + 1) / config.warmup_steps)
-    left = 1 - step / config.steps
-    return warm * min(1.0, left / (1 - config.decay_from))
-
-
-def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """AdamW for the two embeddings, Muon for the matrices of attention (and of MLPs)."""
-    device = model.W_E.device.type
-    adamw = torch.optim.AdamW(
-        [
-            {"params": [model.W_E], "weight_decay": 0.0},
-            {"params": [model.W_U], "weight_decay": config.decay_unembed},
-        ],
-        lr=config.lr_embed,
-        betas=(0.9, 0.98),
-        fused=device in ("cpu", "cuda"),
-    )
-    matrices = [*model.layers.parameters(), *model.mlps.parameters()]
-    if not matrices:
-        return [adamw]
-    return [
-        adamw,
-        torch.optim.Muon(
-            matrices,
-            lr=config.lr_attention,
-            momentum=0.95,
-            weight_decay=config.decay_attention,
-        ),
-    ]
-
-
-def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " layer"]:
-    """How strongly each layer sees positions at a step, from 0 to 1; see `TrainConfig.blind_steps`.
-
-    The first layer always sees them. So it is the one that grows the previous-token head, which
-    induction needs there; otherwise it is a race.
-    """
-    seen = torch.ones(n_layers)
-    if config.blind_steps:
-        seen[1:] = min(1.0, max(0.0, 2 * (step / config.blind_steps - 1)))
-    return seen
-
-
-@torch.no_grad()
-def scale_embeddings(model: Transformer, rms: float) -> None:
-    """Scale each token's embedding to this root mean square; 0 leaves all as they are."""
-    if rms:
-        model.W_E *= rms / model.W_E.square().mean(dim=0).sqrt()
 
 
 class Trainer:
@@ -137,8 +82,8 @@ class Trainer:
         if device.type == "cpu":
             hardware.keep_freed_memory()
         model.to(device)
-        scale_embeddings(model, config.rms_embed)
-        self.optimizers = optimizers(model, config)
+        recipe.scale_embeddings(model, config.rms_embed)
+        self.optimizers = recipe.optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
             self._resume(self.state_path)
@@ -202,12 +147,14 @@ class Trainer:
         return min(last + max(self.every, last // 20), self.config.steps)
 
     def _one_step(self) -> Tensor:
-        factor = schedule(self.step, self.config)
+        factor = recipe.schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = peak * factor
         inputs, targets = self._share()
-        seen = positions(self.step, self.config, self.model.config.n_layers).to(inputs.device)
+        seen = recipe.positions(self.step, self.config, self.model.config.n_layers).to(
+            inputs.device
+        )
         with self.autocast:
             loss = self.loss(self.wrapped, inputs, targets, positions=seen)
         self.accelerator.backward(loss)
@@ -215,7 +162,7 @@ class Trainer:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
-        scale_embeddings(self.model, self.config.rms_embed)
+        recipe.scale_embeddings(self.model, self.config.rms_embed)
         return self.accelerator.reduce(loss.detach(), reduction="mean")
 
     def _share(self) -> tuple[Tensor, Tensor]:

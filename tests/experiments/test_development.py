@@ -6,7 +6,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis import composition, development, heads
+from transformer_circuits.analysis import composition, heads
+from transformer_circuits.experiments import development
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
