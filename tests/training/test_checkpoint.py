@@ -133,7 +133,7 @@ def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
     assert torch.equal(checkpoint.load("m").W_E, model.W_E.half().float())
 
 
-@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "one-layer-twin", "two-layer"])
+@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])
 def test_the_models_of_the_book_load(name):
     model = checkpoint.load(name)
     assert all(torch.isfinite(weight).all() for weight in model.parameters())
