@@ -49,6 +49,8 @@ def test_a_model_that_knows_nothing_is_at_chance():
     fresh = Transformer(shape, generator=random())  # all logits are 0
     found = repeats.predictions(fresh, repeats.drawn(torch.ones(17), 4, 20, generator=random()))
     assert found.mean_loss().tolist() == pytest.approx([math.log(17)] * 2)
+    assert found.right_first().tolist() == found.mean_preferred().tolist() == [0, 0]
+    assert found.median_rank().tolist() == [17, 17]
 
 
 def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
@@ -117,6 +119,9 @@ def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
 def test_passages_are_evenly_spaced_from_the_first_to_the_last():
     found = repeats.passages(torch.arange(10), 3, 4)
     assert found.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
+    long = torch.zeros(2**25 + 7, dtype=torch.int8)  # float32 has not every place of it
+    long[-4:] = 1
+    assert repeats.passages(long, 3, 4).tolist() == [[0] * 4, [0] * 4, [1] * 4]
 
 
 def test_both_sides_of_what_cannot_be(model):

@@ -25,7 +25,8 @@ class Predictions:
     loss: Float[Tensor, "n copy pos"]
     """In nats."""
     rank: Int[Tensor, "n copy pos"]
-    """Place of the right token among all of the vocabulary by its logit; 1 is the first."""
+    """Place of the right token among all of the vocabulary by its logit; 1 is the first. Tokens with
+    the same logit go before it: a model that gives all the same has found nothing."""
     preferred: Float[Tensor, "n copy pos"]
     """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
     induction. A model that raises all it has seen alike, and so loses less on the second copy
@@ -94,7 +95,7 @@ def passages(text: Int[Tensor, " n_tokens"], n: int, length: int) -> Int[Tensor,
     """
     if len(text) < length:
         raise ValueError(f"a passage takes {length} tokens but the text has {len(text)}")
-    first = torch.linspace(0, len(text) - length, n).long()
+    first = torch.linspace(0, len(text) - length, n, dtype=torch.float64).long()
     return text[first[:, None] + torch.arange(length)].long()
 
 
@@ -126,7 +127,7 @@ def predictions(
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))
         right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]
-        ranks.append(1 + (logits > right).sum(dim=2))
+        ranks.append((logits >= right).sum(dim=2))  # it is one of them
         passage = targets[:, None, :length].expand(-1, targets.shape[1], -1)  # [n, pos, token]
         others = passage != targets[:, :, None]
         lower = others & (logits.gather(2, passage) < right)
