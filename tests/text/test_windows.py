@@ -39,7 +39,7 @@ def test_windows_of_the_held_out_text_are_its_slices(name, n_ctx):
     held_out = corpus.tokens("small", "validation")
     length = config.n_ctx if n_ctx is None else n_ctx
     last = len(held_out) - length - (not config.begin)
-    starts = torch.linspace(0, last, 16).long().tolist()
+    starts = np.linspace(0, last, 16).astype(int).tolist()
     found = windows.evenly(held_out, 16, config, n_ctx=n_ctx)
     assert same(found, by_formula(held_out.numpy(), starts, length, config.begin))
 
@@ -51,6 +51,14 @@ def test_random_windows_are_slices_where_the_generator_says(begin):
     places = 2999 - 9 - (not begin) + 1
     starts = torch.randint(places, (50,), generator=torch.Generator().manual_seed(4)).tolist()
     assert same(found, by_formula(stream.numpy(), starts, 9, begin))
+
+
+@pytest.mark.parametrize("n_tokens", range(2**25, 2**25 + 4))
+def test_windows_of_a_long_text_reach_its_end(n_tokens):
+    """The training text has more tokens than float32 has whole numbers."""
+    stream = torch.empty(n_tokens, dtype=torch.int8)
+    starts = windows.starts(stream, 3, shape(5))
+    assert starts.tolist() == [0, (n_tokens - 5) // 2, n_tokens - 5]
 
 
 def test_windows_open_with_begin_and_targets_are_one_ahead():

@@ -38,7 +38,8 @@ def starts(
     Raises:
         UserError: if the stream is shorter than one window.
     """
-    return torch.linspace(0, _last_start(stream, config, n_ctx), n).long()
+    last = _last_start(stream, config, n_ctx)
+    return torch.linspace(0, last, n, dtype=torch.float64).long()
 
 
 def at(
