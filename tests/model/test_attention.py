@@ -46,15 +46,16 @@ def test_scores_are_those_of_the_fast_path(generator):
     close(causal_scores(q, k).softmax(dim=-1) @ v, causal_results(q, k, v))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("n_pos", [1, 3, 4, 5, 8, 11])
-def test_blocks_give_the_same_results_and_gradients(generator, monkeypatch, n_pos):
+def test_blocks_give_the_same_results_and_gradients(generator, monkeypatch, n_pos, dtype):
     """As the compiled path takes them, for lengths that the blocks divide and that they do not."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     monkeypatch.setattr(attention, "BLOCK", 4)
-    q, k, v = torch.randn(3, 2, 5, n_pos, 3, generator=generator).requires_grad_()
+    q, k, v = torch.randn(3, 2, 5, n_pos, 3, generator=generator, dtype=dtype).requires_grad_()
     expected = causal_scores(q, k).softmax(dim=-1) @ v
     found = causal_results(q, k, v)
-    weight = torch.randn(found.shape, generator=generator)
+    weight = torch.randn(found.shape, generator=generator, dtype=dtype)
     torch.testing.assert_close(found, expected)
     gradients = [torch.autograd.grad((r * weight).sum(), (q, k, v)) for r in (found, expected)]
     torch.testing.assert_close(*gradients)

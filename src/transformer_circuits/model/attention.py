@@ -52,7 +52,9 @@ def causal_results(
     n_pos, blocks = q.shape[2], []
     for first in range(0, n_pos, BLOCK):
         last = min(first + BLOCK, n_pos)
-        scores = (q[:, :, first:last] @ k[:, :, :last].mT).float() / math.sqrt(q.shape[-1])
+        scores = q[:, :, first:last] @ k[:, :, :last].mT
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        scores = scores / math.sqrt(q.shape[-1])
         destination, source = torch.arange(first, last)[:, None], torch.arange(last)
         pattern = scores.masked_fill(source > destination, -math.inf).softmax(dim=-1)
         blocks.append(pattern.to(v.dtype) @ v[:, :, :last])
