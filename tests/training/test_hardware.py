@@ -107,6 +107,25 @@ print(int(Path("/proc/self/statm").read_text().split()[1]) - before)
     assert (int(done.stdout) > n_pages / 2) == (platform == "linux")
 
 
+@pytest.mark.parametrize(
+    ("most", "kept"), [(2**30, {-3: 2**30}), (2**25, {-3: 2**25}), (2**20, {})]
+)
+def test_a_glibc_that_refuses_a_large_threshold_gets_a_smaller_one(monkeypatch, most, kept):
+    """To set the other alone would fix the threshold at its least, which is slower than nothing."""
+    told = {}
+
+    def mallopt(parameter, value):
+        if parameter == -3 and value > most:
+            return 0
+        told[parameter] = value
+        return 1
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(hardware.ctypes, "CDLL", lambda name: SimpleNamespace(mallopt=mallopt))
+    hardware.keep_freed_memory()
+    assert told == (kept | {-1: 2**31 - 1} if kept else {})
+
+
 def test_what_is_to_be_compiled_at_all_costs_says_why_it_cannot(monkeypatch):
     monkeypatch.setattr(torch, "compile", failing)
     with pytest.raises(RuntimeError, match="no compiler today"):

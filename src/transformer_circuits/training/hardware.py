@@ -31,8 +31,10 @@ def keep_freed_memory() -> None:
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if hasattr(libc, "mallopt"):
         m_trim_threshold, m_mmap_threshold = -1, -3  # as malloc.h numbers them
-        libc.mallopt(m_mmap_threshold, 2**30)
-        libc.mallopt(m_trim_threshold, 2**31 - 1)
+        for n_bytes in (2**30, 2**25):  # the second is all that releases before 2.35 may take
+            if libc.mallopt(m_mmap_threshold, n_bytes):
+                libc.mallopt(m_trim_threshold, 2**31 - 1)
+                break
 
 
 def compiled(function: Callable) -> Callable:
