@@ -23,7 +23,7 @@ class TrainConfig(Table):
     lr_embed: float
     """Peak learning rate of AdamW, for W_E and W_U."""
     lr_attention: float
-    """Peak learning rate of Muon, for W_Q, W_K, W_V and W_O."""
+    """Peak learning rate of Muon, for W_Q, W_K, W_V and W_O, and the weights of MLPs."""
     warmup_steps: int
     decay_from: float
     """Fraction of the run after which the learning rate falls linearly to 0."""
@@ -32,7 +32,7 @@ class TrainConfig(Table):
     decay_unembed: float = 0.0
     """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
     decay_attention: float = 0.0
-    """The same for W_Q, W_K, W_V and W_O, on which the noise of small batches would pile up."""
+    """The same for all that `lr_attention` is for, where the noise of small batches would pile up."""
     rms_embed: float = 0.0
     """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
     it free. A decay in its place would wear down the embeddings of rare tokens most."""
