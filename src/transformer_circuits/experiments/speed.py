@@ -52,7 +52,11 @@ PLAN = TrainConfig(
 
 
 class PlainStack(nn.Module):
-    """What one writes in five minutes: nn.MultiheadAttention and residual connections."""
+    """What one writes in five minutes: nn.MultiheadAttention and residual connections.
+
+    Its heads share d_model among them: d_head is d_model / n_heads, half of ours, whatever the
+    shape says, and so it has half of the work to do in attention.
+    """
 
     def __init__(self, shape: ModelConfig):
         super().__init__()
@@ -122,7 +126,7 @@ def _megabytes() -> float:
 
 @torch.no_grad()
 def circuits(n_vocab: int, dense: bool) -> None:
-    """Time the spectra of twelve random heads, and time and memory of one head's skip-trigrams."""
+    """Time the spectra of a layer's random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     layer, each = model.layers[0], heads.every(model)
@@ -144,11 +148,12 @@ def circuits(n_vocab: int, dense: bool) -> None:
         A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
         return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
 
+    spectra = f"{len(each)} spectra"
     rows = {
-        "this book, 12 spectra": lambda: [
+        f"this book, {spectra}": lambda: [
             heads.full_ov(model, head).eigenvalues() for head in each
         ],
-        "TransformerLens FactoredMatrix, 12 spectra": transformer_lens_spectra,
+        f"TransformerLens FactoredMatrix, {spectra}": transformer_lens_spectra,
     }
     for name, run in rows.items():
         try:
@@ -206,7 +211,7 @@ def training() -> None:
     plain_attention = mock.patch.object(attention, "causal_results", fused)
     rows = {
         "TransformerLens": (lambda: to_transformer_lens(Transformer(SHAPE)), nullcontext()),
-        "plain nn.MultiheadAttention": (lambda: PlainStack(SHAPE), nullcontext()),
+        "nn.MultiheadAttention, d_head 32": (lambda: PlainStack(SHAPE), nullcontext()),
         "this book, PyTorch's attention": (lambda: Transformer(SHAPE), plain_attention),
         "this book": (lambda: Transformer(SHAPE), nullcontext()),
     }
@@ -238,8 +243,8 @@ def _speeds(name: str, make: Callable[[], nn.Module], kept: bool) -> Iterator[fl
         )
         try:
             found = speed(model, optimizer, bf16, compiled)
-            print(f"{name:31} {way:34} {found:10,.0f}", flush=True)
+            print(f"{name:32} {way:34} {found:10,.0f}", flush=True)
             yield found
         except Exception as error:  # a peer that cannot run this way is a result too
-            print(f"{name:31} {way:34} does not run: {type(error).__name__}", flush=True)
+            print(f"{name:32} {way:34} does not run: {type(error).__name__}", flush=True)
         torch.compiler.reset()
