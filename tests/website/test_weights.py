@@ -1,11 +1,14 @@
 import base64
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
+from conftest import SHAPE
 
 from transformer_circuits.model import quantisation
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.website import serving
@@ -52,10 +55,14 @@ def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
     assert abs(float((rounded - exact).mean())) < 0.01
 
 
-def test_models_with_mlps_are_refused():
-    for use in (weights.dumps, quantisation.rounded):
-        with pytest.raises(ValueError, match="d_mlp is 1280"):
-            use(checkpoint.load("two-layer-mlp"))
+def test_models_with_mlps_are_rounded_but_not_packed(generator):
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=7))
+    model.randomise(generator=generator)
+    rounded = quantisation.rounded(model)
+    for new, old in zip(rounded.mlps.parameters(), model.mlps.parameters(), strict=True):
+        assert 0 < (new - old).abs().max() <= old.abs().max() / 253
+    with pytest.raises(ValueError, match="d_mlp is 7"):
+        weights.dumps(model)
 
 
 def test_the_vocabulary_can_stand_in_a_script():
