@@ -32,9 +32,9 @@ def _rounded(values: Tensor) -> list:
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
     """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
-    In nats: the loss on held-out text, and the in-context learning score. For passages that come twice (see `twice`), loss and how often the right token
-    is first, in each copy. Per layer and head: attention to the previous token, and prefix matching on a
-    text and on two copies of 60 random tokens, each beside its null. Also all that `of_weights` returns.
+    In nats: the loss on held-out text, and the in-context learning score. Per layer and head:
+    attention to the previous token, and prefix matching on a text and on two copies of 60 random
+    tokens, each beside its null. Also all that `twice` and `of_weights` return.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)

@@ -2,10 +2,12 @@
 
 Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
 "full" (for training). A document of the small profile is the same document, on the same side of
-the split, in the full one; so held-out text of either was never trained on.
+the split, in the full one (but for blocks that another document of it has, see `without_repeats`);
+so held-out text of either was never trained on.
 
-Three splits: "train"; "validation", other packages with the same kinds of text; and "unseen-kind",
-a kind of text that no package of the training text was taken for.
+Three splits: "train"; "validation", other packages with the same kinds of text (of one package,
+other documents); and "unseen-kind", a kind of text that no package of the training text was taken
+for.
 """
 
 import hashlib
@@ -95,7 +97,7 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
 def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
 
-    Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
+    Does nothing where all files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
         UserError: if the profile is unknown, a package cannot be downloaded, or the text that was
