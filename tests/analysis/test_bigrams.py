@@ -52,6 +52,19 @@ def test_best_fit_reaches_the_entropy_at_full_rank_and_not_below(generator):
     assert losses[2] < 1e-3
 
 
+def test_leading_singular_values_are_near_those_of_the_full_decomposition(generator):
+    """On a spectrum that falls slowly, as that of bigrams does."""
+    U = torch.linalg.qr(torch.randn(300, 200, generator=generator)).Q
+    V = torch.linalg.qr(torch.randn(250, 200, generator=generator)).Q
+    S = 1 / torch.arange(1.0, 201).sqrt()
+    matrix = (U * S) @ V.T
+    left, values, right = bigrams._leading(matrix, 20)
+    assert left.shape == (300, 20) and right.shape == (20, 250)
+    assert ((values - S[:20]).abs() < 0.1 * S[:20]).all()
+    error, least = (matrix - (left * values) @ right).norm(), S[20:].norm()
+    assert least * (1 - 1e-4) < error < 1.02 * least
+
+
 def test_bad_input_is_refused(generator):
     with pytest.raises(ValueError, match="token 2 but n_vocab is 2"):
         bigrams.counts(STREAM, 2)

@@ -44,6 +44,17 @@ def test_held_out_text_is_of_many_packages_and_none_dominates():
     assert len(shares) >= 8 and max(shares.values()) < 0.2
 
 
+def test_the_kinds_of_the_full_training_text_are_counted():
+    """Against the text itself where it was built; the small profile is a part of it everywhere."""
+    counted = files.read_toml(files.data_dir() / "corpus.toml")["characters"]["full"]
+    assert counted.keys() == FAMILIES
+    whole = (files.cache_dir() / "full-train.jsonl").exists()
+    found = dict.fromkeys(FAMILIES, 0)
+    for part in corpus.composition("full" if whole else "small", "train"):
+        found[part.family] += part.characters
+    assert counted == found if whole else all(0 < found[k] <= counted[k] for k in FAMILIES)
+
+
 def test_both_profiles_have_the_same_held_out_text():
     held_out = [
         [p for p in sources.manifest(profile) if p.split != "train"]
