@@ -111,7 +111,7 @@ def seeds(name: str) -> None:
 
 
 def variants() -> None:
-    """Make the short trainings that differ in one choice each."""
+    """Make the short trainings that differ in a choice."""
     from transformer_circuits.experiments import variants
 
     variants.write()
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
     one = commands.add_parser("seeds", help="analyse the model trained from every seed")
     one.add_argument("name")
-    commands.add_parser("variants", help="short trainings that differ in one choice each")
+    commands.add_parser("variants", help="short trainings that differ in a choice")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     one = commands.add_parser("execute", help="execute the chapters whose code has changed")

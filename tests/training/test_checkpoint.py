@@ -6,7 +6,7 @@ from conftest import PLAN, SHAPE, full_disk
 
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, config
 
 
 @pytest.fixture
@@ -133,9 +133,36 @@ def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
     assert torch.equal(checkpoint.load("m").W_E, model.W_E.half().float())
 
 
-@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "two-layer"])
-def test_the_models_of_the_book_load(name):
+def test_seeds_of_a_model_are_those_that_are_trained_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    names = ["m", "m-seed-10", "m-seed-2", "m-mlp", "m-seed-2-seed-3", "x-seed-1"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text("")
+    (tmp_path / "m-seed-4").mkdir()  # in training
+    assert checkpoint.seeds("m") == ["m", "m-seed-2", "m-seed-10"]
+
+
+NAMES = sorted(path.parent.name for path in checkpoint.models_dir().glob("*/weights.safetensors"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_models_of_the_book_load_and_had_all_of_their_training(name):
     model = checkpoint.load(name)
     assert all(torch.isfinite(weight).all() for weight in model.parameters())
-    size = sum(path.stat().st_size for path in (checkpoint.models_dir() / name).iterdir())
-    assert size < 10e6
+    folder = checkpoint.models_dir() / name
+    tables = config.read(folder / "config.toml", "model", "training", "provenance")
+    shape, plan = tables["model"], tables["training"]
+    assert tables["provenance"].tokens == plan.steps * plan.batch * shape.n_ctx
+    assert (folder / "weights.safetensors").stat().st_size < 8e6
+    assert checkpoint.records(name)[-1]["step"] == plan.steps
+
+
+def test_one_run_has_at_least_twenty_moments_and_each_is_half_the_size():
+    folder = checkpoint.folder("two-layer")
+    steps = checkpoint.moments(folder)
+    assert len(steps) >= 20
+    for path in (folder / "moments").iterdir():
+        assert path.stat().st_size < 0.52 * (folder / "weights.safetensors").stat().st_size
+    for step in (steps[0], steps[-1]):
+        checkpoint.load("two-layer", step=step)

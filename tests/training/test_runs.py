@@ -69,7 +69,8 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     (place / "models" / "two" / "config.toml").write_text(text)
     run = runs.prepare("two", compile=False)
     run.trainer.every = 4
-    checkpoint.save_moment(run.folder, run.trainer.model, 32)  # as an earlier training left it
+    checkpoint.save_moment(run.folder, run.trainer.model, 9)  # of an earlier training
+    checkpoint.save_moment(run.state, run.trainer.model, 11)  # of one whose state was deleted
     seen = {}
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
@@ -87,6 +88,24 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(ValueError, match=r"000008\.safetensors"):
         checkpoint.load("two", step=8)
+
+
+def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place):
+    plan = dataclasses.replace(PLAN, steps=40, moments=True)
+    (place / "models" / "two" / "config.toml").write_text(
+        settings.dumps(model=SHAPE, training=plan)
+    )
+    run = runs.prepare("two", compile=False)
+    run.trainer.every = 4
+    for record in run.records():
+        if record["step"] == 12:
+            break
+    (run.state / "moments" / "000012.safetensors").unlink()  # stopped just before it was written
+    again = runs.prepare("two", compile=False)
+    again.trainer.every = 4
+    list(again.records())
+    assert checkpoint.moments(again.state) == [4, 8, 12, 16, 20, 24, 32]
+    assert checkpoint.moments(again.folder) == []  # until it is saved
 
 
 def test_a_run_keeps_no_moments_unless_asked(place):

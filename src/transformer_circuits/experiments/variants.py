@@ -1,4 +1,4 @@
-"""What each choice of the training does: short trainings that differ in one choice each.
+"""What each choice of the training does: short trainings that differ from the book's in a choice.
 
 `python -m transformer_circuits variants` trains them, or goes on where it was stopped, and writes
 `variants.jsonl` beside the two-layer model's weights, which

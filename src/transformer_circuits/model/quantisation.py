@@ -14,10 +14,17 @@ def quantise(
 ) -> tuple[Int8[Tensor, "out read"], Float[Tensor, " out"]]:
     """Symmetric int8 quantisation: weights from -127 to 127, and one scale for each row.
 
-    `weight` is about `whole * scale[:, None]`, off by at most half a scale.
+    `dequantise` gives the weight back, off by at most half a scale.
     """
     scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(weight.dtype).tiny) / 127
     return (weight / scale[:, None]).round().to(torch.int8), scale
+
+
+def dequantise(
+    whole: Int8[Tensor, "out read"], scale: Float[Tensor, " out"]
+) -> Float[Tensor, "out read"]:
+    """The weight that `quantise` was given, rounded."""
+    return whole * scale[:, None]
 
 
 def matrices(model: Transformer) -> dict[str, Float[Tensor, "out read"]]:
@@ -35,6 +42,5 @@ def rounded(model: Transformer) -> Transformer:
     """A copy of the model with every weight quantised and back."""
     twin = copy.deepcopy(model).requires_grad_(False)
     for weight in matrices(twin).values():
-        whole, scale = quantise(weight)
-        weight.copy_(whole * scale[:, None])
+        weight.copy_(dequantise(*quantise(weight)))
     return twin

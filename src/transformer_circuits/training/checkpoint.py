@@ -1,5 +1,7 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
+import re
+import shutil
 from pathlib import Path
 
 import safetensors.torch
@@ -61,8 +63,21 @@ def save_moment(folder: Path, model: Transformer, step: int) -> None:
 
 
 def moments(folder: Path) -> list[int]:
-    """The steps of a run whose weights were kept beside the trained model, in order."""
-    return sorted(int(path.stem) for path in (folder / "moments").glob("*.safetensors"))
+    """The steps of a run whose weights were kept in a folder, in order."""
+    return sorted(
+        int(path.stem) for path in (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
+    )
+
+
+def take_moments(source: Path, folder: Path) -> None:
+    """Replace the moments that a folder has by those of another."""
+    new, old = folder / ".moments.partial", folder / "moments"
+    shutil.rmtree(new, ignore_errors=True)
+    if moments(source):
+        shutil.copytree(source / "moments", new)
+    shutil.rmtree(old, ignore_errors=True)
+    if new.exists():
+        new.rename(old)
 
 
 def _moment(folder: Path, step: int) -> Path:
@@ -127,7 +142,7 @@ def records(name: str, log: str = "training") -> list[dict]:
 
     `log`: "training", what was measured along its training (see `development.probe`); "seeds",
     the same analysis of every seed, the committed weights first (see `experiments.seeds`);
-    "variants", short trainings that differ in one choice each (see `experiments.variants`); or
+    "variants", short trainings that differ in a choice (see `experiments.variants`); or
     "runs", what came of each training that was tried.
 
     Raises:
@@ -163,7 +178,10 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
     try:
         tensors = safetensors.torch.load_file(path)
         for name, weight in quantisation.matrices(model).items():
-            weight.data.copy_(tensors[name] * tensors[f"{name}.scale"][:, None])
+            whole = tensors.pop(name), tensors.pop(f"{name}.scale")
+            weight.data.copy_(quantisation.dequantise(*whole))
+        if tensors:
+            raise KeyError(f"unknown weights {sorted(tensors)}")
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise files.damaged(path, f"does not fit the model: {error}") from error
 
@@ -191,4 +209,7 @@ def seeds(name: str) -> list[str]:
     Raises:
         UserError: if there is no such model.
     """
-    return [folder(name).name, *sorted(path.name for path in models_dir().glob(f"{name}-seed-*"))]
+    pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
+    found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
+    others = sorted((match for match in found if match), key=lambda match: int(match[1]))
+    return [folder(name).name, *(match[0] for match in others)]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,24 +27,35 @@ class Run:
 
     name: str
     folder: Path
-    """Where `save` puts the trained model."""
+    """Where `save` puts the trained model and its moments."""
+    state: Path
+    """Where the training keeps its state, and its moments until `save`."""
     trainer: Trainer
     held_out: Int[Tensor, " n_tokens"]
 
     def records(self) -> Iterator[dict]:
         """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
+        if self.trainer.step == 0:
+            shutil.rmtree(self.state / "moments", ignore_errors=True)  # of a state that was deleted
+        self._keep_moment()  # it may have been stopped between the record and its moment
         for record in self.trainer.run():
-            step = record["step"]
-            # A later moment is of an earlier training, which this one overwrites.
-            kept = [moment for moment in checkpoint.moments(self.folder) if moment < step]
-            due = APART * max(kept, default=0)
-            asked = self.trainer.config.moments and self.trainer.accelerator.is_main_process
-            if asked and due <= step < self.trainer.config.steps:
-                checkpoint.save_moment(self.folder, self.trainer.model, step)
+            self._keep_moment()
             yield record
 
+    def _keep_moment(self) -> None:
+        """Keep the weights as they are now if this step is a moment of the plan, see `APART`."""
+        trainer, due, steps = self.trainer, 0.0, []
+        for record in trainer.log:
+            if record["step"] >= due:
+                steps.append(record["step"])
+                due = APART * record["step"]
+        asked = trainer.config.moments and trainer.accelerator.is_main_process
+        missing = trainer.step in steps and trainer.step not in checkpoint.moments(self.state)
+        if asked and missing and trainer.step < trainer.config.steps:
+            checkpoint.save_moment(self.state, trainer.model, trainer.step)
+
     def save(self) -> float:
-        """Write the log, the weights and their provenance; return the loss on held-out text.
+        """Write log, moments, weights and their provenance; return the loss on held-out text.
 
         In nats per token, rounded to four digits, as the last record of the log has it from now
         on under `held_out_nats`.
@@ -58,6 +70,7 @@ class Run:
         log[-1]["held_out_nats"] = nats
         with files.atomic(self.folder / "training.jsonl") as temporary:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
+        checkpoint.take_moments(self.state, self.folder)
         digest = files.sha256(corpus.build(plan.corpus)["train"])
         checkpoint.save(self.folder, model.cpu(), plan, digest, int(log[-1]["tokens"]))
         return nats
@@ -98,4 +111,4 @@ def prepare(
     text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None
     trainer = Trainer(model, plan, text, state, compile=compile, probe=on_held_out)
-    return Run(name, folder, trainer, held_out)
+    return Run(name, folder, state, trainer, held_out)

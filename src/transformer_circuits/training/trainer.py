@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -175,8 +176,9 @@ class Trainer:
 
     @property
     def _settings(self) -> str:
-        """What a state belongs to: the shape of the model and the plan of the run."""
-        return json.dumps([vars(self.model.config), vars(self.config)])
+        """What a state belongs to: the shape of the model, the plan of the run, and the text."""
+        text = zlib.crc32(self.stream.contiguous().numpy())
+        return json.dumps([vars(self.model.config), vars(self.config), f"text {text:08x}"])
 
     def _save(self) -> None:
         if self.state_path is None or not self.accelerator.is_main_process:
