@@ -53,6 +53,21 @@ def test_random_windows_are_slices_where_the_generator_says(begin):
     assert same(found, by_formula(stream.numpy(), starts, 9, begin))
 
 
+def test_of_windows_near_each_other_the_one_that_repeats_itself_most_is_taken():
+    stream = torch.randint(1, 4, (5000,), generator=torch.Generator().manual_seed(0))
+    context, generator = shape(9), torch.Generator().manual_seed(4)
+    found = windows.batch(stream, 40, context, best_of=3, generator=generator)
+    again = torch.Generator().manual_seed(4)
+    places = torch.randint(5000 - 9 + 1, (40,), generator=again)
+    apart = torch.randint(-36, 37, (40, 3), generator=again)
+    for row, (place, offsets) in enumerate(zip(places.tolist(), apart.tolist(), strict=True)):
+        starts = [min(max(place + offset, 0), 5000 - 9) for offset in offsets]
+        texts = [[BEGIN, *stream[start : start + 9].tolist()] for start in starts]
+        scores = [8 - len({*zip(t[:-2], t[1:-1], t[2:], strict=True)}) for t in texts]
+        inputs, targets = (part[row].tolist() for part in found)
+        assert [*inputs, targets[-1]] == texts[scores.index(max(scores))]
+
+
 @pytest.mark.parametrize("n_tokens", range(2**25, 2**25 + 4))
 def test_windows_of_a_long_text_reach_its_end(n_tokens):
     """The training text has more tokens than float32 has whole numbers."""

@@ -23,11 +23,13 @@ STEPS = 750
 
 AS_TRAINED = "as the book's models"
 FROM_THE_START = "positions from the start"
+EVERY_WINDOW = "every window alike"
 NO_DECAY = "no decay, lengths free"
 CHANGES: dict[str, dict[str, float]] = {
     AS_TRAINED: {},
     FROM_THE_START: {"blind_steps": 0},
     NO_DECAY: {"rms_embed": 0.0, "decay_unembed": 0.0, "decay_attention": 0.0},
+    EVERY_WINDOW: {"best_of": 1},
     "lengths of embeddings free": {"rms_embed": 0.0},
     "W_U does not decay": {"decay_unembed": 0.0},
     "attention does not decay": {"decay_attention": 0.0},
@@ -38,9 +40,10 @@ PLANNED: list[tuple[str, str, int]] = [
     *(("two-layer", AS_TRAINED, seed) for seed in range(3)),
     *(("two-layer", FROM_THE_START, seed) for seed in range(3)),
     ("two-layer", NO_DECAY, 0),
+    ("two-layer", EVERY_WINDOW, 0),
     ("two-layer-mlp", AS_TRAINED, 0),
     ("two-layer-mlp", FROM_THE_START, 0),
-    *(("two-layer", one, 0) for one in list(CHANGES)[3:]),
+    *(("two-layer", one, 0) for one in list(CHANGES)[4:]),
 ]
 """Model, variant and seed of each training, in the order in which they are made."""
 

@@ -8,11 +8,15 @@ from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
 from transformer_circuits.text.tokenizer import BEGIN
+
+NEAR = 4
+"""How many contexts apart, at most, from a place drawn at random those windows begin among which
+`batch` takes the one that repeats itself most."""
 
 
 @runtime_checkable
@@ -91,16 +95,40 @@ def batch(
     size: int,
     config: Context,
     *,
+    best_of: int = 1,
     generator: torch.Generator,
 ) -> tuple[Int[Tensor, "size n_ctx"], Int[Tensor, "size n_ctx"]]:
     """Inputs and targets of windows at random places: what one training step sees.
+
+    `best_of`: how many windows are drawn for each that is taken, all near each other (`NEAR`), so
+    that every kind of text keeps its share; the one with the most `repetition` is taken.
 
     Raises:
         UserError: if the stream is shorter than one window.
     """
     last = _last_start(stream, config)
-    text = _text(stream, torch.randint(last + 1, (size,), generator=generator), config)
+    places = torch.randint(last + 1, (size,), generator=generator)
+    if best_of > 1:
+        reach = NEAR * config.n_ctx
+        apart = torch.randint(-reach, reach + 1, (size, best_of), generator=generator)
+        near = (places[:, None] + apart).clamp(0, last)
+        scores = repetition(_text(stream, near.flatten(), config)).view(size, best_of)
+        places = near[torch.arange(size), scores.argmax(dim=1)]
+    text = _text(stream, places, config)
     return text[:, :-1], text[:, 1:]
+
+
+def repetition(tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, " batch"]:
+    """How much a text repeats itself: the share of its trigrams that came before in it, 0 to 1.
+
+    >>> repetition(torch.tensor([[1, 2, 3, 4, 1, 2, 3], [5, 5, 5, 5, 5, 5, 5]]))
+    tensor([0.2000, 0.8000])
+    """
+    text = tokens.long()
+    n = int(text.max()) + 1
+    trigrams = (text[:, :-2] * n + text[:, 1:-1]) * n + text[:, 2:]
+    in_order = trigrams.sort(dim=1).values
+    return (in_order[:, 1:] == in_order[:, :-1]).sum(dim=1) / trigrams.shape[1]
 
 
 def _length(config: Context, n_ctx: int | None) -> int:

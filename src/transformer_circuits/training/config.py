@@ -29,6 +29,9 @@ class TrainConfig(Table):
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
+    best_of: int = 1
+    """Windows drawn near each other for each that is trained on, the one that repeats itself most:
+    see `windows.batch`. It is repeats that induction can be learned from."""
     decay_unembed: float = 0.0
     """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
     decay_attention: float = 0.0
@@ -45,7 +48,7 @@ class TrainConfig(Table):
     def __post_init__(self):
         for names, holds, expected in (
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
-            (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
+            (("steps", "batch", "warmup_steps", "best_of"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
             (
                 ("decay_unembed", "decay_attention", "rms_embed", "blind_steps"),

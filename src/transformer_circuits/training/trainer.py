@@ -169,8 +169,13 @@ class Trainer:
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        batch = self.config.batch
-        pair = windows.batch(self.stream, batch, self.model.config, generator=generator)
+        pair = windows.batch(
+            self.stream,
+            self.config.batch,
+            self.model.config,
+            best_of=self.config.best_of,
+            generator=generator,
+        )
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
