@@ -27,6 +27,16 @@ def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
     return float(eigenvalues.sum().real / total)
 
 
+def centred(circuit: LowRank) -> LowRank:
+    """The circuit with the mean over outputs (rows) taken out of every source (column).
+
+    Softmax ignores what is added to all outputs alike, so no prediction changes, but eigenvalues
+    do: a head whose W_O writes towards the mean row of W_U could have any `positivity` otherwise.
+    TransformerLens does the same to W_U when it loads a model (`center_unembed`).
+    """
+    return LowRank(circuit.left - circuit.left.mean(dim=0), circuit.right)
+
+
 def null(
     left: Float[Tensor, "n_vocab d_model"],
     right: Float[Tensor, "d_model n_vocab"],
@@ -83,7 +93,7 @@ def copying(
     n_vocab = circuit.shape[0]
     if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
         raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
-    left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
+    left = centred(circuit).left  # so that the logits have mean 0 over outputs
     shares = []
     for _ in range(n):
         sample = torch.randperm(n_vocab, generator=generator)[:length]
