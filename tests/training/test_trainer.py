@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import itertools
 import subprocess
@@ -274,3 +275,16 @@ def test_records_are_further_apart_as_the_run_goes_on():
     assert apart[:20] == [50] * 20
     assert 90 < max(apart) <= 100
     assert steps[-1] == 2000
+
+
+def test_the_mean_of_the_unembedding_is_taken_out_and_no_prediction_changes(generator):
+    before = Transformer(SHAPE).double().requires_grad_(False)
+    before.randomise(generator=generator)
+    after = copy.deepcopy(before)
+    recipe.normalise(after, 0.0)
+    tokens = torch.arange(SHAPE.n_ctx)[None]
+    assert after.W_U.mean(dim=0).abs().max() < 1e-15 < before.W_U.mean(dim=0).abs().max()
+    torch.testing.assert_close(after(tokens).log_softmax(-1), before(tokens).log_softmax(-1))
+    run = trainer()
+    list(run.run())
+    assert run.model.W_U.mean(dim=0).abs().max() < 1e-7 < run.model.W_U.abs().max()

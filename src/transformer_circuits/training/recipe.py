@@ -57,7 +57,13 @@ def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " 
 
 
 @torch.no_grad()
-def scale_embeddings(model: Transformer, rms: float) -> None:
-    """Scale each token's embedding to this root mean square; 0 leaves all as they are."""
+def normalise(model: Transformer, rms: float) -> None:
+    """Scale each token's embedding to this root mean square (0 leaves all as they are), and take
+    the mean over tokens out of W_U.
+
+    That mean adds the same to every logit, so it changes no prediction; but it would be in every
+    circuit that ends in W_U, and hide what a head copies.
+    """
     if rms:
         model.W_E *= rms / model.W_E.square().mean(dim=0).sqrt()
+    model.W_U -= model.W_U.mean(dim=0)

@@ -83,7 +83,7 @@ class Trainer:
         if device.type == "cpu":
             hardware.keep_freed_memory()
         model.to(device)
-        recipe.scale_embeddings(model, config.rms_embed)
+        recipe.normalise(model, config.rms_embed)
         self.optimizers = recipe.optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
@@ -163,7 +163,7 @@ class Trainer:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
-        recipe.scale_embeddings(self.model, self.config.rms_embed)
+        recipe.normalise(self.model, self.config.rms_embed)
         return self.accelerator.reduce(loss.detach(), reduction="mean")
 
     def _share(self) -> tuple[Tensor, Tensor]:
