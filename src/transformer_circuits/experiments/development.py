@@ -3,7 +3,7 @@
 A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and what `probe` found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Int
@@ -28,22 +28,31 @@ def _rounded(values: Tensor) -> list:
     return [round(value, 4) for value in values.flatten().tolist()]
 
 
+LENGTHS = (30, 60, 90)
+"""Of the passages that come twice: several, so that a head that always looks equally far back gains
+little."""
+
+
 @torch.no_grad()
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
     """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
     In nats: the loss on held-out text, and the in-context learning score. Per layer and head:
-    attention to the previous token, and prefix matching on a text and on two copies of 60 random
-    tokens, each beside its null. Also all that `twice` and `of_weights` return.
+    attention to the previous token, and prefix matching on a text and on random tokens that come
+    twice (`LENGTHS`), each beside its null. Also all that `twice` and `of_weights` return.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)
     inputs, _ = windows.evenly(text, 8, model.config)
-    generator = torch.Generator().manual_seed(0)
-    every_token = torch.ones(model.config.n_vocab)
-    copies = repeats.copies(repeats.drawn(every_token, 8, 60, generator=generator))
     on_text = [A.cpu() for A in model.trace(inputs.to(device)).patterns]
-    on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
+    generator, every_token = torch.Generator().manual_seed(0), torch.ones(model.config.n_vocab)
+    matching, uniform = [], []
+    for length in LENGTHS:
+        copies = repeats.copies(repeats.drawn(every_token, 4, length, generator=generator))
+        on_copies = [A.cpu() for A in model.trace(copies.to(device)).patterns]
+        scores = [induction.prefix_matching_score(A, copies) for A in on_copies]
+        matching.append(torch.stack(scores))
+        uniform.append(induction.uniform_matching(copies))
     return (
         {
             "held_out": round(float(losses.mean()), 4),
@@ -55,36 +64,42 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
                 _rounded(induction.prefix_matching_score(A, inputs)) for A in on_text
             ],
             "matching_text_uniform": round(induction.uniform_matching(inputs), 4),
-            "matching_random": [
-                _rounded(induction.prefix_matching_score(A, copies)) for A in on_copies
-            ],
-            "matching_random_uniform": round(induction.uniform_matching(copies), 4),
+            "matching_random": [_rounded(layer) for layer in torch.stack(matching).mean(dim=0)],
+            "matching_random_uniform": round(sum(uniform) / len(uniform), 4),
         }
         | twice(model, text)
         | of_weights(model)
     )
 
 
-def twice(
-    model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 32, length: int = 60
-) -> Record:
-    """How well the model predicts the first and second copy of passages, `n` of each kind.
+def twice(model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 12) -> Record:
+    """How well the model predicts the first and second copy of passages, `n` of each length and kind.
 
     The kinds: uniformly random tokens, tokens drawn as often as the text has them, and its passages.
     `twice_loss`, in nats per token, and `twice_right_first`, the share of tokens that get the
-    highest logit of all: for each kind of passage, one number per copy.
+    highest logit of all: for each kind of passage, one number per copy, the mean over `LENGTHS`.
     """
     generator = torch.Generator().manual_seed(0)
     counts = repeats.counts(text, model.config.n_vocab)
-    passages = {
-        "uniform": repeats.drawn(torch.ones_like(counts), n, length, generator=generator),
-        "by_frequency": repeats.drawn(counts, n, length, generator=generator),
-        "text": repeats.passages(text, n, length),
-    }
-    found = {kind: repeats.predictions(model, tokens) for kind, tokens in passages.items()}
+    found: dict[str, list[repeats.Predictions]] = {}
+    for length in LENGTHS:
+        passages = {
+            "uniform": repeats.drawn(torch.ones_like(counts), n, length, generator=generator),
+            "by_frequency": repeats.drawn(counts, n, length, generator=generator),
+            "text": repeats.passages(text, n, length),
+        }
+        for kind, tokens in passages.items():
+            found.setdefault(kind, []).append(repeats.predictions(model, tokens))
+
+    def by_kind(measure: Callable[[repeats.Predictions], Tensor]) -> dict[str, list[float]]:
+        return {
+            kind: _rounded(torch.stack([measure(one) for one in seen]).mean(dim=0))
+            for kind, seen in found.items()
+        }
+
     return {
-        "twice_loss": {kind: _rounded(seen.mean_loss()) for kind, seen in found.items()},
-        "twice_right_first": {kind: _rounded(seen.right_first()) for kind, seen in found.items()},
+        "twice_loss": by_kind(repeats.Predictions.mean_loss),
+        "twice_right_first": by_kind(repeats.Predictions.right_first),
     }
 
 
