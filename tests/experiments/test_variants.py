@@ -8,7 +8,7 @@ from conftest import PLAN, SHAPE
 from transformer_circuits import files
 from transformer_circuits.experiments import development, variants
 from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, runs
 from transformer_circuits.training.config import TrainConfig
 
 
@@ -45,7 +45,7 @@ def test_each_training_is_a_line_with_its_plan_and_its_log(place):
 def test_what_was_made_is_not_made_again(place, monkeypatch):
     variants.write(compile=False)
     before = (place / "variants.jsonl").read_bytes()
-    monkeypatch.setattr(variants, "Trainer", None)
+    monkeypatch.setattr(runs, "trainer", None)
     variants.write(compile=False)
     assert (place / "variants.jsonl").read_bytes() == before
 

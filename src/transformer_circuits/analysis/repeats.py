@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation
 from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
 
@@ -95,7 +96,7 @@ def passages(text: Int[Tensor, " n_tokens"], n: int, length: int) -> Int[Tensor,
     """
     if len(text) < length:
         raise ValueError(f"a passage takes {length} tokens but the text has {len(text)}")
-    first = torch.linspace(0, len(text) - length, n, dtype=torch.float64).long()
+    first = windows.spaced(len(text) - length, n)
     return text[first[:, None] + torch.arange(length)].long()
 
 

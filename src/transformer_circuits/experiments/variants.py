@@ -8,15 +8,10 @@
 import dataclasses
 import json
 
-import torch
-
 from transformer_circuits import files
 from transformer_circuits.experiments import development
-from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, runs
 from transformer_circuits.training.config import TrainConfig
-from transformer_circuits.training.trainer import Trainer
 
 STEPS = 750
 """Enough for induction heads to form; the learning rate falls over the last four tenths."""
@@ -88,15 +83,8 @@ def _train(wanted: dict, compile: bool | None) -> list[development.Record]:
     shape, _ = checkpoint.settings(wanted["model"])
     plan = TrainConfig.from_dict(wanted["plan"])
     title = f"{wanted['model']}, {wanted['variant']}, seed {plan.seed}"
-    text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
-    run = Trainer(
-        Transformer(shape, generator=torch.Generator().manual_seed(plan.seed)),
-        plan,
-        text,
-        files.cache_dir() / "runs" / title.replace(", ", "-").replace(" ", "-"),
-        compile=compile,
-        probe=lambda model: development.probe(model, held_out),
-    )
+    state = files.cache_dir() / "runs" / title.replace(", ", "-").replace(" ", "-")
+    run = runs.trainer(shape, plan, state, compile=compile, probe=development.probe)
     for record in run.run():
         print(f"{title}: step {record['step']} of {plan.steps}", flush=True)
     return run.log

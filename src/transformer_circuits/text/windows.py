@@ -42,7 +42,14 @@ def starts(
     Raises:
         UserError: if the stream is shorter than one window.
     """
-    last = _last_start(stream, config, n_ctx)
+    return spaced(_last_start(stream, config, n_ctx), n)
+
+
+def spaced(last: int, n: int) -> Int[Tensor, " n"]:
+    """`n` evenly spaced places of a text, from 0 to `last`.
+
+    In float64: a long text has more places than float32 has whole numbers.
+    """
     return torch.linspace(0, last, n, dtype=torch.float64).long()
 
 

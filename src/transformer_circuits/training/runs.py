@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Int
 from torch import Tensor
 
 from transformer_circuits import files
+from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 
 APART = 1.2
@@ -31,7 +32,6 @@ class Run:
     state: Path
     """Where the training keeps its state, and its moments until `save`."""
     trainer: Trainer
-    held_out: Int[Tensor, " n_tokens"]
 
     def records(self) -> Iterator[dict]:
         """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
@@ -66,7 +66,8 @@ class Run:
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
         for weight in model.parameters():  # measured as it is saved; positions are not rounded
             weight.data = weight.data.half().float()
-        nats = round(float(cross_entropy.evaluate(model, self.held_out).mean()), 4)
+        held_out = corpus.tokens(plan.corpus, "validation")
+        nats = round(float(cross_entropy.evaluate(model, held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
         with files.atomic(self.folder / "training.jsonl") as temporary:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
@@ -107,8 +108,25 @@ def prepare(
     state = files.cache_dir() / "runs" / name
     for place in (folder, state):
         files.require_writable(place)
+    return Run(name, folder, state, trainer(shape, plan, state, compile=compile, probe=probe))
+
+
+def trainer(
+    shape: ModelConfig,
+    plan: TrainConfig,
+    state: Path,
+    *,
+    compile: bool | None = None,
+    probe: Callable[[Transformer, Tensor], dict] | None = None,
+) -> Trainer:
+    """The training of a new model of this shape by a plan, or the one left in the folder `state`.
+
+    `compile` and `probe`: as for `prepare`.
+
+    Raises:
+        UserError: if the text cannot be had, or the state of another run is in the way.
+    """
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
     text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None
-    trainer = Trainer(model, plan, text, state, compile=compile, probe=on_held_out)
-    return Run(name, folder, state, trainer, held_out)
+    return Trainer(model, plan, text, state, compile=compile, probe=on_held_out)

@@ -7,6 +7,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -179,7 +180,7 @@ class Trainer:
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
-    @property
+    @cached_property
     def _settings(self) -> str:
         """What a state belongs to: the shape of the model, the plan of the run, and the text."""
         text = zlib.crc32(self.stream.contiguous().numpy())
