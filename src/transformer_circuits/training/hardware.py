@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 
 def precision(device: torch.device) -> str:
@@ -20,6 +21,19 @@ def precision(device: torch.device) -> str:
         names = ("avx512_bf16", "amx_bf16", "bf16")
         able = torch.backends.mkldnn.is_available() and any(map(flags.get, names))
     return "bf16" if able else "no"
+
+
+class WithoutBfloat16(TorchFunctionMode):
+    """`with WithoutBfloat16(): optimizer.step()` computes in float32 what Muon would in bfloat16.
+
+    `torch.optim.Muon` turns its matrices into bfloat16 on every device. A processor without
+    instructions for it emulates them: two thirds of a training step.
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.bfloat16:
+            return args[0].to(torch.float32, copy=True)  # what comes after works in place
+        return func(*args, **(kwargs or {}))
 
 
 def keep_freed_memory() -> None:

@@ -1,5 +1,6 @@
 """The training loop: resumable at any moment, in one process or many."""
 
+import contextlib
 import io
 import json
 import math
@@ -71,6 +72,7 @@ class Trainer:
         device = self.accelerator.device
         mixed = (precision or hardware.precision(device)) == "bf16"
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
+        self.stepping = contextlib.nullcontext() if mixed else hardware.WithoutBfloat16()
         n_processes = self.accelerator.num_processes
         if config.batch % n_processes:
             raise files.UserError(
@@ -162,7 +164,8 @@ class Trainer:
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
-            optimizer.step()
+            with self.stepping:
+                optimizer.step()
             optimizer.zero_grad()
         recipe.normalise(self.model, self.config.rms_embed)
         return self.accelerator.reduce(loss.detach(), reduction="mean")
