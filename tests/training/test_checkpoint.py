@@ -19,7 +19,7 @@ def saved(store, generator, shape=None):
     shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
     model = Transformer(shape)
     model.randomise(generator=generator)
-    checkpoint.save(store / "m", model, PLAN, "0" * 64, 123)
+    checkpoint.save(store / "m", model, PLAN, "0" * 64, [{"tokens": 123}])
     return model
 
 
@@ -85,6 +85,8 @@ def test_unknown_and_untrained_models_are_named(store, generator):
 
 def test_a_log_is_read_line_by_line(store, generator):
     saved(store, generator)
+    assert checkpoint.records("m") == [{"tokens": 123}]
+    (store / "m" / "training.jsonl").unlink()
     with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
         checkpoint.records("m")
     (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
@@ -129,7 +131,7 @@ def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
         ),
         full_disk(),
     ):
-        checkpoint.save(store / "m", other, PLAN, "0" * 64, 123)
+        checkpoint.save(store / "m", other, PLAN, "0" * 64, [{"tokens": 123}])
     assert torch.equal(checkpoint.load("m").W_E, model.W_E.half().float())
 
 

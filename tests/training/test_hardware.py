@@ -1,3 +1,4 @@
+import contextlib
 import os
 import shutil
 import subprocess
@@ -59,6 +60,22 @@ list(plain.run())
 list(tried.run())
 assert t.torch.equal(t.weights(plain), t.weights(tried))
 """
+
+
+def test_without_bfloat16_muon_steps_alike_up_to_its_rounding(generator):
+    steps = []
+    for context in (contextlib.nullcontext(), hardware.WithoutBfloat16()):
+        weight = torch.nn.Parameter(torch.zeros(24, 40))
+        weight.grad = torch.randn(24, 40, generator=generator.manual_seed(7))
+        optimizer = torch.optim.Muon([weight], lr=1.0, weight_decay=0.0)
+        with context:
+            optimizer.step()
+        steps.append(weight.detach().clone())
+    as_it_is, in_float32 = steps
+    assert not torch.equal(as_it_is, in_float32)
+    assert torch.allclose(as_it_is, in_float32, atol=0.02)
+    assert torch.equal(as_it_is, as_it_is.bfloat16().float())
+    assert not torch.equal(in_float32, in_float32.bfloat16().float())
 
 
 def test_a_compiler_that_does_not_work_is_not_needed(tmp_path):

@@ -1,7 +1,9 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
+import json
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import safetensors.torch
@@ -24,11 +26,18 @@ def models_dir() -> Path:
 
 
 def save(
-    folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
+    folder: Path,
+    model: Transformer,
+    training: TrainConfig,
+    corpus_sha256: str,
+    log: Sequence[Mapping],
 ) -> None:
-    """Write weights and their provenance; the config goes last, so a half-written model never loads.
+    """Write weights, the log of their training and their provenance.
 
+    The config goes last, and has the weights' hash, so a half-written model never loads.
     Weights are written in half precision, to be small enough for the repository.
+
+    `log`: the records of the training; the last says on how many `tokens`.
 
     Raises:
         OSError: naming the file, if it cannot be written.
@@ -36,12 +45,14 @@ def save(
     weights = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         temporary.write_bytes(safetensors.torch.save(weights))
+    with files.atomic(folder / "training.jsonl") as temporary:
+        temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
     provenance = Provenance(
         corpus_sha256=corpus_sha256,
         tokenizer_sha256=files.sha256(files.data_dir() / "tokenizer.json"),
         weights_sha256=files.sha256(folder / "weights.safetensors"),
         torch=torch.__version__,
-        tokens=tokens,
+        tokens=int(log[-1]["tokens"]),
     )
     text = dumps(model=model.config, training=training, provenance=provenance)
     with files.atomic(folder / "config.toml") as temporary:

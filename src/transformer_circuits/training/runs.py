@@ -1,7 +1,6 @@
 """Training a model of the book: what it learns from, where its state is kept, what is saved."""
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -69,11 +68,9 @@ class Run:
         held_out = corpus.tokens(plan.corpus, "validation")
         nats = round(float(cross_entropy.evaluate(model, held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
-        with files.atomic(self.folder / "training.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
         checkpoint.take_moments(self.state, self.folder)
         digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(self.folder, model.cpu(), plan, digest, int(log[-1]["tokens"]))
+        checkpoint.save(self.folder, model.cpu(), plan, digest, log)
         return nats
 
 
