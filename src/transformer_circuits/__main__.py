@@ -103,11 +103,11 @@ def chapters() -> None:
     first_cell.write()
 
 
-def seeds(name: str) -> None:
-    """Analyse the model trained from every seed, and write what was found beside it."""
-    from transformer_circuits.experiments import seeds
+def factorisation() -> None:
+    """Train the one-layer models on a little, with more heads and with gates."""
+    from transformer_circuits.experiments import factorisation
 
-    seeds.write(name)
+    factorisation.write()
 
 
 def variants() -> None:
@@ -136,8 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
     one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
-    one = commands.add_parser("seeds", help="analyse the model trained from every seed")
-    one.add_argument("name")
+    commands.add_parser("factorisation", help="what a skip-trigram's product costs, by training")
     commands.add_parser("variants", help="short trainings that differ in a choice")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
@@ -162,8 +161,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = vars(_parser().parse_args(arguments))
     command = given.pop("command")
     actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds,
-        "variants": variants, "eval": evaluate,
+        "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
+        "variants": variants, "factorisation": factorisation,
         "execute": execute, "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench,
     }  # fmt: skip
     try:

@@ -151,18 +151,17 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 
-    `log`: "training", what was measured along its training (see `development.probe`); "seeds",
-    the same analysis of every seed, the committed weights first (see `experiments.seeds`);
-    "variants", short trainings that differ in a choice (see `experiments.variants`); or
-    "runs", what came of each training that was tried.
+    `log`: "training", what was measured along its training (see `development.probe`); "variants",
+    short trainings that differ in a choice (see `experiments.variants`); "factorisation", what
+    more heads and gates bring (see `experiments.factorisation`); or "runs", what came of each
+    training that was tried.
 
     Raises:
         UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
-        commands = {"seeds": f"seeds {name}", "variants": "variants"}
-        command = commands.get(log, f"train {name}")
+        command = log if log in ("variants", "factorisation") else f"train {name}"
         raise files.UserError(f"{path} is not there: run python -m transformer_circuits {command}")
     return files.read_json_lines(path)
 
