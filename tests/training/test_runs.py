@@ -63,6 +63,7 @@ def test_the_loss_that_is_told_is_the_loss_that_is_saved(place):
 
 
 def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
+    monkeypatch.setattr(runs, "APART", 1.2)
     monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
     plan = dataclasses.replace(PLAN, steps=40, moments=True)
     text = settings.dumps(model=SHAPE, training=plan)
@@ -90,7 +91,8 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
         checkpoint.load("two", step=8)
 
 
-def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place):
+def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place, monkeypatch):
+    monkeypatch.setattr(runs, "APART", 1.2)
     plan = dataclasses.replace(PLAN, steps=40, moments=True)
     (place / "models" / "two" / "config.toml").write_text(
         settings.dumps(model=SHAPE, training=plan)

@@ -17,7 +17,7 @@ from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 
-APART = 1.2
+APART = 1.1
 """How much later, as a factor of steps, the next moment of a run is kept."""
 
 
