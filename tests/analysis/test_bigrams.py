@@ -27,6 +27,14 @@ def test_entropy_and_losses_of_a_case_done_by_hand():
     assert bigrams.unigram(table)[:, 0].exp().tolist() == pytest.approx([2 / 10, 8 / 10])
 
 
+def test_mixed_counts_are_probabilities_nearer_to_unigrams_where_little_was_counted():
+    table = torch.tensor([[0.0, 6.0, 0.0], [3.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).double()
+    mixed, unigram = bigrams.mixed(table).exp(), bigrams.unigram(table).exp()
+    torch.testing.assert_close(mixed.sum(dim=0), torch.ones(3).double())
+    assert mixed[1, 0] == pytest.approx((3 + unigram[1, 0]) / 4)
+    torch.testing.assert_close(mixed[:, 2], unigram[:, 2])
+
+
 def test_a_constant_per_column_changes_nothing(generator):
     table = torch.randint(1, 50, (11, 7), generator=generator).double()
     logits = torch.randn(11, 7, generator=generator, dtype=torch.float64)

@@ -26,6 +26,17 @@ def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
     return ((table + 1) / (table + 1).sum(dim=0)).log()
 
 
+def mixed(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
+    """Log-probabilities of bigrams, mixed with unigrams where there is little to count. [nats]
+
+    For n tokens counted after a source, T of them different, the unigrams weigh T / (n + T): they
+    stand for what would be new (Witten and Bell 1991).
+    """
+    n_different = (table > 0).sum(dim=0).clamp(min=1)  # [src]
+    expected = table + n_different * unigram(table).exp()
+    return (expected / (table.sum(dim=0) + n_different)).log()
+
+
 def unigram(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
     """Log-probabilities of P(out) with add-one, the same in every column. [nats]"""
     total = table.sum(dim=1, keepdim=True) + 1

@@ -1,5 +1,6 @@
 """What a rule is tried on: the models of the book, and controls on which it must fail."""
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -118,6 +119,34 @@ def _without_heads(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="without heads", model=model, log=())
 
 
+def _ordinary_begin(subject: Subject) -> Subject:
+    """The begin token looks like the commonest token of the text; all else is as it was."""
+    model = copy.deepcopy(subject.model)
+    often = subject.text.long().bincount(minlength=model.config.n_vocab)
+    often[tokenizer.BEGIN] = 0
+    model.W_E.data[:, tokenizer.BEGIN] = model.W_E.data[:, int(often.argmax())]
+    return dataclasses.replace(subject, name="ordinary begin", model=model, log=())
+
+
+def _turned_heads(subject: Subject) -> Subject:
+    """Each head looks where its neighbour in the layer looked, and moves what it moved."""
+    model = copy.deepcopy(subject.model)
+    for layer in model.layers:
+        for weight in (layer.W_Q_concat, layer.W_K_concat):
+            weight.data = weight.data.roll(layer.d_head, dims=0)
+    return dataclasses.replace(subject, name="turned heads", model=model, log=())
+
+
+def _token_frequencies(subject: Subject) -> Subject:
+    """No layers, and after every token the same prediction: how common each token is."""
+    config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
+    model = Transformer(config).requires_grad_(False).eval().to(subject.model.W_E.dtype)
+    often = subject.text.long().bincount(minlength=config.n_vocab) + 1
+    model.W_E.data.zero_()[0] = 1
+    model.W_U.data[:, 0] = (often / often.sum()).log()
+    return dataclasses.replace(subject, name="token frequencies", model=model, log=())
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -131,6 +160,9 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "shuffled text": _shuffled_text,
     "random heads": _random_heads,
     "without heads": _without_heads,
+    "ordinary begin": _ordinary_begin,
+    "turned heads": _turned_heads,
+    "token frequencies": _token_frequencies,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
