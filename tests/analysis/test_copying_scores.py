@@ -38,23 +38,16 @@ def test_positive_eigenvalues_do_not_mean_that_tokens_raise_themselves():
     assert copying_scores.own_ranks(twice).tolist() == [0, 1]
 
 
-def test_what_is_added_to_all_outputs_alike_changes_only_the_score_that_is_not_centred(generator):
-    W_U, W_E = torch.randn(30, 8, generator=generator), torch.randn(8, 30, generator=generator)
-    moved = W_U + 5 * torch.randn(8, generator=generator)  # the same for every row
-    plain, other = (LowRank(left, W_E) for left in (W_U, moved))
-    assert torch.allclose(
-        (plain.dense()).log_softmax(dim=0), other.dense().log_softmax(dim=0), atol=1e-3
-    )
-    scores = [
-        [
-            copying_scores.positivity(c.eigenvalues())
-            for c in (circuit, copying_scores.centred(circuit))
-        ]
-        for circuit in (plain, other)
-    ]
-    assert scores[0][1] == pytest.approx(scores[1][1], abs=1e-3)
-    assert abs(scores[0][0] - scores[1][0]) > 0.1
-    assert copying_scores.centred(other).dense().mean(dim=0).abs().max() < 1e-4
+def test_deletion_is_half_where_as_much_is_read_as_before(generator):
+    reads = torch.randn(7, 5, generator=generator, dtype=torch.float64)
+    x = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
+    _, _, axes = torch.linalg.svd(reads)
+    part = -x @ axes[:2].T @ axes[:2]
+    assert copying_scores.deletion(reads, x, part) == pytest.approx([1, 1])
+    assert copying_scores.deletion(reads, x, -part) == pytest.approx([-1, -1])
+    assert copying_scores.deletion(reads, x, 2 * part) == pytest.approx([0.5, 0.5])
+    before, after = (stream @ reads.T for stream in (x, x + 2 * part))
+    assert torch.allclose(before.norm(dim=(1, 2)), after.norm(dim=(1, 2)))
 
 
 def test_the_null_is_around_zero_and_narrows_with_the_rank(generator):
