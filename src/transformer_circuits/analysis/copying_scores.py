@@ -97,17 +97,15 @@ def deletion(
     x: Float[Tensor, "batch pos d_model"],
     w: Float[Tensor, "batch pos d_model"],
 ) -> Float[Tensor, " batch"]:
-    """How much of what is written to a stream takes away what was there, for a reader of it.
+    """How much of what was there is deleted by what is written, for a reader of the stream.
 
-    −Σ (reads x)·(reads w) / Σ ‖reads w‖², over positions, for what was there `x` and what is
-    written `w`. 1: w is the negative of a part of x (more, if it only weakens that part). Above 0.5
-    less is read than before: ‖reads (x + w)‖ < ‖reads x‖. 0: w has nothing to do with x. Negative:
-    it strengthens x.
+    1 − Σ ‖reads (x + w)‖² / Σ ‖reads x‖², over positions, for what was there `x` and what is written
+    `w`. 1: nothing is left to read. A head that writes the negative of d_head dimensions which are
+    read like any others deletes d_head/d_model. 0: as much is read as before. Negative: more is.
 
     >>> x = torch.tensor([[[3.0, 4.0]]])
-    >>> deletion(torch.eye(2), x, torch.tensor([[[0.0, -4.0]]]))
-    tensor([1.])
+    >>> deletion(torch.eye(2), x, torch.tensor([[[-3.0, 0.0]]]))  # 9 of 25
+    tensor([0.3600])
     """
-    of_x, of_w = x @ reads.T, w @ reads.T
-    taken, length = -(of_x * of_w).sum(dim=(1, 2)), of_w.square().sum(dim=(1, 2))
-    return taken / length.clamp(min=torch.finfo(length.dtype).tiny)
+    before, after = (stream @ reads.T for stream in (x, x + w))
+    return 1 - after.square().sum(dim=(1, 2)) / before.square().sum(dim=(1, 2))

@@ -48,12 +48,12 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
 
 
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much of what a head writes takes the present token away, see `copying_scores.deletion`.
+    """How much of the present token a head deletes for later layers; 1 is an even share.
 
-    The head is the one of the first layer with the lowest OV score; it is measured by what the
-    later layers read with W_Q, W_K and W_V (or W_U, if there are none). 1: what it writes is the
-    negative of a part of the embedding. 0.5: it takes away as much as it adds. 0: it has nothing
-    to do with the present token. Negative: it strengthens it. Paper: "Detecting Copying Behavior".
+    An even share is d_head/d_model: what a head deletes that writes the negative of d_head dimensions
+    which are read like any others. 0: as much is read as without it. Negative: more is read. The
+    head is the one of the first layer with the lowest OV score; later layers read with W_Q, W_K and
+    W_V (with W_U, if there are none). Paper: "Detecting Copying Behavior".
     """
     model = subject.model
     head = min(heads.of_layer(model, 0), key=lambda head: _ov_score(model, head))
@@ -66,7 +66,8 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
         for weight in (later.W_Q_concat, later.W_K_concat, later.W_V_concat)
     ]
     reads = torch.cat(readers) if readers else model.W_U
-    return copying_scores.deletion(reads, x[:, 1:], written[:, 1:])
+    even = model.config.d_head / model.config.d_model
+    return copying_scores.deletion(reads, x[:, 1:], written[:, 1:]) / even
 
 
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
