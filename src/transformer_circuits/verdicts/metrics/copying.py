@@ -93,10 +93,11 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
 def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more the previous-token head is worth where a word goes on than elsewhere. [nats]
 
-    A word goes on where the present token continues one (`tokenizer.inside_words`); predicted is what comes
-    after. The head is the one that looks one back most, its worth the rise of the loss when it is
-    switched off. If it is more, the same for a copying head is taken from it: of the head, among
-    the others, with the highest OV score. Paper: "Primarily Positional Attention Heads".
+    A word goes on where the present token continues one (`tokenizer.inside_words`); what is predicted
+    comes after it. A head's worth is the rise of the loss when it is switched off; the head is the
+    one that looks one back most. Of the others, the one with the highest OV score is measured, too:
+    if it is worth more inside words as well, its difference is taken off. 0: no more than elsewhere.
+    Not a number where a passage has no such place. Paper: "Primarily Positional Attention Heads".
     """
     model, (inputs, targets) = subject.model, _passages(subject, n_ctx=64)
     previous = _previous_token_head(model, inputs)
@@ -137,6 +138,7 @@ def _passages(
 
 def _patterns(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> list[Pattern]:
     """The patterns of every layer. (A trace has them, too, but it also computes all logits.)"""
+    model.require_attention_only()
     x, W_P = model.embed(inputs)
     found = []
     for layer in model.layers:
