@@ -188,6 +188,7 @@ ANALYSES = {
     "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
     "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
     "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
+    "deletion": lambda m: copying_scores.deletion(m.W_U, *m.trace(here()).residual[:2]),
     "eigenvalues": lambda m: charts.eigenvalues(
         {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),

@@ -83,6 +83,7 @@ ANALYSES = {
         *composition.change_basis(m, 3 * torch.eye(SHAPE.d_model).to(m.W_E)).parameters()
     ],
     "copying_scores.null": lambda m: [copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random())],
+    "deletion": lambda m: [copying_scores.deletion(m.W_U, *m.trace(TOKENS).residual[:2])],
     "full circuits": lambda m: [
         heads.full_ov(m, (0, 1)).dense(), heads.full_qk(m, (1, 2)).dense()
     ],

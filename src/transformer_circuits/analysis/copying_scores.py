@@ -27,16 +27,6 @@ def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
     return float(eigenvalues.sum().real / total)
 
 
-def centred(circuit: LowRank) -> LowRank:
-    """The circuit with the mean over outputs (rows) taken out of every source (column).
-
-    Softmax ignores what is added to all outputs alike, so no prediction changes, but eigenvalues
-    do: a head whose W_O writes towards the mean row of W_U could have any `positivity` otherwise.
-    TransformerLens does the same to W_U when it loads a model (`center_unembed`).
-    """
-    return LowRank(circuit.left - circuit.left.mean(dim=0), circuit.right)
-
-
 def null(
     left: Float[Tensor, "n_vocab d_model"],
     right: Float[Tensor, "d_model n_vocab"],
@@ -93,10 +83,29 @@ def copying(
     n_vocab = circuit.shape[0]
     if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
         raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
-    left = centred(circuit).left  # so that the logits have mean 0 over outputs
+    left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
     shares = []
     for _ in range(n):
         sample = torch.randperm(n_vocab, generator=generator)[:length]
         raised = (left[sample] @ circuit.right[:, sample]).relu()  # [out, src], of the sample
         shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
     return float(torch.cat(shares).mean())
+
+
+def deletion(
+    reads: Float[Tensor, "read d_model"],
+    x: Float[Tensor, "batch pos d_model"],
+    w: Float[Tensor, "batch pos d_model"],
+) -> Float[Tensor, " batch"]:
+    """How much of what was there is deleted by what is written, for a reader of the stream.
+
+    1 − Σ ‖reads (x + w)‖² / Σ ‖reads x‖², over positions, for what was there `x` and what is written
+    `w`. 1: nothing is left to read. A head that writes the negative of d_head dimensions which are
+    read like any others deletes d_head/d_model. 0: as much is read as before. Negative: more is.
+
+    >>> x = torch.tensor([[[3.0, 4.0]]])
+    >>> deletion(torch.eye(2), x, torch.tensor([[[-3.0, 0.0]]]))  # 9 of 25
+    tensor([0.3600])
+    """
+    before, after = (stream @ reads.T for stream in (x, x + w))
+    return 1 - after.square().sum(dim=(1, 2)) / before.square().sum(dim=(1, 2))

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -147,6 +148,33 @@ def _token_frequencies(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="token frequencies", model=model, log=())
 
 
+def _shuffled_heads(subject: Subject) -> Subject:
+    """Each head looks where it did, but moves what the head before it in its layer moved."""
+    model = copy.deepcopy(subject.model)
+    for layer in model.layers:
+        layer.W_V.data.copy_(layer.W_V.roll(1, dims=0))
+        layer.W_O.data.copy_(layer.W_O.roll(1, dims=0))
+    return dataclasses.replace(subject, name="shuffled heads", model=model, log=())
+
+
+def _deleting_head(subject: Subject) -> Subject:
+    """A first head that looks at the present token and writes the negative of what it reads.
+
+    It reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ, so
+    that eigenvalues over tokens are negative, too.
+    """
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[0], model.config.d_head
+    counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
+    varied = torch.linalg.eigh(model.W_E * counts @ model.W_E.T).eigenvectors[:, -d_head:]
+    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -varied
+    # The first pairs of positions turn fastest, so that each place is most like itself.
+    look = math.sqrt(20 / math.sqrt(d_head)) * torch.eye(d_head, model.config.d_model)
+    layer.W_Q.data[0], layer.W_K.data[0] = look, look
+    model.W_U.data = model.W_E.T.clone()
+    return dataclasses.replace(subject, name="deleting head", model=model, log=())
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -163,6 +191,8 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "ordinary begin": _ordinary_begin,
     "turned heads": _turned_heads,
     "token frequencies": _token_frequencies,
+    "shuffled heads": _shuffled_heads,
+    "deleting head": _deleting_head,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
