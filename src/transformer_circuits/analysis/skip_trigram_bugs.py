@@ -50,6 +50,12 @@ class Split(NamedTuple):
     is left with the first part."""
 
 
+def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
+    """Attention to earlier tokens alone: none to the present one, nor to BEGIN."""
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+    return pattern.masked_fill(itself | (inputs == BEGIN)[:, None, None], 0)
+
+
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
     """Logits of a one-layer model by where they come from: the present token, or earlier ones.
 
@@ -59,9 +65,7 @@ def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
-    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
-    present = itself | (inputs == BEGIN)[:, None, None]
-    patterns = trace.patterns[0].masked_fill(present, 0)
+    patterns = from_earlier(inputs, trace.patterns[0])
     moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
     earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
     return Split(trace.logits - earlier, earlier)

@@ -60,7 +60,7 @@ def borne_out(
 
     Where a whole word is copied any token may be the destination, and the source stands for it
     here: source and output must occur five times each. Where a split word is completed, the text
-    must have the whole skip-trigram twice, the source `window` tokens back at most.
+    must have the whole skip-trigram, the source `window` tokens back at most.
     """
     often = torch.bincount(stream, minlength=len(texts)) >= 5
     found = members(texts, list(range(len(texts))))
@@ -69,7 +69,7 @@ def borne_out(
             kept = [bool(often[t.src] and often[t.out]) for t in triples]
         else:
             times = skip_trigram_places.times(stream, triples, window) if triples else often[:0]
-            kept = (times >= 2).tolist()
+            kept = (times > 0).tolist()
         found[family] = [t for t, keep in zip(triples, kept, strict=True) if keep]
     return found
 

@@ -47,30 +47,31 @@ def spelled_out() -> Iterator[tuple[str, tuple[str, str, str]]]:
             yield from ((family, (src, dst, out)) for out in outs.split())
 
 
-def as_tokens(
-    triple: tuple[str, str, str], texts: Sequence[str], stream: Int[Tensor, " n_tokens"]
-) -> SkipTrigram | None:
-    """The three tokens, or None if one of the texts is not a single token.
-
-    Of each, with or without a space before it, the form that the stream has more often; of
-    destination and output, the pair that stands side by side more often.
-    """
-    ids = {text: token for token, text in enumerate(texts) if text}
-    src, dst, out = ([ids[form] for form in (word, f" {word}") if form in ids] for word in triple)
-    if not (src and dst and out):
-        return None
-    source = max(src, key=lambda token: int((stream == token).sum()))
-    pairs = [(d, o) for d in dst for o in out]
-    times = [int(((stream[:-1] == d) & (stream[1:] == o)).sum()) for d, o in pairs]
-    return SkipTrigram(source, *pairs[int(torch.tensor(times).argmax())])
-
-
 def of_the_vocabulary(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"]
 ) -> list[tuple[str, SkipTrigram]]:
-    """Those of the paper's list whose three words are single tokens, with their family."""
-    found = ((family, as_tokens(triple, texts, stream)) for family, triple in spelled_out())
-    return [(family, triple) for family, triple in found if triple is not None]
+    """Those of the paper's list whose three words are single tokens, with their family.
+
+    Of each source, with or without a space before it, the form that the stream has more often; of
+    destination and output, the pair that stands side by side more often.
+    """
+    ids = {text: token for token, text in enumerate(texts) if text}
+    often = torch.bincount(stream, minlength=len(texts)).tolist()
+    pairs = (stream[:-1].long() * len(texts) + stream[1:]).sort().values
+
+    def together(pair: tuple[int, int]) -> int:
+        wanted = pair[0] * len(texts) + pair[1]
+        return int(torch.searchsorted(pairs, wanted + 1) - torch.searchsorted(pairs, wanted))
+
+    found = []
+    for family, triple in spelled_out():
+        src, dst, out = (
+            [ids[form] for form in (word, f" {word}") if form in ids] for word in triple
+        )
+        if src and dst and out:
+            last = max(((d, o) for d in dst for o in out), key=together)
+            found.append((family, SkipTrigram(max(src, key=often.__getitem__), *last)))
+    return found
 
 
 def borne_out(

@@ -1,6 +1,7 @@
 """What a rule is tried on: the models of the book, and controls on which it must fail."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -127,12 +128,12 @@ def _two_layers(subject: Subject) -> Subject:
     return subject.sibling("two-layer")
 
 
-def _planted_skip_trigrams(subject: Subject) -> Subject:
+def _planted_skip_trigrams(subject: Subject, every: int = 2) -> Subject:
     """One layer whose heads hold every other skip-trigram of the paper's families, of its list, and
-    of brackets, and nothing else.
+    of brackets, and nothing else; or one of `every` so many.
 
     Each token is a vector of random signs, of which every head moves a part; an output reads the
-    vectors of its sources.
+    vectors of its sources, and a little noise, so that no two outputs are alike.
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
@@ -144,7 +145,8 @@ def _planted_skip_trigrams(subject: Subject) -> Subject:
     model = Transformer(config).requires_grad_(False).eval()
     generator = torch.Generator().manual_seed(1)
     model.W_E.data = torch.randint(2, model.W_E.shape, generator=generator) * 2.0 - 1
-    for src, _, out in {triple for triples in kinds for triple in triples[::2]}:
+    model.W_U.normal_(std=0.25 * config.d_head**-0.5, generator=generator)
+    for src, _, out in {triple for triples in kinds for triple in triples[::every]}:
         model.W_U[out] += model.W_E[:, src] / config.d_head
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
@@ -172,6 +174,7 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "without heads": _without_heads,
     "two layers": _two_layers,
     "planted skip-trigrams": _planted_skip_trigrams,
+    "sparsely planted skip-trigrams": functools.partial(_planted_skip_trigrams, every=5),
 }
 """What a control makes of a subject, by the name that rules give it."""
 

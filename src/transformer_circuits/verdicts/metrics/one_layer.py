@@ -45,25 +45,27 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
 
 
 def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
-    """How much more of the loss the heads save by copying than by all else they write.
+    """How much more of the loss heads save by copying earlier tokens than by all else of these.
 
-    [nats per token], for each document. Copying is what they add to the logits of the very tokens
-    they look at, and of their other forms with another capital or space. The smaller of two: the
-    loss with the direct path and all else, minus that with the direct path and copying; and the
-    loss with the direct path alone, minus that with copying. So copying must save, and save more.
-    Paper: "Copying / Primitive In-Context Learning".
+    [nats per token], for each document. Copying is what heads add to the logits of the very earlier
+    tokens they look at, and of their other forms with another capital or space; the rest is what
+    they add to all other logits because of these. Both stand beside what the present token says:
+    the direct path, and what heads bring from it and from BEGIN, which makes bigrams. The smaller
+    of two: the loss with the rest minus that with copying; and the loss with neither minus that
+    with copying. So copying must save, and save more. Paper: "Copying / Primitive In-Context
+    Learning".
     """
     model = subject.model
     inputs, targets = subject.windows(N_WINDOWS)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
-    direct = ablation.without(model, heads.every(model))
     rows = []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
-        trace, alone = model.trace(of), direct(of)
-        copied = ensemble.copying(model, of, trace.patterns[0], forms)
+        present, earlier = skip_trigram_bugs.split(model, of)
+        pattern = skip_trigram_bugs.from_earlier(of, model.trace(of).patterns[0])
+        copied = ensemble.copying(model, of, pattern, forms)
         losses = [
             cross_entropy.per_token(logits, wanted)
-            for logits in (trace.logits - copied, alone, alone + copied)
+            for logits in (present + earlier - copied, present, present + copied)
         ]
         rows.append(torch.stack([losses[0] - losses[2], losses[1] - losses[2]]))
     margins = [subject.by_document(each) for each in torch.cat(rows, dim=1)]

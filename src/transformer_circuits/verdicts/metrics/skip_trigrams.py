@@ -8,7 +8,7 @@ the first minus the second, from -1 to 1; 0 if any other output would do as well
 from functools import cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import skip_trigram_families as families
@@ -60,14 +60,20 @@ def by_source(values: Float[Tensor, " triple"], triples: list[SkipTrigram]) -> T
 
 
 @cache
-def _members(subject: Subject) -> dict[str, list[SkipTrigram]]:
-    config = subject.model.config
-    texts = tokenizer.texts()[: config.n_vocab]
-    return families.borne_out(texts, subject.text, config.n_ctx)
+def _members(
+    text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
+) -> dict[str, list[SkipTrigram]]:
+    return families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+@cache
+def _listed(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
+    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
 
 
 def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
-    triples = _members(subject)[name]
+    config = subject.model.config
+    triples = _members(subject.text, config.n_vocab, config.n_ctx)[name]
     whole = name in (families.COPY, families.COPY_OTHER_FORM)
     values = _beyond_shuffled(subject, triples, any_destination=whole)
     return by_source(values, triples) if len(triples) > 1 else values
@@ -103,8 +109,7 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     Skip-Trigrams".
     """
     config = subject.model.config
-    texts = tokenizer.texts()[: config.n_vocab]
-    triples = skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)
+    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
     values = _beyond_shuffled(subject, triples, any_destination=False)
     return by_source(values, triples) if len(triples) > 1 else values
 
