@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.skip_trigrams import SkipTrigram
+from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -20,7 +21,10 @@ from transformer_circuits.text.tokenizer import BEGIN
 class Places:
     """What the heads of a first layer make of some sources. f₁ and f₂ as in `skip_trigrams`."""
 
-    model: Transformer
+    ov: list[LowRank]
+    """The OV circuit of each head; see `heads.full_ov`."""
+    scores: list[LowRank]
+    """The QK circuit of each head over √d_head: scores without positions."""
     mean: Float[Tensor, "head src"]
     """Mean of what each source adds to the logits, over outputs."""
     least: Float[Tensor, "head src"]
@@ -29,21 +33,17 @@ class Places:
     def f2(self, triples: Sequence[SkipTrigram]) -> Float[Tensor, "head triple"]:
         """Logits written when all attention is on the source, minus their mean over outputs."""
         src, _, out = torch.tensor(triples).T
-        return _entries(self.model, src, out) - self.mean[:, src]
+        return torch.stack([_entries(ov, out, src) for ov in self.ov]) - self.mean[:, src]
 
     def f1(self, triples: Sequence[SkipTrigram]) -> Float[Tensor, "head triple"]:
         """Attention to the source in the context BEGIN, source, destination, without positions."""
         src, dst, _ = torch.tensor(triples).T
-        rows = []
-        for head in heads.of_layer(self.model, 0):
-            W_QK = heads.full_qk(self.model, head)
-            q, scale = W_QK.left[dst], math.sqrt(self.model.config.d_head)
-            three = [
-                q @ W_QK.right[:, BEGIN],
-                *((q * W_QK.right[:, of].T).sum(1) for of in (dst, src)),
-            ]
-            rows.append((torch.stack(three) / scale).softmax(dim=0)[-1])
-        return torch.stack(rows)
+        begin = torch.full_like(src, BEGIN)
+        three = [
+            torch.stack([_entries(scores, dst, of) for of in (begin, dst, src)])
+            for scores in self.scores
+        ]
+        return torch.stack(three).softmax(dim=1)[:, -1]
 
     def first(
         self, triples: Sequence[SkipTrigram], any_destination: bool = False
@@ -65,26 +65,26 @@ class Places:
 
 
 def _entries(
-    model: Transformer, src: Int[Tensor, " triple"], out: Int[Tensor, " triple"]
-) -> Float[Tensor, "head triple"]:
-    rows = []
-    for head in heads.of_layer(model, 0):
-        W = heads.full_ov(model, head)
-        rows.append((W.left[out] * W.right[:, src].T).sum(dim=1))
-    return torch.stack(rows)
+    of: LowRank, row: Int[Tensor, " triple"], col: Int[Tensor, " triple"]
+) -> Float[Tensor, " triple"]:
+    return (of.left[row] * of.right.T[col]).sum(dim=1)
 
 
 @torch.no_grad()
 def read(model: Transformer, n: int = 20, size: int = 1024) -> Places:
     """Read the first layer's OV circuits, `size` sources at a time."""
-    means, least = [], []
-    for head in heads.of_layer(model, 0):
-        W = heads.full_ov(model, head)
-        means.append(W.left.mean(dim=0) @ W.right)
-        parts = [part @ W.left.T for part in W.right.T.split(size)]  # [src, out] each
+    layer = heads.of_layer(model, 0)
+    ov = [heads.full_ov(model, head) for head in layer]
+    qk = [heads.full_qk(model, head) for head in layer]
+    scale = math.sqrt(model.config.d_head)
+    scores = [LowRank(each.left / scale, each.right.contiguous()) for each in qk]
+    mean = torch.stack([each.left.mean(dim=0) @ each.right for each in ov])
+    least = []
+    for each in ov:
+        parts = [part @ each.left.T for part in each.right.T.split(size)]  # [src, out] each
         nth = [part.topk(min(n, part.shape[1])).values[:, -1] for part in parts]
-        least.append(torch.cat(nth) - means[-1])
-    return Places(model, torch.stack(means), torch.stack(least))
+        least.append(torch.cat(nth))
+    return Places(ov, scores, mean, torch.stack(least) - mean)
 
 
 def times(

@@ -18,7 +18,7 @@ from transformer_circuits.analysis.skip_trigrams import SkipTrigram
 from transformer_circuits.text import tokenizer
 from transformer_circuits.verdicts.subjects import Subject
 
-N_SHUFFLES = 20
+N_SHUFFLES = 10
 
 
 @cache
