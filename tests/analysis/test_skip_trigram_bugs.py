@@ -5,7 +5,7 @@ import pytest
 import torch
 from conftest import PLAN, SHAPE
 
-from transformer_circuits.analysis import skip_trigram_bugs
+from transformer_circuits.analysis import heads, skip_trigram_bugs
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
@@ -110,3 +110,28 @@ def test_what_cannot_be_split_or_widened_is_refused(model, tokens):
         skip_trigram_bugs.split(model, tokens)
     with pytest.raises(ValueError, match="0 more heads asked for"):
         skip_trigram_bugs.with_more_heads(model, 0, generator=torch.Generator())
+
+
+def test_forms_that_a_text_keeps_apart():
+    counts = torch.zeros(6, 6)
+    counts[1, 3], counts[2, 4] = 5, 7  # 1 after 3, 2 after 4
+    counts[1, 5], counts[2, 5] = 9, 1  # both after 5
+    forms = torch.tensor([[0, -1], [1, 2], [1, 2], [3, -1], [4, -1], [5, -1]])
+    found = skip_trigram_bugs.apart(counts, forms)
+    assert {*found} == {(1, 2), (2, 1)}
+    own, other = found[1, 2]
+    assert (own.nonzero().tolist(), other.nonzero().tolist()) == ([[3]], [[4]])
+
+
+def test_what_is_raised_together_is_what_the_sources_add(one):
+    inputs = torch.tensor([[0, 1, 3, 1, 4], [0, 3, 2, 5, 1]])
+    after_3, after_4 = (torch.arange(one.config.n_vocab) == token for token in (3, 4))
+    found = skip_trigram_bugs.raised_together(one, inputs, {(1, 2): (after_3, after_4)})
+    pattern = one.trace(inputs[:1]).patterns[0][0]
+    for dst, k, outs in ((2, (0, 2), (1, 2)), (4, (3, 1), (1, 2))):
+        added = 0
+        for h in range(one.config.n_heads):
+            column = heads.full_ov(one, (0, h)).dense()[:, 1]
+            paid = pattern[h, dst, inputs[0] == 1].sum()
+            added = added + paid * (column - column.mean())[list(outs)]
+        torch.testing.assert_close(found[0, list(k)], added)

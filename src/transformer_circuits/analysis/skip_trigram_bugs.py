@@ -50,6 +50,12 @@ class Split(NamedTuple):
     is left with the first part."""
 
 
+def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
+    """Attention to earlier tokens alone: none to the present one, nor to BEGIN."""
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+    return pattern.masked_fill(itself | (inputs == BEGIN)[:, None, None], 0)
+
+
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
     """Logits of a one-layer model by where they come from: the present token, or earlier ones.
 
@@ -59,9 +65,7 @@ def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
-    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
-    present = itself | (inputs == BEGIN)[:, None, None]
-    patterns = trace.patterns[0].masked_fill(present, 0)
+    patterns = from_earlier(inputs, trace.patterns[0])
     moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
     earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
     return Split(trace.logits - earlier, earlier)
@@ -125,6 +129,53 @@ def veto(
         in_fact = bugs.gather(-1, targets[..., None]).to(vetoed).mean()
         masses += torch.stack([*on_bugs, in_fact]).cpu()
     return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
+
+
+def apart(
+    counts: Float[Tensor, "out dst"], forms: Int[Tensor, "token form"], least: int = 5
+) -> dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]]:
+    """Words in two forms that a text keeps apart: the places where heads that copy make bugs.
+
+    For every ordered pair of forms (b, b′) of a word, such as with a space before it and without,
+    two sets of destinations: those after which the text has b at least `least` times and b′ never,
+    and the reverse. Pairs where one of the sets is empty are left out.
+    """
+    found = {}
+    for row in forms.unique(dim=0).tolist():
+        tokens = [token for token in row if token > 0]
+        for one in tokens:
+            for other in tokens:
+                own, its = counts[one], counts[other]
+                sets = (own >= least) & (its == 0), (its >= least) & (own == 0)
+                if one != other and sets[0].any() and sets[1].any():
+                    found[one, other] = sets
+    return found
+
+
+def raised_together(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    kept_apart: dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]],
+) -> Float[Tensor, "pair four"]:
+    """What a source adds, by all heads of one layer, to two right outputs and two bugs. [logits]
+
+    Every source b must occur in the inputs. The source is the form b. Right are b after its own destinations and b′ after those of b′; the
+    bugs are b′ after those of b, and b after those of b′. Each is the mean over all places of the
+    inputs where source and destination stand, whatever follows; not a number where there is none.
+    """
+    patterns = model.trace(inputs).patterns[0]  # [batch, head, dst, src]
+    layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
+    for (one, other), sets in kept_apart.items():
+        there = inputs == one
+        batches = there.any(dim=1).nonzero()[:, 0]
+        paid = torch.stack([patterns[b][:, :, there[b]].sum(dim=-1) for b in batches])
+        seen = there[batches].cumsum(dim=1) > there[batches].int()  # before the destination
+        written = torch.einsum("hmd,hd->hm", layer.W_O, layer.W_V @ model.W_E[:, one])
+        f2 = written @ W_U[[one, other]].T  # [head, two]
+        added = torch.einsum("bhp,ho->bpo", paid, f2)
+        own, its = (added[seen & of[inputs[batches]]].mean(dim=0) for of in sets)
+        rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
+    return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)
 
 
 class GatedAttention(Attention):

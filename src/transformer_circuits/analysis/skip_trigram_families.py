@@ -5,6 +5,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from transformer_circuits.analysis import skip_trigram_places
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
 
@@ -45,6 +50,27 @@ def members(
             for dst, out in itertools.product(starts, ends):
                 family = SPLIT if texts[out] == end else SPLIT_OTHER_FORM
                 found[family].append(SkipTrigram(src, dst, out))
+    return found
+
+
+def borne_out(
+    texts: Sequence[str], stream: Int[Tensor, " n_tokens"], window: int
+) -> dict[str, list[SkipTrigram]]:
+    """The members of the families that a text can bear out.
+
+    Where a whole word is copied any token may be the destination, and the source stands for it
+    here: source and output must occur five times each. Where a split word is completed, the text
+    must have the whole skip-trigram, the source `window` tokens back at most.
+    """
+    often = torch.bincount(stream, minlength=len(texts)) >= 5
+    found = members(texts, list(range(len(texts))))
+    for family, triples in found.items():
+        if family in (COPY, COPY_OTHER_FORM):
+            kept = [bool(often[t.src] and often[t.out]) for t in triples]
+        else:
+            times = skip_trigram_places.times(stream, triples, window) if triples else often[:0]
+            kept = (times > 0).tolist()
+        found[family] = [t for t, keep in zip(triples, kept, strict=True) if keep]
     return found
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, heads
+from transformer_circuits.analysis import (
+    ablation,
+    heads,
+    skip_trigram_families,
+    skip_trigram_lists,
+)
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
@@ -175,6 +181,41 @@ def _deleting_head(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="deleting head", model=model, log=())
 
 
+def _two_layers(subject: Subject) -> Subject:
+    return subject.sibling("two-layer")
+
+
+def _planted_skip_trigrams(subject: Subject, every: int = 2) -> Subject:
+    """One layer whose heads hold every other skip-trigram of the paper's families, of its list, and
+    of brackets, and nothing else; or one of `every` so many.
+
+    Each token is a vector of random signs, of which every head moves a part; an output reads the
+    vectors of its sources, and a little noise, so that no two outputs are alike.
+    """
+    config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
+    texts = tokenizer.texts()[: config.n_vocab]
+    kinds = [
+        *skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values(),
+        skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx),
+        skip_trigram_lists.brackets(texts),
+    ]
+    model = Transformer(config).requires_grad_(False).eval()
+    generator = torch.Generator().manual_seed(1)
+    model.W_E.data = torch.randint(2, model.W_E.shape, generator=generator) * 2.0 - 1
+    model.W_U.normal_(std=0.25 * config.d_head**-0.5, generator=generator)
+    for src, _, out in {triple for triples in kinds for triple in triples[::every]}:
+        model.W_U[out] += model.W_E[:, src] / config.d_head
+    layer = model.layers[0]
+    for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
+        weight.zero_()
+    for h in range(config.n_heads):
+        moved = torch.arange(h * config.d_head, (h + 1) * config.d_head) % config.d_model
+        each = torch.arange(config.d_head)
+        layer.W_V[h][each, moved] = 1.0
+        layer.W_O[h][moved, each] = 1.0
+    return dataclasses.replace(subject, name="planted skip-trigrams", model=model, log=())
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -193,6 +234,9 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "token frequencies": _token_frequencies,
     "shuffled heads": _shuffled_heads,
     "deleting head": _deleting_head,
+    "two layers": _two_layers,
+    "planted skip-trigrams": _planted_skip_trigrams,
+    "sparsely planted skip-trigrams": functools.partial(_planted_skip_trigrams, every=5),
 }
 """What a control makes of a subject, by the name that rules give it."""
 
