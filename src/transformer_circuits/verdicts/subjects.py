@@ -1,5 +1,6 @@
 """What a rule is tried on: the models of the book, and controls on which it must fail."""
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -118,6 +119,42 @@ def _without_heads(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="without heads", model=model, log=())
 
 
+def _turned_heads(subject: Subject) -> Subject:
+    """Every first-layer head writes in directions of a random rotation of its own.
+
+    The singular values of all circuits stay; that what is written meets what is read is gone.
+    """
+    model = copy.deepcopy(subject.model)
+    generator, W_O = torch.Generator().manual_seed(1), model.layers[0].W_O
+    for index in range(len(W_O)):
+        normal = torch.randn(2 * W_O.shape[1:2], generator=generator).to(W_O)
+        W_O[index] = torch.linalg.qr(normal).Q @ W_O[index]
+    return dataclasses.replace(subject, name="turned heads", model=model, log=())
+
+
+def _built_q_composition(subject: Subject) -> Subject:
+    """The first head of the second layer queries with what the first of the first layer writes."""
+    model = copy.deepcopy(subject.model)
+    writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
+    W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
+    return dataclasses.replace(subject, name="built Q-composition", model=model, log=())
+
+
+def _graded_edges(subject: Subject) -> Subject:
+    """Random weights whose composition is graded, so that scores order what the edges do.
+
+    The second layer reads one half of the stream, and each head of the first layer writes more
+    into it than the head before.
+    """
+    model, half = _random(subject), subject.model.config.d_model // 2
+    W_O, second = model.layers[0].W_O, model.layers[1]
+    for index in range(len(W_O)):
+        W_O[index, :half] *= (index + 1) / len(W_O)
+    for weight in (second.W_Q_concat, second.W_K_concat, second.W_V_concat):
+        weight[:, half:] = 0
+    return dataclasses.replace(subject, name="graded edges", model=model, log=())
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -131,6 +168,9 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "shuffled text": _shuffled_text,
     "random heads": _random_heads,
     "without heads": _without_heads,
+    "turned heads": _turned_heads,
+    "built Q-composition": _built_q_composition,
+    "graded edges": _graded_edges,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
