@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import composition as analysis
-from transformer_circuits.analysis import copying_scores
+from transformer_circuits.analysis import copying_scores, path_patching
 from transformer_circuits.model import hand_built
 from transformer_circuits.verdicts import rules, subjects
 from transformer_circuits.verdicts.metrics import composition
@@ -18,7 +18,11 @@ OF_WEIGHTS = (
     composition.best_of_queries_and_values,
     composition.share_of_copying_heads,
 )
-BY_WINDOW = (composition.use_of_hidden_edges, composition.agreement_of_score_and_use)
+BY_WINDOW = (
+    composition.use_of_hidden_edges,
+    composition.agreement_of_score_and_use,
+    composition.lead_of_previous_token_keys_in_use,
+)
 
 
 @pytest.fixture
@@ -69,6 +73,25 @@ def test_built_q_composition_is_significant(subject):
     control = subjects.control("built Q-composition", subject)
     built = composition.best_of_queries_and_values(control)
     assert built > composition.best_of_queries_and_values(subject)
+
+
+def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):
+    model = subjects.control("hidden K-composition", subject).model
+    assert composition._published(model, (1, 0))[0, 0] < 1e-6
+    assert composition.hidden(model)[0, 0]
+
+
+def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
+    change = torch.full((composition.WINDOWS, 3, 5, 5), 0.1, dtype=torch.float64)
+    earlier = composition.previous_token_head(subject).head
+    change[:, 1, 2, earlier] = 0.4
+    measured = path_patching.Effects(change, change)
+    monkeypatch.setattr(composition, "effects", lambda _: measured)
+    lead = composition.lead_of_previous_token_keys_in_use(subject)
+    torch.testing.assert_close(lead, torch.full_like(lead, 0.3))
+    change[:, 0, 3, earlier] = 0.6  # the same head, by queries
+    lead = composition.lead_of_previous_token_keys_in_use(subject)
+    torch.testing.assert_close(lead, torch.full_like(lead, -0.2))
 
 
 def test_what_no_formula_hides_has_no_use(subject, monkeypatch):

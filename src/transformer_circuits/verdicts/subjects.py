@@ -140,6 +140,21 @@ def _built_q_composition(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="built Q-composition", model=model, log=())
 
 
+def _hidden_k_composition(subject: Subject) -> Subject:
+    """A head of the second layer whose key reads one of the first, but whose query does not.
+
+    Its key is what the other writes, four times as long as its key was; its query reads nothing
+    that the other reads. So the score is high by the right formula, and 0 by the published one.
+    """
+    model = copy.deepcopy(subject.model)
+    first, second = model.layers
+    writes, W_Q, W_K = first.W_O[0].T, second.W_Q, second.W_K
+    W_K[0] = writes * (4 * W_K[0].norm() / writes.norm())
+    read = torch.linalg.qr(first.W_V[0].T).Q  # [d_model, d_head]
+    W_Q[0] -= W_Q[0] @ read @ read.T
+    return dataclasses.replace(subject, name="hidden K-composition", model=model, log=())
+
+
 def _graded_edges(subject: Subject) -> Subject:
     """Random weights whose composition is graded, so that scores order what the edges do.
 
@@ -170,6 +185,7 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "without heads": _without_heads,
     "turned heads": _turned_heads,
     "built Q-composition": _built_q_composition,
+    "hidden K-composition": _hidden_k_composition,
     "graded edges": _graded_edges,
 }
 """What a control makes of a subject, by the name that rules give it."""

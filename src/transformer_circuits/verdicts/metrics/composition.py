@@ -9,12 +9,12 @@ from torch import Tensor
 from transformer_circuits.analysis import (
     composition,
     copying_scores,
-    edge_effects,
     heads,
+    path_patching,
     patterns,
 )
-from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.path_patching import Effects
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.verdicts.subjects import Subject
@@ -31,7 +31,7 @@ def effects(subject: Subject) -> Effects:
     n_ctx = min(N_CTX, config.n_ctx)
     inputs, targets = windows.evenly(subject.text, WINDOWS, config, n_ctx=n_ctx)
     places = n_ctx - 1 - torch.arange(PLACES).flip(0) * max(1, n_ctx // PLACES)
-    return edge_effects.measure(subject.model, inputs, targets, places[places > 0])
+    return path_patching.effects(subject.model, inputs, targets, places[places > 0])
 
 
 @cache
@@ -78,6 +78,26 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     theirs[composition.KINDS.index("K"), :, earlier] = True
     config = subject.model.config
     return (found[theirs].max() - found[~theirs].max()) / chance(config.d_model, config.d_head)[0]
+
+
+def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
+    """How much more the K edge from the previous-token head changes predictions than any other.
+
+    Of the best such edge, less the best of all others (which may be K edges of other heads), both
+    chosen in one half of the windows and measured in the other, in each of them. [nats per token]
+    (paper: "Analyzing a Two-Layer Model", which goes by scores)
+    """
+    change = effects(subject).change.double()
+    earlier = previous_token_head(subject).head
+    theirs = torch.zeros_like(change[0], dtype=torch.bool)
+    theirs[composition.KINDS.index("K"), :, earlier] = True
+    lead = change.new_empty(len(change))
+    for half in (0, 1):
+        chosen, other = change[half::2].mean(dim=0), change[1 - half :: 2].flatten(1)
+        ours = chosen.masked_fill(~theirs, -1).argmax()
+        best = chosen.masked_fill(theirs, -1).argmax()
+        lead[1 - half :: 2] = other[:, ours] - other[:, best]
+    return lead
 
 
 def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
@@ -153,7 +173,7 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
 
     def whole(values: Tensor) -> float:
         mean = values.mean(dim=0)
-        return sum(map(edge_effects.agreement, found, mean)) / len(found)
+        return sum(map(path_patching.agreement, found, mean)) / len(found)
 
     n = len(change)
     each = torch.arange(n)
