@@ -216,6 +216,57 @@ def _planted_skip_trigrams(subject: Subject, every: int = 2) -> Subject:
     return dataclasses.replace(subject, name="planted skip-trigrams", model=model, log=())
 
 
+def _turned_heads(subject: Subject) -> Subject:
+    """Every first-layer head writes in directions of a random rotation of its own.
+
+    The singular values of all circuits stay; that what is written meets what is read is gone.
+    """
+    model = copy.deepcopy(subject.model)
+    generator, W_O = torch.Generator().manual_seed(1), model.layers[0].W_O
+    for index in range(len(W_O)):
+        normal = torch.randn(2 * W_O.shape[1:2], generator=generator).to(W_O)
+        W_O[index] = torch.linalg.qr(normal).Q @ W_O[index]
+    return dataclasses.replace(subject, name="turned heads", model=model, log=())
+
+
+def _built_q_composition(subject: Subject) -> Subject:
+    """The first head of the second layer queries with what the first of the first layer writes."""
+    model = copy.deepcopy(subject.model)
+    writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
+    W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
+    return dataclasses.replace(subject, name="built Q-composition", model=model, log=())
+
+
+def _hidden_k_composition(subject: Subject) -> Subject:
+    """A head of the second layer whose key reads one of the first, but whose query does not.
+
+    Its key is what the other writes, four times as long as its key was; its query reads nothing
+    that the other reads. So the score is high by the right formula, and 0 by the published one.
+    """
+    model = copy.deepcopy(subject.model)
+    first, second = model.layers
+    writes, W_Q, W_K = first.W_O[0].T, second.W_Q, second.W_K
+    W_K[0] = writes * (4 * W_K[0].norm() / writes.norm())
+    read = torch.linalg.qr(first.W_V[0].T).Q  # [d_model, d_head]
+    W_Q[0] -= W_Q[0] @ read @ read.T
+    return dataclasses.replace(subject, name="hidden K-composition", model=model, log=())
+
+
+def _graded_edges(subject: Subject) -> Subject:
+    """Random weights whose composition is graded, so that scores order what the edges do.
+
+    The second layer reads one half of the stream, and each head of the first layer writes more
+    into it than the head before.
+    """
+    model, half = _random(subject), subject.model.config.d_model // 2
+    W_O, second = model.layers[0].W_O, model.layers[1]
+    for index in range(len(W_O)):
+        W_O[index, :half] *= (index + 1) / len(W_O)
+    for weight in (second.W_Q_concat, second.W_K_concat, second.W_V_concat):
+        weight[:, half:] = 0
+    return dataclasses.replace(subject, name="graded edges", model=model, log=())
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -237,6 +288,10 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "two layers": _two_layers,
     "planted skip-trigrams": _planted_skip_trigrams,
     "sparsely planted skip-trigrams": functools.partial(_planted_skip_trigrams, every=5),
+    "turned heads": _turned_heads,
+    "built Q-composition": _built_q_composition,
+    "hidden K-composition": _hidden_k_composition,
+    "graded edges": _graded_edges,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
