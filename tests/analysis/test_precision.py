@@ -48,12 +48,6 @@ def first_pattern(model):
     return model.trace(TOKENS).patterns[0]
 
 
-def of_documents(model):
-    values = torch.stack(list(term_importance.losses(model, TOKENS, TOKENS).values()))
-    documents = torch.arange(4)[:, None].expand(4, 7)
-    return term_importance.bootstrap(values, documents, 5, generator=random())
-
-
 def each_replacement(model):
     return [
         ablation.loss_increase(model, TOKENS, TOKENS, replacement)
@@ -109,7 +103,8 @@ ANALYSES = {
     "rotated_kurtosis": lambda m: [superposition.rotated_kurtosis(m.W_U, 2, generator=random())],
     "streams": lambda m: term_importance.streams(m, TOKENS).orders[1:],
     "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, TOKENS),
-    "bootstrap": lambda m: [of_documents(m)],
+    "losses": lambda m: term_importance.losses(m, TOKENS, TOKENS).values(),
+    "losses_by_steps": lambda m: [term_importance.losses_by_steps(m, TOKENS, TOKENS)],
     "fold": lambda m: [
         *folded(m.W_E.dtype).paths(TOKENS, folded(m.W_E.dtype).run(TOKENS)).values()
     ],

@@ -9,12 +9,15 @@ from transformer_circuits.book import claims, notebooks
 
 
 def named(chapter):
-    """The claims that a chapter's checks name; only literal names can be found."""
+    """The claims that a chapter's checks and verdicts name; only literal names can be found."""
     found = set()
     code = notebooks.code(notebooks.read(notebooks.path(chapter)))
     for node in ast.walk(ast.parse("\n".join(code))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if called == "book.check":
             found |= {ast.literal_eval(word.value) for word in node.keywords if word.arg == "claim"}
+        elif called == "evaluate.decide":
+            found.add(ast.literal_eval(node.args[0]))
     return found
 
 

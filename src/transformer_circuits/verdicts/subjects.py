@@ -18,6 +18,7 @@ from transformer_circuits.analysis import (
     skip_trigram_families,
     skip_trigram_lists,
 )
+from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
@@ -267,6 +268,31 @@ def _graded_edges(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="graded edges", model=model, log=())
 
 
+def _built_virtual_head(subject: Subject) -> Subject:
+    """Two previous-token heads in a row, on text in which the token two back always comes next.
+
+    Nothing is predicted by the direct path or by one head alone. The subject gives nothing to it.
+    """
+    n_vocab, n_ctx = 23, 40
+    triples = torch.combinations(torch.arange(1, n_vocab), 3)[::30]  # [document, 3]
+    begin = torch.full((len(triples), 1), tokenizer.BEGIN)
+    text = torch.cat([begin, triples.repeat(1, n_ctx)], dim=1).flatten()
+    return Subject("built virtual head", hand_built.two_back(n_vocab, n_ctx), text)
+
+
+def _built_induction(subject: Subject) -> Subject:
+    """The hand-built induction circuit, on random tokens that come twice.
+
+    Its heads work together through patterns alone. The subject gives nothing to it.
+    """
+    n_vocab, n_ctx = 101, 121
+    generator = torch.Generator().manual_seed(1)
+    passage = torch.randint(1, n_vocab, (40, n_ctx // 2), generator=generator)
+    begin = torch.full((len(passage), 1), tokenizer.BEGIN)
+    text = torch.cat([begin, passage, passage], dim=1).flatten()
+    return Subject("built induction", hand_built.induction(n_vocab, n_ctx), text)
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -292,6 +318,8 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "built Q-composition": _built_q_composition,
     "hidden K-composition": _hidden_k_composition,
     "graded edges": _graded_edges,
+    "built virtual head": _built_virtual_head,
+    "built induction": _built_induction,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
