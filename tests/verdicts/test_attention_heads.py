@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-import torch
 
 from transformer_circuits.model import hand_built
 from transformer_circuits.text import tokenizer
@@ -28,15 +27,6 @@ def test_random_heads_neither_rest_nor_look_back(subject):
 
 def test_a_previous_token_head_is_found_by_what_reads_it(induction):
     assert attention_heads.attention_one_back(induction).min() > 0.99
-
-
-def test_turned_heads_are_others(subject):
-    model = subject.model
-    turned = subjects.control("turned heads", subject).model
-    tokens, _ = subject.windows(2)
-    first, second = model.trace(tokens).patterns[0], turned.trace(tokens).patterns[0]
-    assert torch.allclose(first[:, 0], second[:, 1])
-    assert torch.equal(turned.layers[0].W_O_concat, model.layers[0].W_O_concat)
 
 
 def rests(subject):

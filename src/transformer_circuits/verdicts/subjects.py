@@ -136,15 +136,6 @@ def _ordinary_begin(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="ordinary begin", model=model, log=())
 
 
-def _turned_heads(subject: Subject) -> Subject:
-    """Each head looks where its neighbour in the layer looked, and moves what it moved."""
-    model = copy.deepcopy(subject.model)
-    for layer in model.layers:
-        for weight in (layer.W_Q_concat, layer.W_K_concat):
-            weight.data = weight.data.roll(layer.d_head, dims=0)
-    return dataclasses.replace(subject, name="turned heads", model=model, log=())
-
-
 def _token_frequencies(subject: Subject) -> Subject:
     """No layers, and after every token the same prediction: how common each token is."""
     config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
@@ -307,7 +298,6 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "random heads": _random_heads,
     "without heads": _without_heads,
     "ordinary begin": _ordinary_begin,
-    "turned heads": _turned_heads,
     "token frequencies": _token_frequencies,
     "shuffled heads": _shuffled_heads,
     "deleting head": _deleting_head,
