@@ -1,18 +1,25 @@
 """What a rule is tried on: the models of the book, and controls on which it must fail."""
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits import files
 from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
+
+
+class NotToBeHad(files.UserError):
+    """What a metric or a control needs is not there, and cannot be, for a model of one's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +33,8 @@ class Subject:
     """Held-out tokens, documents parted by BEGIN."""
     log: tuple[dict, ...] = ()
     """The records along its training, see `development.probe`; empty where there are none."""
+    own: bool = False
+    """Whether it is a reader's own model, without siblings from the same seed."""
 
     def windows(self, n: int) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
         """Inputs and targets of `n` evenly spaced windows of the text."""
@@ -63,7 +72,10 @@ class Subject:
 
         Raises:
             UserError: if there is no such model, or it was not trained.
+            NotToBeHad: if this is a reader's own model.
         """
+        if self.own:
+            raise NotToBeHad(f"{self.name} has no sibling {name}")
         seed = self.name.rpartition("-seed-")[2] if "-seed-" in self.name else ""
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
@@ -82,6 +94,18 @@ def named(name: str) -> Subject:
 def of_seeds(name: str) -> list[Subject]:
     """A model of the book and those that differ from it in their seed alone."""
     return [named(one) for one in checkpoint.seeds(name)]
+
+
+def of_folder(place: Path) -> Subject:
+    """A reader's own model: a folder with `config.toml` and `weights.safetensors`.
+
+    Raises:
+        UserError: if there is no such model, it is damaged, or it has another vocabulary.
+    """
+    text = corpus.tokens("small", "validation")
+    log = place / "training.jsonl"
+    records = tuple(files.read_json_lines(log)) if log.is_file() else ()
+    return Subject(str(place), checkpoint.load_own(place), text, records, own=True)
 
 
 def _untrained(subject: Subject) -> Subject:
@@ -118,6 +142,38 @@ def _without_heads(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="without heads", model=model, log=())
 
 
+def _rotated(subject: Subject) -> Subject:
+    """The same function of tokens, its residual stream written in a random basis."""
+    d = subject.model.config.d_model
+    turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
+    return dataclasses.replace(subject, name="rotated basis", model=_in_basis(subject.model, turn))
+
+
+def _outsized(subject: Subject) -> Subject:
+    """The same function of tokens, with one coordinate of the residual stream thirty times as large."""
+    basis = torch.eye(subject.model.config.d_model)
+    basis[0, 0] = 30
+    return dataclasses.replace(
+        subject, name="outsized coordinate", model=_in_basis(subject.model, basis)
+    )
+
+
+def _in_basis(model: Transformer, basis: Float[Tensor, "d_model d_model"]) -> Transformer:
+    """A copy whose residual stream x is `basis @ x`: writers are multiplied by it, readers by its
+    inverse, and the logits stay."""
+    model, basis = copy.deepcopy(model), basis.to(model.W_E)
+    inverse = torch.linalg.inv(basis)
+    model.W_E.data, model.W_U.data = basis @ model.W_E.data, model.W_U.data @ inverse
+    model.W_P = model.W_P @ basis.T
+    for layer in model.layers:
+        for read in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
+            read.data = read.data @ inverse
+        layer.W_O_concat.data = basis @ layer.W_O_concat.data
+    for mlp in model.mlps:
+        mlp.W_I.data, mlp.W_O.data = mlp.W_I.data @ inverse, basis @ mlp.W_O.data
+    return model
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -131,6 +187,8 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "shuffled text": _shuffled_text,
     "random heads": _random_heads,
     "without heads": _without_heads,
+    "rotated basis": _rotated,
+    "outsized coordinate": _outsized,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
