@@ -77,11 +77,14 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
         name: claims.Claim(
-            name, "paper", "trained", "somewhere", "it holds", "1", "must hold", where
+            name, "paper", kind, "Model Details", "it holds", "1", "must hold", where
         )
-        for name, where in (("first", "x"), ("second", "x"), ("far", ""))
-    }
+        for name, kind, where in (
+            ("first", "identity", "x"), ("second", "trained", "x"), ("far", "trained", ""),
+        )
+    }  # fmt: skip
     monkeypatch.setattr(claims, "read", lambda: rows)
+    monkeypatch.setattr(claims, "rules", lambda: {})
 
     def written(chapter, *cells, prose="prose"):
         code = [nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]

@@ -105,7 +105,7 @@ def read() -> dict[str, Claim]:
         try:
             row = {name: value for name, value in row.items() if name != "decided"}
             claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **row})
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise files.damaged(path, f"is not right in claim {number}: {error}") from error
         found[claim.id] = claim
     if len(found) < len(rows):

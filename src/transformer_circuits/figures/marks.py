@@ -78,5 +78,7 @@ def marks(rows: Rows, *, symbols: Mapping[str, str], title: str) -> Marks:
         raise ValueError(f'the figure "{title}" has no rows')
     for name, row in rows.items():
         if {*row} != {*symbols}:
-            raise ValueError(f'row "{name}" has columns {[*row]} but the symbols are of {[*symbols]}')
+            raise ValueError(
+                f'row "{name}" has columns {[*row]} but the symbols are of {[*symbols]}'
+            )
     return Marks(rows, symbols, title)

@@ -18,7 +18,7 @@ from transformer_circuits.verdicts import rules, subjects
 from transformer_circuits.verdicts.rules import Interval
 from transformer_circuits.verdicts.subjects import Subject
 
-Metric = Callable[[Subject], Float[Tensor, " unit"]]
+Metric = Callable[[Subject], Float[Tensor, "*unit"]]
 _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 
