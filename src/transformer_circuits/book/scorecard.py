@@ -18,6 +18,7 @@ VERDICTS = (
 """The first five are those of `verdicts.rules`; they are for claims about trained models."""
 HOLDS = {"identity": "any weights", "built": "built"}
 """What an identity and a construction count as: they hold, or the chapter stops at their check."""
+VIDEOS = "The authors' videos"
 PARTS = {
     "Overview of transformers": (
         "High-Level Architecture", "Model Simplifications", "Virtual Weights",
@@ -50,7 +51,7 @@ PARTS = {
         "Tensor Product / Kronecker Product Notation", "Model Details",
         "Handling Layer Normalization", "Working with Low-Rank Matrices",
     ),
-    "Its videos": ("the video on zero layers", "the video on two-layer results"),
+    VIDEOS: (),
 }  # fmt: skip
 """The parts of the paper, in its order, with the sections in which claims of it are made."""
 
@@ -123,6 +124,8 @@ def part(claim: Claim) -> str:
     """
     if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
         return {"follow-up": "Follow-ups", "retelling": "Retellings"}[claim.source]
+    if "video" in claim.section:
+        return VIDEOS
     for name, sections in PARTS.items():
         if claim.section in sections:
             return name

@@ -1,6 +1,5 @@
 """What a rule is tried on: the models of the book, and controls on which it must fail."""
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.analysis import ablation, heads
+from transformer_circuits.analysis import ablation, composition, heads
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
@@ -146,32 +145,19 @@ def _rotated(subject: Subject) -> Subject:
     """The same function of tokens, its residual stream written in a random basis."""
     d = subject.model.config.d_model
     turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
-    return dataclasses.replace(subject, name="rotated basis", model=_in_basis(subject.model, turn))
+    return _in_basis(subject, "rotated basis", turn)
 
 
 def _outsized(subject: Subject) -> Subject:
     """The same function of tokens, with one coordinate of the residual stream thirty times as large."""
     basis = torch.eye(subject.model.config.d_model)
     basis[0, 0] = 30
-    return dataclasses.replace(
-        subject, name="outsized coordinate", model=_in_basis(subject.model, basis)
-    )
+    return _in_basis(subject, "outsized coordinate", basis)
 
 
-def _in_basis(model: Transformer, basis: Float[Tensor, "d_model d_model"]) -> Transformer:
-    """A copy whose residual stream x is `basis @ x`: writers are multiplied by it, readers by its
-    inverse, and the logits stay."""
-    model, basis = copy.deepcopy(model), basis.to(model.W_E)
-    inverse = torch.linalg.inv(basis)
-    model.W_E.data, model.W_U.data = basis @ model.W_E.data, model.W_U.data @ inverse
-    model.W_P = model.W_P @ basis.T
-    for layer in model.layers:
-        for read in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
-            read.data = read.data @ inverse
-        layer.W_O_concat.data = basis @ layer.W_O_concat.data
-    for mlp in model.mlps:
-        mlp.W_I.data, mlp.W_O.data = mlp.W_I.data @ inverse, basis @ mlp.W_O.data
-    return model
+def _in_basis(subject: Subject, name: str, basis: Float[Tensor, "d_model d_model"]) -> Subject:
+    model = composition.change_basis(subject.model, basis.to(subject.model.W_E))
+    return dataclasses.replace(subject, name=name, model=model)
 
 
 def _random(subject: Subject) -> Transformer:
