@@ -59,6 +59,17 @@ def tokens(generator):
 
 
 @pytest.fixture
+def subject(model, generator):
+    """What rules are tried on: random weights, and a text of twenty documents."""
+    from transformer_circuits.text import tokenizer
+    from transformer_circuits.verdicts.subjects import Subject
+
+    text = torch.randint(1, model.config.n_vocab, (400,), generator=generator)
+    text[::20] = tokenizer.BEGIN
+    return Subject("small", model, text)
+
+
+@pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout with the modules `one` (which imports `two`), `two` and `other`; writes chapters."""
     package = tmp_path / "src" / "house"
