@@ -62,6 +62,13 @@ def evaluate(name: str) -> None:
     print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
 
 
+def scorecard(model: Path) -> None:
+    """Print what every rule of the book comes to on a model of the reader's own."""
+    from transformer_circuits.verdicts import own
+
+    print(own.scorecard(model))
+
+
 def slides() -> None:
     """Write the slides into the book that `make book` built."""
     from transformer_circuits.website import printing
@@ -140,6 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("variants", help="short trainings that differ in a choice")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
+    one = commands.add_parser("scorecard", help="every rule of the book on a model of your own")
+    one.add_argument("--model", type=Path, required=True, metavar="PATH",
+                     help="a folder with config.toml and weights.safetensors")  # fmt: skip
     one = commands.add_parser("execute", help="execute the chapters whose code has changed")
     one.add_argument("chapters", nargs="*", metavar="CHAPTER", help="only these")
     one.add_argument("--again", action="store_true", help="even if nothing changed")
@@ -162,6 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = given.pop("command")
     actions = {
         "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
+        "scorecard": scorecard,
         "variants": variants, "factorisation": factorisation,
         "execute": execute, "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench,
     }  # fmt: skip

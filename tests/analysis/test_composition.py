@@ -1,9 +1,12 @@
+import dataclasses
+
 import pytest
 import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis import composition, heads
 from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
 
 
 def close(left, right):
@@ -88,6 +91,14 @@ def test_another_basis_is_the_same_function_with_other_scores(model, tokens, gen
     assert float(change) > 0.05
     turned = composition.change_basis(model, torch.linalg.qr(T).Q)
     torch.testing.assert_close(composition.scores(turned, "K"), composition.scores(model, "K"))
+
+
+def test_mlps_change_their_basis_too(tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=23)).double().requires_grad_(False)
+    model.randomise(generator=generator)
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, dtype=torch.float64, generator=generator)
+    other = composition.change_basis(model, T)
+    torch.testing.assert_close(other(tokens), model(tokens), rtol=1e-8, atol=1e-8)
 
 
 def test_the_largest_pairs_are_named_later_first():

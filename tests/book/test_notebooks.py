@@ -8,7 +8,7 @@ import time
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks, runners
+from transformer_circuits.book import claims, notebooks, runners
 
 ROOT = notebooks.root()
 SCORECARD = notebooks.SCORECARD
@@ -64,6 +64,15 @@ def test_the_scorecard_is_executed_after_any_other_and_when_a_claim_changes(chec
     run()
     (root / "data" / "claims.toml").write_text("new")
     assert notebooks.stale() == [SCORECARD]
+
+
+def test_a_chapter_is_executed_again_when_a_rule_of_its_claims_changes(checkout, monkeypatch):
+    checkout("x", 'evaluate.decide("second")')
+    checkout("z", "1")
+    run()
+    rule = claims.Rule("m.f", "m", "above", 1.0, "the paper", "untrained", "", "2026-11-22")
+    monkeypatch.setattr(claims, "rules", lambda: {"second": rule})
+    assert notebooks.stale() == ["x"]
 
 
 @pytest.mark.parametrize("left", ["", "{", "[]", "null", '{"metadata": {}}'])

@@ -55,3 +55,12 @@ def test_what_is_not_there_is_refused(subject):
     for name in ("copying.none", "none.copying", "copying"):
         with pytest.raises(ValueError, match=f'no metric is called "{name}"'):
             evaluate.metric(name)
+
+
+@pytest.mark.parametrize("name", ["rotated basis", "outsized coordinate"])
+def test_in_another_basis_a_model_computes_the_same(subject, name):
+    control = subjects.control(name, subject).model
+    tokens = torch.tensor([[1, 2, 3, 2, 1]])
+    assert torch.allclose(control(tokens), subject.model(tokens), atol=1e-8)
+    ours, other = (m.trace(tokens).residual[-1] for m in (subject.model, control))
+    assert not torch.allclose(ours, other)

@@ -273,7 +273,21 @@ def test_every_verdict_leads_to_its_check(browser):
     links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
     page.close()
     testable = sum(bool(claim.chapter) for claim in claims.read().values())
-    assert len(links) == testable
-    for link in links:
+    assert len(links) == 2 * testable and len({*links}) == testable, "a mark and a row for each"
+    for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")
         assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((HTML / "chapters/13-scorecard.html").as_uri())
+    marks = page.locator("table.marks a")
+    assert marks.count() == len(claims.read())
+    for index in (0, marks.count() - 1):
+        marks.nth(index).focus()
+        assert page.evaluate("document.activeElement.getAttribute('aria-label')").count(": ")
+    right = page.evaluate("document.querySelector('table.marks').getBoundingClientRect().right")
+    page.close()
+    assert right <= width

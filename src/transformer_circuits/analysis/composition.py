@@ -184,4 +184,7 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
         new.W_O_concat.copy_(T @ old.W_O_concat)
         for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
             getattr(new, name).copy_(getattr(old, name) @ back)
+    for new, old in zip(other.mlps, model.mlps, strict=True):
+        new.W_I.copy_(old.W_I @ back)
+        new.W_O.copy_(T @ old.W_O)
     return other

@@ -7,6 +7,8 @@ from transformer_circuits import files, settings
 
 SOURCES = ("paper", "follow-up", "retelling")
 KINDS = ("identity", "built", "trained")
+UNTESTED = ("not done", "not testable here")
+"""What becomes of a claim without a chapter: our models could tell, or they could not."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class Claim(settings.Table):
     reported: str
     """The figure reported there, or "qualitative"."""
     rule: str
-    """What counts for it here; why nothing can, if it has no chapter."""
+    """What counts for it here; why it was not tested, if it has no chapter."""
     chapter: str = ""
-    """The notebook whose checks decide it; empty if it is not testable here."""
+    """The notebook that decides it; empty if none does."""
+    untested: str = UNTESTED[-1]
+    """One of `UNTESTED`, of a claim without a chapter."""
 
     def __post_init__(self):
-        for name, among in (("source", SOURCES), ("kind", KINDS)):
+        for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
             if (given := getattr(self, name)) not in among:
                 raise ValueError(f'{self.id} has {name} "{given}" but it is one of {among}')
 
@@ -75,7 +79,7 @@ def rules() -> dict[str, Rule]:
     """
     path = files.data_dir() / "claims.toml"
     found = {}
-    for row in files.read_toml(path)["claim"]:
+    for row in files.read_toml(path).get("claim", []):
         if "decided" in row:
             try:
                 found[row["id"]] = Rule.from_dict(row["decided"])
@@ -100,8 +104,8 @@ def read() -> dict[str, Claim]:
     for number, row in enumerate(rows, 1):
         try:
             row = {name: value for name, value in row.items() if name != "decided"}
-            claim = Claim.from_dict({"chapter": "", **row})
-        except (TypeError, ValueError) as error:
+            claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **row})
+        except (AttributeError, TypeError, ValueError) as error:
             raise files.damaged(path, f"is not right in claim {number}: {error}") from error
         found[claim.id] = claim
     if len(found) < len(rows):

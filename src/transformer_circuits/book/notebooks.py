@@ -34,6 +34,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 """That of this environment, whichever one an editor saved."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
+_METRICS = "transformer_circuits.verdicts.metrics"
 
 
 def root() -> Path:
@@ -106,14 +107,19 @@ def fingerprints() -> dict[str, str]:
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
+        # `book.check` knows the ids of claims, `evaluate.decide` also their rules, and imports
+        # metrics by name; the scorecard reads all of their file.
+        named, metrics = [], []
+        for claim in claims.read().values():
+            if claim.chapter and f'"{claim.id}"' in "".join(cells):
+                named.append(claim.id)
+                if rule := claims.rules().get(claim.id):
+                    named.append(f"{claim.statement} {rule}")
+                    metrics.append(f"from {_METRICS} import {rule.metric.partition('.')[0]}")
         try:
-            known = [*map(files.sha256, modules(cells)), *data]
+            known = [*map(files.sha256, modules([*cells, *metrics])), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
-        # `book.check` knows the ids of claims; the scorecard reads all of their file.
-        named = [
-            c.id for c in claims.read().values() if c.chapter and f'"{c.id}"' in "".join(cells)
-        ]
         if chapter == SCORECARD:
             known += [files.sha256(root() / "data" / "claims.toml"), *sorted(found.items())]
         made_of = json.dumps([cells, known, named, sys.version_info[:2]])

@@ -148,6 +148,35 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
     return model.requires_grad_(False).eval().to(device)
 
 
+def load_own(place: Path) -> Transformer:
+    """A reader's own model, from a folder with `config.toml` and `weights.safetensors`.
+
+    The config needs its table `[model]` alone; where it has provenance, the weights must fit it.
+
+    Raises:
+        UserError: if a file is missing or damaged, or the vocabulary is not that of our tokenizer.
+    """
+    for name in ("config.toml", "weights.safetensors"):
+        if not (place / name).is_file():
+            raise files.UserError(f"there is no {name} in {place}")
+    tables = config.read(place / "config.toml", "model")
+    path, provenance = place / "weights.safetensors", tables.get("provenance")
+    if provenance and files.sha256(path) != provenance.weights_sha256:
+        raise files.UserError(f"{path} is not the file that [provenance] in its config describes")
+    n_vocab = tokenizer.load().get_vocab_size()
+    if tables["model"].n_vocab != n_vocab:
+        raise files.UserError(
+            f"{place} has n_vocab {tables['model'].n_vocab}, but rules measure on text in the "
+            f"{n_vocab} tokens of data/tokenizer.json"
+        )
+    model = Transformer(tables["model"])
+    try:
+        load_weights(model, path)
+    except files.UserError as error:  # nothing to restore: the file is the reader's
+        raise files.UserError(f"{path} does not fit its config: {error.__cause__}") from error
+    return model.requires_grad_(False).eval()
+
+
 def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 

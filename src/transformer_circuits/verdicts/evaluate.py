@@ -1,5 +1,6 @@
 """Evaluates the rules of `data/claims.toml`: what a chapter shows, and all of them on one model."""
 
+import dataclasses
 import html
 import importlib
 import sys
@@ -17,7 +18,7 @@ from transformer_circuits.verdicts import rules, subjects
 from transformer_circuits.verdicts.rules import Interval
 from transformer_circuits.verdicts.subjects import Subject
 
-Metric = Callable[[Subject], Float[Tensor, " unit"]]
+Metric = Callable[[Subject], Float[Tensor, "*unit"]]
 _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 
@@ -31,14 +32,31 @@ class Decision:
     """One of `rules.VERDICTS`."""
     why: str
     seeds: dict[str, Interval]
-    controls: dict[str, Interval]
+    controls: dict[str, Interval | None]
+    """None, if it cannot be had: for a reader's own model without siblings."""
     planted: Interval | None
+
+    @property
+    def row(self) -> dict[str, str]:
+        """What the scorecard shows of it, by column."""
+        null = {name: _or_not(found) for name, found in self.controls.items()}
+        if self.planted is not None:
+            null[f"planted, {self.rule.planted}"] = str(self.planted)
+        n_units = [found.n for found in self.seeds.values()]
+        measured = "; ".join(map(str, self.seeds.values()))
+        over = "" if n_units[0] == 1 else f", over {min(n_units)} or more units"
+        return {
+            "estimate (95 % interval), by seed": measured + over,
+            "must be": f"{self.rule.side} {self.rule.threshold:g}: {self.rule.threshold_from}",
+            "controls": "; ".join(f"{name} {found}" for name, found in null.items()),
+            "verdict": f"{self.verdict}: {self.why}",
+        }
 
     def __str__(self) -> str:
         mark = _MARKS.get(self.verdict, "~")
         ours = ", ".join(map(str, self.seeds.values()))
         must = f"must be {self.rule.side} {self.rule.threshold:g}"
-        others = "".join(f"; {name} {found}" for name, found in self.controls.items())
+        others = "".join(f"; {name} {_or_not(found)}" for name, found in self.controls.items())
         return f"{mark} {self.claim.statement}: {self.verdict} ({self.why}). {ours}; {must}{others}"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
@@ -54,9 +72,14 @@ class Decision:
             "verdict": self.verdict,
             "why": self.why,
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
-            "controls": {name: asdict(found) for name, found in self.controls.items()},
+            "controls": {name: found and asdict(found) for name, found in self.controls.items()},
+            "row": self.row,
         }
         return shown, {"check": parts}
+
+
+def _or_not(found: Interval | None) -> str:
+    return "unavailable" if found is None else str(found)
 
 
 def metric(name: str) -> Metric:
@@ -95,12 +118,20 @@ def decision(name: str, of: list[Subject] | None = None) -> Decision:
         raise ValueError(f'claim "{name}" has no rule in data/claims.toml')
     of = of or subjects.of_seeds(rule.of)
     seeds = {one.name: measure(rule.metric, one) for one in of}
-    controls = {
-        each: measure(rule.metric, subjects.control(each, of[0])) for each in rule.control_names
-    }
+    controls = {each: _of_control(rule.metric, each, of[0]) for each in rule.control_names}
     planted = measure(rule.metric, subjects.control(rule.planted, of[0])) if rule.planted else None
-    verdict, why = rules.verdict(rule, seeds, controls, planted)
+    had = {each: found for each, found in controls.items() if found is not None}
+    left = dataclasses.replace(rule, controls=", ".join(had))
+    verdict, why = rules.verdict(left, seeds, had, planted)
     return Decision(claim, rule, verdict, why, seeds, controls, planted)
+
+
+def _of_control(metric_name: str, control: str, subject: Subject) -> Interval | None:
+    """The metric on a control; None, if it cannot be had, which happens to a reader's own model."""
+    try:
+        return measure(metric_name, subjects.control(control, subject))
+    except subjects.NotToBeHad:
+        return None
 
 
 def decide(name: str) -> None:

@@ -7,13 +7,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits import files
 from transformer_circuits.analysis import (
     ablation,
+    composition,
     heads,
     skip_trigram_families,
     skip_trigram_lists,
@@ -22,6 +25,10 @@ from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
+
+
+class NotToBeHad(files.UserError):
+    """What a metric or a control needs is not there, and cannot be, for a model of one's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,8 @@ class Subject:
     """Held-out tokens, documents parted by BEGIN."""
     log: tuple[dict, ...] = ()
     """The records along its training, see `development.probe`; empty where there are none."""
+    own: bool = False
+    """Whether it is a reader's own model, without siblings from the same seed."""
 
     def windows(self, n: int) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
         """Inputs and targets of `n` evenly spaced windows of the text."""
@@ -72,7 +81,10 @@ class Subject:
 
         Raises:
             UserError: if there is no such model, or it was not trained.
+            NotToBeHad: if this is a reader's own model.
         """
+        if self.own:
+            raise NotToBeHad(f"{self.name} has no sibling {name}")
         seed = self.name.rpartition("-seed-")[2] if "-seed-" in self.name else ""
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
@@ -91,6 +103,18 @@ def named(name: str) -> Subject:
 def of_seeds(name: str) -> list[Subject]:
     """A model of the book and those that differ from it in their seed alone."""
     return [named(one) for one in checkpoint.seeds(name)]
+
+
+def of_folder(place: Path) -> Subject:
+    """A reader's own model: a folder with `config.toml` and `weights.safetensors`.
+
+    Raises:
+        UserError: if there is no such model, it is damaged, or it has another vocabulary.
+    """
+    text = corpus.tokens("small", "validation")
+    log = place / "training.jsonl"
+    records = tuple(files.read_json_lines(log)) if log.is_file() else ()
+    return Subject(str(place), checkpoint.load_own(place), text, records, own=True)
 
 
 def _untrained(subject: Subject) -> Subject:
@@ -284,6 +308,25 @@ def _built_induction(subject: Subject) -> Subject:
     return Subject("built induction", hand_built.induction(n_vocab, n_ctx), text)
 
 
+def _rotated(subject: Subject) -> Subject:
+    """The same function of tokens, its residual stream written in a random basis."""
+    d = subject.model.config.d_model
+    turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
+    return _in_basis(subject, "rotated basis", turn)
+
+
+def _outsized(subject: Subject) -> Subject:
+    """The same function of tokens, with one coordinate of the residual stream thirty times as large."""
+    basis = torch.eye(subject.model.config.d_model)
+    basis[0, 0] = 30
+    return _in_basis(subject, "outsized coordinate", basis)
+
+
+def _in_basis(subject: Subject, name: str, basis: Float[Tensor, "d_model d_model"]) -> Subject:
+    model = composition.change_basis(subject.model, basis.to(subject.model.W_E))
+    return dataclasses.replace(subject, name=name, model=model)
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -310,6 +353,8 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "graded edges": _graded_edges,
     "built virtual head": _built_virtual_head,
     "built induction": _built_induction,
+    "rotated basis": _rotated,
+    "outsized coordinate": _outsized,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
