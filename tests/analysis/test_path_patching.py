@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis import path_patching
+from transformer_circuits.analysis import path_patching, repeats
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 
@@ -100,3 +100,25 @@ def test_edges_of_a_known_circuit():
     Q, K, V = path_patching.loss_increase(model, tokens, targets).flatten()
     assert float(K) > 0.1
     assert float(Q) == float(V) == 0
+
+
+def test_scrubbing_spares_what_the_story_of_the_built_circuit_needs():
+    model = hand_built.induction(n_vocab=9, n_ctx=17)
+    passages = torch.stack([torch.arange(1, 9).roll(k) for k in (0, 2, 3, 5)])
+    tokens = repeats.copies(passages)
+    whole, story, none = path_patching.scrubbed_losses(
+        model, tokens[:, :-1], tokens[:, 1:], [(1, 0)], (0, 0)
+    ).mean(dim=(1, 2))
+    assert story == pytest.approx(float(whole))
+    assert none > whole
+
+
+@pytest.mark.parametrize(
+    ("induction_heads", "previous", "n_partners"),
+    [([(0, 0)], (0, 0), 1), ([(1, 0)], (1, 0), 1), ([(1, 0)], (0, 0), 2)],
+)
+def test_scrubbing_refuses_heads_elsewhere_and_too_few_windows(
+    model, tokens, induction_heads, previous, n_partners
+):
+    with pytest.raises(ValueError, match=r"heads|too few"):
+        path_patching.scrubbed_losses(model, tokens, tokens, induction_heads, previous, n_partners)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, heads
+from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
@@ -118,6 +119,19 @@ def _without_heads(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="without heads", model=model, log=())
 
 
+def _built_induction(subject: Subject) -> Subject:
+    """The hand-built induction circuit, on random tokens that come twice.
+
+    Its heads work together through patterns alone. The subject gives nothing to it.
+    """
+    n_vocab, n_ctx = 101, 121
+    generator = torch.Generator().manual_seed(1)
+    passage = torch.randint(1, n_vocab, (40, n_ctx // 2), generator=generator)
+    begin = torch.full((len(passage), 1), tokenizer.BEGIN)
+    text = torch.cat([begin, passage, passage], dim=1).flatten()
+    return Subject("built induction", hand_built.induction(n_vocab, n_ctx), text)
+
+
 def _random(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training."""
     model = Transformer(subject.model.config).requires_grad_(False).eval()
@@ -131,6 +145,7 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "shuffled text": _shuffled_text,
     "random heads": _random_heads,
     "without heads": _without_heads,
+    "built induction": _built_induction,
 }
 """What a control makes of a subject, by the name that rules give it."""
 
