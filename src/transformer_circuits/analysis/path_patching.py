@@ -108,6 +108,7 @@ def scrubbed_losses(
     targets: Int[Tensor, "batch pos"],
     induction_heads: Sequence[tuple[int, int]],
     previous: tuple[int, int],
+    as_token: Sequence[tuple[int, int]] = (),
     n_partners: int = 3,
 ) -> Float[Tensor, "three batch pos"]:
     """Causal scrubbing of the plain story of induction heads. [nats per token]
@@ -116,7 +117,8 @@ def scrubbed_losses(
     story says they do; and with what they write resampled. The story: queries and values read the
     embedding, keys read what the head `previous` wrote. All else that they read comes from the
     same position of another window of the batch. The last two are means over `n_partners`
-    other windows.
+    other windows. `as_token`: heads of the first layer that count with the embedding, since they look
+    at the present token alone.
 
     Raises:
         ValueError: if the model has not two layers or has MLPs, a head is not where it must be, or
@@ -124,7 +126,8 @@ def scrubbed_losses(
     """
     model.require_attention_only()
     layers = {head[0] for head in induction_heads}
-    if model.config.n_layers != 2 or layers != {1} or previous[0] != 0:
+    first = {previous[0], *(head[0] for head in as_token)}
+    if model.config.n_layers != 2 or layers != {1} or first != {0}:
         raise ValueError(
             f"heads {[*induction_heads]} behind {previous} are not those of two layers"
         )
@@ -132,6 +135,7 @@ def scrubbed_losses(
         raise ValueError(f"{len(inputs)} windows are too few for {n_partners} partners")
     trace, layer = model.trace(inputs), model.layers[1]
     token, whole = trace.residual[:2]
+    token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)
     before = trace.head_outputs[0][:, previous[1]]
     W_P = model.W_P[: inputs.shape[1]]
     rows = [cross_entropy.per_token(trace.logits, targets)]
