@@ -1,0 +1,194 @@
+"""What chapter 8 claims that models with induction heads do (`induction_circuits`: how)."""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import induction, patterns, repeats
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.text import tokenizer, windows
+from transformer_circuits.training import cross_entropy
+from transformer_circuits.verdicts.subjects import Subject
+
+LENGTH, N_CTX = 60, 256
+"""Tokens of a passage and of a window of text, or fewer where a model's context is shorter."""
+
+
+def random_passages(subject: Subject, n: int, seed: int) -> Int[Tensor, "n length"]:
+    """Uniformly random tokens, of the length that comes twice in a context."""
+    config = subject.model.config
+    length = min(LENGTH, (config.n_ctx - 1) // 2)
+    generator = torch.Generator().manual_seed(seed)
+    return repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
+
+
+@cache
+def strongest(subject: Subject) -> Head:
+    """The head of the last layer that matches prefixes best, on random tokens that come twice.
+
+    They are others than those on which metrics measure it.
+    """
+    return Head(len(subject.model.layers) - 1, int(matching(subject).argmax()))
+
+
+@cache
+def matching(subject: Subject) -> Float[Tensor, " head"]:
+    """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1."""
+    tokens = repeats.copies(random_passages(subject, 16, seed=1))
+    return induction.prefix_matching_score(subject.model.trace(tokens).patterns[-1], tokens)
+
+
+@cache
+def previous_token_head(subject: Subject) -> Head:
+    """The first-layer head that looks most at the token before, on the same passages."""
+    tokens = repeats.copies(random_passages(subject, 8, seed=1))
+    back = patterns.by_distance(subject.model.trace(tokens).patterns[0], 2)
+    return Head(0, int(back[:, 1].argmax()))
+
+
+def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
+    """How often the right token is the first of the vocabulary in the second copy. 0 to 1.
+
+    Per passage of uniformly random tokens that comes twice, without the first token of the copy
+    (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
+    come again, but not their order, is right (1 + 1/2 + … + 1/60) / 60 = 0.078 of the time.
+    """
+    found = repeats.predictions(subject.model, random_passages(subject, 48, seed=2))
+    return (found.rank[:, 1] == 1).double().mean(dim=1)
+
+
+def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
+    """What it saves to have read a passage in order, beyond what its bare tokens save. [nats]
+
+    Per passage of held-out text, the loss of its second copy after (the same passage), less what
+    it is after the same tokens shuffled; minus the same from those to an unrelated passage. Above
+    0 where most of what context gives lies in the order of tokens; copying tokens that have
+    been seen, wherever, gives less (paper: "Summary of Results").
+    """
+    length = random_passages(subject, 1, seed=1).shape[1]
+    text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], 48, length)
+    generator = torch.Generator().manual_seed(1)
+    order = torch.rand(text.shape, generator=generator).argsort(dim=1)
+    before = {"same": text, "shuffled": text.gather(1, order), "other": text.roll(24, dims=0)}
+    loss = {}
+    for name, first in before.items():
+        begin = text.new_full((len(text), 1), tokenizer.BEGIN)
+        tokens = torch.cat([begin, first, text], dim=1)
+        parts = cross_entropy.batches(tokens[:, :-1], tokens[:, 1:])
+        each = [
+            cross_entropy.per_token(subject.model(inputs), after)[:, length + 1 :]
+            for inputs, after in parts
+        ]
+        loss[name] = torch.cat(each).double().mean(dim=1)
+    return 2 * loss["shuffled"] - loss["same"] - loss["other"]
+
+
+def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
+    """How much more late tokens gain from their context than with one layer. [nats]
+
+    Per document: loss on the same tokens with little context minus that with much (Olsson et al.
+    2022: positions 50 and 500), less what one layer gains, or less 0 if it gains nothing.
+    """
+    one_layer = subject.sibling("one-layer")
+    n_ctx = min(500, subject.model.config.n_ctx, one_layer.model.config.n_ctx)
+    width = max(1, min(20, n_ctx // 4))
+    late, early = (n_ctx - width, n_ctx), (2 * width, 3 * width)
+    ours, control = (
+        -induction.in_context_learning_score(m, subject.text, 32, late, early)
+        for m in (subject.model, one_layer.model)
+    )
+    first = windows.starts(subject.text, 32, subject.model.config, n_ctx=n_ctx)
+    document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - width]
+    gain = ours - control if control.mean() > 0 else ours
+    return torch.stack([gain[document == one].mean() for one in document.unique()])
+
+
+def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
+    """Prefix matching of the best head of the last layer. 0 to 1.
+
+    Per passage of random tokens that comes twice; the head is chosen on other passages (paper:
+    "Induction Heads"; Olsson et al. 2022).
+    """
+    tokens = repeats.copies(random_passages(subject, 32, seed=2))
+    A = subject.model.trace(tokens).patterns[-1][:, [strongest(subject).head]]
+    each = zip(A.split(1), tokens.split(1), strict=True)
+    return torch.cat([induction.prefix_matching_score(*one) for one in each])
+
+
+@cache
+def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The strongest head on windows of text: inputs, targets, its pattern and its output."""
+    n_ctx = min(N_CTX, subject.model.config.n_ctx)
+    inputs, targets = windows.evenly(subject.text, 32, subject.model.config, n_ctx=n_ctx)
+    head, rows = strongest(subject).head, []
+    for part in inputs.split(8):
+        trace = subject.model.trace(part)
+        rows.append((trace.patterns[-1][:, head], trace.head_outputs[-1][:, head]))
+    A, written = (torch.cat(parts) for parts in zip(*rows, strict=True))
+    return inputs, targets, A, written
+
+
+def _by_document(subject: Subject, values: Float[Tensor, "n dst"]) -> Float[Tensor, " document"]:
+    """The mean in the document where each window ends, nan at places that do not count."""
+    n, n_ctx = values.shape
+    first = windows.starts(subject.text, n, subject.model.config, n_ctx=n_ctx)
+    document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - 1]
+    return torch.stack([values[document == one].nanmean() for one in document.unique()])
+
+
+def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
+    """How often the strongest head looks at what followed, and says it, where a piece recurs.
+
+    Share, per document, of the places inside a word of several tokens whose piece and the one
+    after it have come in a row before: those where more than half of its attention lies on what
+    followed that piece, and where it raises the right next token more than any other token of the
+    window (paper: "Function of Induction Heads"). 0 to 1.
+    """
+    inputs, targets, A, written = _on_text(subject)
+    texts = tokenizer.texts()[: subject.model.config.n_vocab]
+    goes_on = torch.tensor([text.isalpha() for text in texts])  # no space before it
+    followed = induction.followers(inputs)
+    again = (followed & (inputs[:, None, :] == targets[:, :, None])).any(dim=2)
+    places = again & goes_on[targets]
+    looks = (A * followed).sum(dim=2) > 0.5
+    W_U = subject.model.W_U[inputs]  # [window, token, d_model]
+    raised = written @ W_U.mT  # [window, dst, token of the window]
+    right = (written * subject.model.W_U[targets]).sum(dim=2)
+    other = inputs[:, None, :] != targets[:, :, None]
+    says = right > raised.masked_fill(~other, -torch.inf).amax(dim=2)
+    values = (looks & says).double().masked_fill(~places, torch.nan)
+    return _by_document(subject, values)
+
+
+def rests(subject: Subject) -> Float[Tensor, " document"]:
+    """Attention of the strongest head to BEGIN from tokens that have not come before. 0 to 1.
+
+    Per document (paper: "Function of Induction Heads").
+    """
+    inputs, _, A, _ = _on_text(subject)
+    idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
+    idle[:, 0] = False
+    return _by_document(subject, A[:, :, 0].double().masked_fill(~idle, torch.nan))
+
+
+def looks_near(subject: Subject) -> Float[Tensor, " document"]:
+    """Attention to the last four tokens of the heads that match prefixes least. 0 to 1.
+
+    Per document, as a share of what does not rest on BEGIN; the half of the last layer's heads
+    that match least on random tokens (paper: the video on two-layer results, n-grams).
+    """
+    model = subject.model
+    n_ctx = min(N_CTX, model.config.n_ctx)
+    inputs, _ = windows.evenly(subject.text, 32, model.config, n_ctx=n_ctx)
+    least = matching(subject).argsort()[: max(1, model.config.n_heads // 2)]
+    near = []
+    for part in inputs.split(8):
+        A = model.trace(part).patterns[-1][:, least, :, 1:]  # without BEGIN
+        last = torch.ones(n_ctx, n_ctx - 1, dtype=torch.bool).tril(-1).triu(-4)
+        share = (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)  # [window, head, dst]
+        near.append(share.mean(dim=1))
+    values = torch.cat(near).double()
+    values[:, : min(8, n_ctx - 1)] = torch.nan  # where hardly more than four stand before
+    return _by_document(subject, values)

@@ -1,0 +1,94 @@
+import dataclasses
+
+import pytest
+import torch
+
+from transformer_circuits.model import hand_built
+from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts.metrics import induction
+from transformer_circuits.verdicts.subjects import Subject
+
+
+@pytest.fixture(scope="module")
+def built():
+    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
+    return subjects.control("built induction", nothing)
+
+
+@pytest.fixture(scope="module")
+def untrained(built):
+    return subjects.control("untrained", built)
+
+
+class Paired(Subject):
+    """A subject whose sibling is given."""
+
+    other: Subject
+
+    def sibling(self, name):
+        return self.other
+
+
+METRICS = [
+    induction.right_first_on_random_tokens,
+    induction.order_over_presence,
+    induction.best_matching,
+    induction.rests,
+    induction.looks_near,
+]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
+def test_values_are_finite_and_one_for_each_unit(metric, subject):
+    found = rules.interval(metric(subject))
+    assert found.n > 1
+    assert found.low <= found.mean <= found.high
+
+
+def test_the_built_circuit_repeats_random_tokens_and_an_untrained_model_does_not(built, untrained):
+    assert rules.interval(induction.right_first_on_random_tokens(built)).low > 0.16
+    assert rules.interval(induction.right_first_on_random_tokens(untrained)).high < 0.1
+
+
+def test_only_the_built_circuit_gains_from_order(built, untrained):
+    assert rules.interval(induction.order_over_presence(built)).low > 0
+    assert rules.interval(induction.order_over_presence(untrained)).low <= 0
+
+
+def test_the_built_head_matches_prefixes(built, untrained):
+    assert rules.interval(induction.best_matching(built)).low > 0.9
+    assert rules.interval(induction.best_matching(untrained)).high < 0.4
+    assert induction.previous_token_head(built) == (0, 0)
+    assert induction.strongest(built) == (1, 0)
+
+
+def test_a_head_that_looks_at_begin_rests(built):
+    model = subjects.control("untrained", built).model
+    resting = dataclasses.replace(built, model=model)
+    direction = torch.zeros(model.config.d_model, dtype=model.W_E.dtype)
+    direction[0] = 1
+    model.W_P.zero_()
+    model.W_E[0] = 1.0  # every token asks along the first dimension
+    model.W_E[:, 0] = 0
+    model.W_E[0, 0] = 300.0  # and BEGIN answers
+    for layer in model.layers:
+        layer.W_O_concat.zero_()
+        layer.W_Q[:, 0, 0] = layer.W_K[:, 0, 0] = 4.0
+    assert rules.interval(induction.rests(resting)).low > 0.5
+
+
+def test_gain_over_one_layer_is_none_over_itself(subject):
+    same = Paired(subject.name, subject.model, subject.text)
+    object.__setattr__(same, "other", subject)
+    found = induction.context_gain_over_one_layer(same)
+    gain = rules.interval(found)
+    assert gain.n > 1
+    assert gain.mean <= 0
+
+
+def test_says_what_followed_counts_only_places_inside_words(monkeypatch, built):
+    monkeypatch.setattr(induction.tokenizer, "texts", lambda: ["a"] * built.model.config.n_vocab)
+    inside = rules.interval(induction.says_what_followed(built))
+    assert inside.mean > 0.5
+    monkeypatch.setattr(induction.tokenizer, "texts", lambda: [" a"] * built.model.config.n_vocab)
+    assert induction.says_what_followed(built).isnan().all()
