@@ -97,9 +97,19 @@ def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
 def test_what_no_formula_hides_has_no_use(subject, monkeypatch):
     monkeypatch.setattr(composition, "hidden", lambda model: torch.zeros(5, 5, dtype=torch.bool))
     assert not composition.use_of_hidden_edges(subject).any()
-    monkeypatch.setattr(composition, "hidden", lambda model: torch.ones(5, 5, dtype=torch.bool))
-    found = composition.use_of_hidden_edges(subject)
-    assert float(found.mean()) == pytest.approx(1)
+
+
+def test_the_best_hidden_edge_counts(subject, monkeypatch):
+    change = torch.full((composition.WINDOWS, 3, 5, 5), 0.1, dtype=torch.float64)
+    change[:, 1, 2, 3] = 2.6  # the average of all K edges is 0.2
+    measured = path_patching.Effects(change, change)
+    monkeypatch.setattr(composition, "effects", lambda _: measured)
+    where = torch.zeros(5, 5, dtype=torch.bool)
+    where[2, 4] = True
+    monkeypatch.setattr(composition, "hidden", lambda model: where)
+    assert float(composition.use_of_hidden_edges(subject).mean()) == pytest.approx(0.5)
+    where[2, 3] = True
+    assert float(composition.use_of_hidden_edges(subject).mean()) == pytest.approx(13)
 
 
 def test_scores_order_the_use_of_graded_edges(subject):

@@ -256,8 +256,9 @@ def _built_q_composition(subject: Subject) -> Subject:
 def _hidden_k_composition(subject: Subject) -> Subject:
     """A head of the second layer whose key reads one of the first, but whose query does not.
 
-    Its key is what the other writes, four times as long as its key was; its query reads nothing
-    that the other reads. So the score is high by the right formula, and 0 by the published one.
+    Its key is what the other writes; its query reads nothing that the other reads. So the score is
+    high by the right formula, and 0 by the published one. Its key is four times as long as it was,
+    and its output sixteen times, so that it surely matters what it looks at.
     """
     model = copy.deepcopy(subject.model)
     first, second = model.layers
@@ -265,6 +266,7 @@ def _hidden_k_composition(subject: Subject) -> Subject:
     W_K[0] = writes * (4 * W_K[0].norm() / writes.norm())
     read = torch.linalg.qr(first.W_V[0].T).Q  # [d_model, d_head]
     W_Q[0] -= W_Q[0] @ read @ read.T
+    second.W_O[0] *= 16
     return dataclasses.replace(subject, name="hidden K-composition", model=model, log=())
 
 
