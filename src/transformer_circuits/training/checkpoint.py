@@ -149,9 +149,7 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 
 
 def load_own(place: Path) -> Transformer:
-    """A reader's own model, from a folder with `config.toml` and `weights.safetensors`.
-
-    The config needs its table `[model]` alone; where it has provenance, the weights must fit it.
+    """A reader's own model, from a folder; its config needs the table `[model]` alone.
 
     Raises:
         UserError: if a file is missing or damaged, or the vocabulary is not that of our tokenizer.
@@ -159,15 +157,13 @@ def load_own(place: Path) -> Transformer:
     for name in ("config.toml", "weights.safetensors"):
         if not (place / name).is_file():
             raise files.UserError(f"there is no {name} in {place}")
-    tables = config.read(place / "config.toml", "model")
-    path, provenance = place / "weights.safetensors", tables.get("provenance")
-    if provenance and files.sha256(path) != provenance.weights_sha256:
+    path, tables = place / "weights.safetensors", config.read(place / "config.toml", "model")
+    known = tables.get("provenance")
+    if known and files.sha256(path) != known.weights_sha256:
         raise files.UserError(f"{path} is not the file that [provenance] in its config describes")
-    n_vocab = tokenizer.load().get_vocab_size()
-    if tables["model"].n_vocab != n_vocab:
+    if tables["model"].n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
         raise files.UserError(
-            f"{place} has n_vocab {tables['model'].n_vocab}, but rules measure on text in the "
-            f"{n_vocab} tokens of data/tokenizer.json"
+            f"{place} has n_vocab {tables['model'].n_vocab}, but rules measure in {n_vocab} tokens"
         )
     model = Transformer(tables["model"])
     try:
