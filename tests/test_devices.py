@@ -22,11 +22,10 @@ from transformer_circuits.analysis import (
     path_patching,
     patterns,
     repeats,
-    skip_trigram_bugs,
-    skip_trigrams,
     superposition,
     term_importance,
 )
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
 from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
 from transformer_circuits.model import quantisation

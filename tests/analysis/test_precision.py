@@ -17,11 +17,10 @@ from transformer_circuits.analysis import (
     path_patching,
     patterns,
     repeats,
-    skip_trigram_bugs,
-    skip_trigrams,
     superposition,
     term_importance,
 )
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
 from transformer_circuits.model.transformer import Transformer
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab

@@ -11,7 +11,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from transformer_circuits.analysis import heads, skip_trigrams
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.model import quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint

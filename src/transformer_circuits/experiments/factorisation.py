@@ -11,7 +11,7 @@ import json
 import torch
 
 from transformer_circuits import files
-from transformer_circuits.analysis import skip_trigram_bugs
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint, cross_entropy

@@ -19,13 +19,8 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import (
-    composition,
-    expansion,
-    heads,
-    path_patching,
-    skip_trigrams,
-)
+from transformer_circuits.analysis import composition, expansion, heads, path_patching
+from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.model import attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer

@@ -14,13 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.analysis import (
-    ablation,
-    composition,
-    heads,
-    skip_trigram_families,
-    skip_trigram_lists,
-)
+from transformer_circuits.analysis import ablation, composition, heads
+from transformer_circuits.analysis.one_layer import skip_trigram_families, skip_trigram_lists
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows

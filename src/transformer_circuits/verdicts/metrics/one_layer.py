@@ -6,14 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.analysis import (
-    ablation,
-    bigrams,
-    ensemble,
-    heads,
-    repeats,
-    skip_trigram_bugs,
-)
+from transformer_circuits.analysis import ablation, bigrams, heads, repeats
+from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import cross_entropy
 from transformer_circuits.verdicts.subjects import Subject

@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import skip_trigram_families as families
-from transformer_circuits.analysis import skip_trigram_lists, skip_trigram_places
-from transformer_circuits.analysis.skip_trigram_places import Places
-from transformer_circuits.analysis.skip_trigrams import SkipTrigram
+from transformer_circuits.analysis.one_layer import skip_trigram_families as families
+from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
+from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.text import tokenizer
 from transformer_circuits.verdicts.subjects import Subject
 

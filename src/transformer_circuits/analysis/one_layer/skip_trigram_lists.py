@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_circuits.analysis import skip_trigram_places
-from transformer_circuits.analysis.skip_trigrams import SkipTrigram
+from transformer_circuits.analysis.one_layer import skip_trigram_places
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 
 OF_THE_PAPER = {
     "Python, blocks": "\n           …\n       →else elif except",

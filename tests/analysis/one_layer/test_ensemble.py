@@ -2,7 +2,8 @@
 
 import torch
 
-from transformer_circuits.analysis import ensemble, heads
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer import ensemble
 
 FORMS = torch.tensor([[0, -1], [1, 2], [1, 2], *([i, -1] for i in range(3, 17))])
 

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_circuits.analysis import skip_trigram_places
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
+from transformer_circuits.analysis.one_layer import skip_trigram_places
+from transformer_circuits.analysis.one_layer.skip_trigrams import Factors, SkipTrigram
 
 COPY = "[b]…[a]→[b]"
 COPY_OTHER_FORM = "[b]…[a]→[b′]"

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from transformer_circuits.analysis import (
-    heads,
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer import (
     skip_trigram_families,
     skip_trigram_lists,
     skip_trigram_places,
     skip_trigrams,
 )
-from transformer_circuits.analysis.skip_trigrams import SkipTrigram
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 
 TRIPLES = [SkipTrigram(3, 5, 7), SkipTrigram(3, 1, 2), SkipTrigram(9, 9, 9), SkipTrigram(4, 8, 4)]
 

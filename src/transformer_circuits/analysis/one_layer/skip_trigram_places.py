@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.analysis.skip_trigrams import SkipTrigram
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN

@@ -1,15 +1,15 @@
 import pytest
 import torch
 
-from transformer_circuits.analysis import skip_trigram_families
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.skip_trigram_families import (
+from transformer_circuits.analysis.one_layer import skip_trigram_families
+from transformer_circuits.analysis.one_layer.skip_trigram_families import (
     COPY,
     COPY_OTHER_FORM,
     SPLIT,
     SPLIT_OTHER_FORM,
 )
-from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
+from transformer_circuits.analysis.one_layer.skip_trigrams import Factors, SkipTrigram
 
 TEXTS = ["", " Ralph", "R", "alph", "ALPH", "ralph", "P", " R", " alph", "()", " ab"]
 

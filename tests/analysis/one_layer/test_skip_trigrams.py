@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.analysis import skip_trigrams
-from transformer_circuits.analysis.skip_trigrams import Factors, SkipTrigram
+from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.analysis.one_layer.skip_trigrams import Factors, SkipTrigram
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
