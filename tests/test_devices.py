@@ -15,6 +15,7 @@ from transformer_circuits.analysis import (
     bigrams,
     composition,
     copying_scores,
+    edge_effects,
     expansion,
     heads,
     induction,
@@ -201,7 +202,7 @@ ANALYSES = {
     "loss_increase_by_copy": lambda m: repeats.loss_increase_by_copy(m, [PASSAGES]),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
     "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
-    "path_patching.effects": lambda m: path_patching.effects(m, here(), here(), torch.arange(3)),
+    "edge_effects.effects": lambda m: edge_effects.effects(m, here(), here(), torch.arange(3)),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
     "veto": lambda m: skip_trigram_bugs.veto(
         one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3

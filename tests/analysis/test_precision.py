@@ -10,6 +10,7 @@ from transformer_circuits.analysis import (
     ablation,
     composition,
     copying_scores,
+    edge_effects,
     expansion,
     heads,
     induction,
@@ -62,8 +63,8 @@ ANALYSES = {
     "ablation.loss_increase": each_replacement,
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40])),
     "path_patching.loss_increase": lambda m: [path_patching.loss_increase(m, TOKENS, TOKENS)],
-    "path_patching.effects": lambda m: [
-        path_patching.effects(m, TOKENS, TOKENS, torch.arange(3)).change
+    "edge_effects.effects": lambda m: [
+        edge_effects.effects(m, TOKENS, TOKENS, torch.arange(3)).change
     ],
     "loss_increase_by_copy": lambda m: [repeats.loss_increase_by_copy(m, [PASSAGES])],
     "repeats.predictions": lambda m: [

@@ -174,7 +174,11 @@ def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website
         }
 
     found = reached("05-one-layer")
-    assert {"analysis/one_layer/skip_trigrams.py", "model/transformer.py", "figures/plots.py"} <= found
+    assert {
+        "analysis/one_layer/skip_trigrams.py",
+        "model/transformer.py",
+        "figures/plots.py",
+    } <= found
     assert not any(name.startswith("website") for name in found)
     assert "analysis/layer_norm.py" not in found
     assert "book/notebooks.py" not in found

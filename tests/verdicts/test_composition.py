@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import composition as analysis
-from transformer_circuits.analysis import copying_scores, path_patching
+from transformer_circuits.analysis import copying_scores, edge_effects
 from transformer_circuits.model import hand_built
 from transformer_circuits.verdicts import rules, subjects
 from transformer_circuits.verdicts.metrics import composition
@@ -85,7 +85,7 @@ def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
     change = torch.full((composition.WINDOWS, 3, 5, 5), 0.1, dtype=torch.float64)
     earlier = composition.previous_token_head(subject).head
     change[:, 1, 2, earlier] = 0.4
-    measured = path_patching.Effects(change, change)
+    measured = edge_effects.Effects(change, change)
     monkeypatch.setattr(composition, "effects", lambda _: measured)
     lead = composition.lead_of_previous_token_keys_in_use(subject)
     torch.testing.assert_close(lead, torch.full_like(lead, 0.3))
@@ -102,7 +102,7 @@ def test_what_no_formula_hides_has_no_use(subject, monkeypatch):
 def test_the_best_hidden_edge_counts(subject, monkeypatch):
     change = torch.full((composition.WINDOWS, 3, 5, 5), 0.1, dtype=torch.float64)
     change[:, 1, 2, 3] = 2.6  # the average of all K edges is 0.2
-    measured = path_patching.Effects(change, change)
+    measured = edge_effects.Effects(change, change)
     monkeypatch.setattr(composition, "effects", lambda _: measured)
     where = torch.zeros(5, 5, dtype=torch.bool)
     where[2, 4] = True

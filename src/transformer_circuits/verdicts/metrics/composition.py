@@ -9,8 +9,8 @@ from torch import Tensor
 from transformer_circuits.analysis import (
     composition,
     copying_scores,
+    edge_effects,
     heads,
-    path_patching,
     patterns,
 )
 from transformer_circuits.analysis.heads import Head
@@ -31,7 +31,7 @@ def effects(subject: Subject) -> Effects:
     n_ctx = min(N_CTX, config.n_ctx)
     inputs, targets = windows.evenly(subject.text, WINDOWS, config, n_ctx=n_ctx)
     places = n_ctx - 1 - torch.arange(PLACES).flip(0) * max(1, n_ctx // PLACES)
-    return path_patching.effects(subject.model, inputs, targets, places[places > 0])
+    return edge_effects.effects(subject.model, inputs, targets, places[places > 0])
 
 
 @cache
@@ -176,7 +176,7 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
 
     def whole(values: Tensor) -> float:
         mean = values.mean(dim=0)
-        return sum(map(path_patching.agreement, found, mean)) / len(found)
+        return sum(map(edge_effects.agreement, found, mean)) / len(found)
 
     n = len(change)
     each = torch.arange(n)

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import (
+    causal_scrubbing,
     composition,
     copying_scores,
     expansion,
@@ -149,7 +150,7 @@ def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     team = team or [induction.strongest(subject).head]
     n_ctx = min(induction.N_CTX // 2, model.config.n_ctx)
     inputs, targets = windows.evenly(subject.text, 24, model.config, n_ctx=n_ctx)
-    found = path_patching.scrubbed_losses(
+    found = causal_scrubbing.losses(
         model, inputs, targets, [(1, h) for h in team], induction.previous_token_head(subject)
     ).double()
     first = windows.starts(subject.text, len(inputs), model.config, n_ctx=n_ctx)
