@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits.model import hand_built
 from transformer_circuits.text import tokenizer
-from transformer_circuits.verdicts import subjects
+from transformer_circuits.verdicts import controls
 from transformer_circuits.verdicts.metrics import attention_heads
 
 
@@ -42,5 +42,5 @@ def rests(subject):
 
 def test_a_head_built_to_rest_does_so_only_on_the_begin_token(subject):
     assert attention_heads.attention_to_begin(rests(subject)).min() > 0.9
-    placebo = subjects.control("ordinary begin", subject)
+    placebo = controls.control("ordinary begin", subject)
     assert attention_heads.attention_to_begin(placebo).mean() < 0.5

@@ -8,7 +8,7 @@ import torch
 from transformer_circuits.analysis import composition as analysis
 from transformer_circuits.analysis import copying_scores, edge_effects
 from transformer_circuits.model import hand_built
-from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import composition
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -51,7 +51,7 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
         getattr(model.layers[1], weight)[..., :7] = 0
     assert float(composition.share_below_random(subject)) == 1
     for control in ("untrained", "turned heads"):
-        assert composition.share_below_random(subjects.control(control, subject)) < 0.5
+        assert composition.share_below_random(controls.control(control, subject)) < 0.5
 
 
 def test_keys_that_read_the_previous_token_head_lead(built, subject):
@@ -70,13 +70,13 @@ def test_keys_that_read_the_previous_token_head_lead(built, subject):
 
 
 def test_built_q_composition_is_significant(subject):
-    control = subjects.control("built Q-composition", subject)
+    control = controls.control("built Q-composition", subject)
     built = composition.best_of_queries_and_values(control)
     assert built > composition.best_of_queries_and_values(subject)
 
 
 def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):
-    model = subjects.control("hidden K-composition", subject).model
+    model = controls.control("hidden K-composition", subject).model
     assert composition._published(model, (1, 0))[0, 0] < 1e-6
     assert composition.hidden(model)[0, 0]
 
@@ -114,7 +114,7 @@ def test_the_best_hidden_edge_counts(subject, monkeypatch):
 
 def test_scores_order_the_use_of_graded_edges(subject):
     found = rules.interval(
-        composition.agreement_of_score_and_use(subjects.control("graded edges", subject))
+        composition.agreement_of_score_and_use(controls.control("graded edges", subject))
     )
     assert found.low > 0.5
 
@@ -129,7 +129,7 @@ def test_a_basis_changes_agreement_and_no_effect(subject, generator):
 
 def test_heads_that_copy_are_counted(subject, monkeypatch):
     model, config = subject.model, subject.model.config
-    assert composition.share_of_copying_heads(subjects.control("untrained", subject)) == 0
+    assert composition.share_of_copying_heads(controls.control("untrained", subject)) == 0
     narrow = torch.tensor([-0.1, 0.1])  # among so few tokens random heads stray to either end
     monkeypatch.setattr(copying_scores, "null", lambda *_, generator: narrow)
     model.W_U[:] = model.W_E.T

@@ -8,7 +8,7 @@ import torch
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.verdicts import subjects
+from transformer_circuits.verdicts import controls
 from transformer_circuits.verdicts.metrics import copying
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -51,8 +51,8 @@ def test_a_head_that_deletes_is_found_and_others_are_not(subject):
     planted, shuffled = (
         copying.deletion_by_negative_head(one)
         for one in (
-            subjects.control("deleting head", subject),
-            subjects.control("shuffled heads", subjects.control("deleting head", subject)),
+            controls.control("deleting head", subject),
+            controls.control("shuffled heads", controls.control("deleting head", subject)),
         )
     )
     assert planted.mean() > 0.5 > shuffled.mean()
@@ -86,7 +86,7 @@ def near_heads_that_do_not_copy(subject):
 
 def test_exceptions_are_chosen_by_what_they_move_and_measured_by_where_they_look(subject):
     built = near_heads_that_do_not_copy(subject)
-    shuffled = subjects.control("shuffled heads", built)
+    shuffled = controls.control("shuffled heads", built)
     assert copying.attention_of_exceptions(built).mean() > 0.5
     assert copying.attention_of_exceptions(shuffled).mean() < 0.5
 
@@ -121,7 +121,7 @@ def test_what_helps_inside_words_is_worth_more_there(subject, monkeypatch):
 
 
 def test_shuffled_heads_look_where_they_did(subject):
-    control = subjects.control("shuffled heads", subject).model
+    control = controls.control("shuffled heads", subject).model
     before, after = (m.trace(subject.text[None, :9]) for m in (subject.model, control))
     assert torch.equal(before.patterns[0], after.patterns[0])
     moved = [m.layers[0].W_O @ m.layers[0].W_V for m in (subject.model, control)]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_circuits.model import hand_built
-from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import induction
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -12,12 +12,12 @@ from transformer_circuits.verdicts.subjects import Subject
 @pytest.fixture(scope="module")
 def built():
     nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
-    return subjects.control("built induction", nothing)
+    return controls.control("built induction", nothing)
 
 
 @pytest.fixture(scope="module")
 def untrained(built):
-    return subjects.control("untrained", built)
+    return controls.control("untrained", built)
 
 
 class Paired(Subject):
@@ -63,7 +63,7 @@ def test_the_built_head_matches_prefixes(built, untrained):
 
 
 def test_a_head_that_looks_at_begin_rests(built):
-    model = subjects.control("untrained", built).model
+    model = controls.control("untrained", built).model
     resting = dataclasses.replace(built, model=model)
     direction = torch.zeros(model.config.d_model, dtype=model.W_E.dtype)
     direction[0] = 1

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from transformer_circuits.model import hand_built
-from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import induction, induction_circuits
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -10,7 +10,7 @@ from transformer_circuits.verdicts.subjects import Subject
 @pytest.fixture(scope="module")
 def built():
     nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
-    return subjects.control("built induction", nothing)
+    return controls.control("built induction", nothing)
 
 
 METRICS = [
@@ -32,7 +32,7 @@ def test_values_are_finite(metric, subject):
 def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
     assert rules.interval(induction_circuits.lead_of_key_edge(built)).low > 0
     assert rules.interval(induction_circuits.lead_of_key_term(built)).low > 0.9
-    untrained = subjects.control("untrained", built)
+    untrained = controls.control("untrained", built)
     assert rules.interval(induction_circuits.lead_of_key_edge(untrained)).low <= 0
     assert rules.interval(induction_circuits.lead_of_key_term(untrained)).low <= 0
 

@@ -8,7 +8,7 @@ import torch
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import one_layer, skip_trigrams
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -43,7 +43,7 @@ def test_what_is_measured_on_text_is_finite(name, one_layer_subject):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_layer_subject):
-    planted = subjects.control("planted skip-trigrams", one_layer_subject)
+    planted = controls.control("planted skip-trigrams", one_layer_subject)
     measured = getattr(skip_trigrams, name)
     values = measured(planted)
     assert values.isfinite().all()
@@ -57,7 +57,7 @@ def test_a_vocabulary_without_words_holds_nothing(subject):
 
 
 def test_no_head_no_effect(one_layer_subject):
-    without = subjects.control("without heads", one_layer_subject)
+    without = controls.control("without heads", one_layer_subject)
     for name in ("each_by_itself", "copying_against_the_rest"):
         assert getattr(one_layer, name)(without).abs().max() < 1e-5
 

@@ -8,7 +8,7 @@ import torch
 from transformer_circuits import files
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Rule
-from transformer_circuits.verdicts import evaluate, rules, subjects
+from transformer_circuits.verdicts import controls, evaluate, rules
 from transformer_circuits.verdicts.rules import Interval
 
 RULE = Rule("m.f", "two-layer", "above", 1.0, "the paper", "untrained", "", "2026-11-22")
@@ -88,7 +88,7 @@ def test_every_rule_names_a_metric_a_model_and_controls_that_there_are():
         assert of_claims[name].kind == "trained" and of_claims[name].chapter, name
         assert callable(evaluate.metric(rule.metric)), name
         assert rule.control_names, name
-        assert {*rule.control_names, rule.planted or "untrained"} <= {*subjects.CONTROLS}, name
+        assert {*rule.control_names, rule.planted or "untrained"} <= {*controls.CONTROLS}, name
 
 
 def test_every_testable_claim_about_trained_models_has_a_rule():

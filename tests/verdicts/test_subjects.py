@@ -5,7 +5,7 @@ import torch
 
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import cross_entropy
-from transformer_circuits.verdicts import evaluate, subjects
+from transformer_circuits.verdicts import controls, evaluate
 
 
 def test_means_are_of_documents(subject):
@@ -27,7 +27,7 @@ def test_losses_are_those_of_the_windows(subject):
 
 
 def test_shuffled_text_keeps_each_document_s_tokens(subject):
-    shuffled = subjects.control("shuffled text", subject).text
+    shuffled = controls.control("shuffled text", subject).text
     assert not torch.equal(shuffled, subject.text)
     at = torch.nonzero(subject.text == tokenizer.BEGIN).flatten()
     assert torch.equal(torch.nonzero(shuffled == tokenizer.BEGIN).flatten(), at)
@@ -36,14 +36,14 @@ def test_shuffled_text_keeps_each_document_s_tokens(subject):
 
 
 def test_random_heads_stand_between_the_trained_embeddings(subject):
-    control = subjects.control("random heads", subject).model
+    control = controls.control("random heads", subject).model
     assert torch.equal(control.W_E, subject.model.W_E.to(control.W_E))
     ours, random = (m.layers[0].W_O.double() for m in (subject.model, control))
     assert not torch.allclose(ours, random)
 
 
 def test_without_heads_only_the_direct_path_is_left(subject):
-    control = subjects.control("without heads", subject).model
+    control = controls.control("without heads", subject).model
     tokens = torch.tensor([[1, 2, 3]])
     direct = subject.model.W_U @ subject.model.W_E[:, 3]
     assert torch.allclose(control(tokens)[0, 2], direct)
@@ -51,7 +51,7 @@ def test_without_heads_only_the_direct_path_is_left(subject):
 
 def test_what_is_not_there_is_refused(subject):
     with pytest.raises(ValueError, match='no control is called "mirror"'):
-        subjects.control("mirror", subject)
+        controls.control("mirror", subject)
     for name in ("copying.none", "none.copying", "copying"):
         with pytest.raises(ValueError, match=f'no metric is called "{name}"'):
             evaluate.metric(name)
@@ -59,7 +59,7 @@ def test_what_is_not_there_is_refused(subject):
 
 @pytest.mark.parametrize("name", ["rotated basis", "outsized coordinate"])
 def test_in_another_basis_a_model_computes_the_same(subject, name):
-    control = subjects.control(name, subject).model
+    control = controls.control(name, subject).model
     tokens = torch.tensor([[1, 2, 3, 2, 1]])
     assert torch.allclose(control(tokens), subject.model(tokens), atol=1e-8)
     ours, other = (m.trace(tokens).residual[-1] for m in (subject.model, control))

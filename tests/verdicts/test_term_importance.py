@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.verdicts import evaluate, rules, subjects
+from transformer_circuits.verdicts import controls, evaluate, rules
 from transformer_circuits.verdicts.metrics import term_importance
 
 METRICS = (
@@ -22,12 +22,12 @@ METRICS = (
 
 @pytest.fixture
 def two_back(subject):
-    return subjects.control("built virtual head", subject)
+    return controls.control("built virtual head", subject)
 
 
 @pytest.fixture
 def induction(subject):
-    return subjects.control("built induction", subject)
+    return controls.control("built induction", subject)
 
 
 def measured(name, subject):

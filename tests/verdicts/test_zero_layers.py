@@ -8,7 +8,7 @@ import torch
 from transformer_circuits.analysis import bigrams
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
-from transformer_circuits.verdicts import subjects
+from transformer_circuits.verdicts import controls
 from transformer_circuits.verdicts.metrics import zero_layers
 
 
@@ -46,7 +46,7 @@ def test_bigrams_are_nearer_to_bigrams_and_tokens_to_tokens(counted):
     counts = bigrams.counts(counted.text, 17)
     exact = zero_layers.nearer_to_bigrams(of_table(counted, bigrams.mixed(counts)))
     assert exact.mean() > 0.1
-    frequencies = subjects.control("token frequencies", counted)
+    frequencies = controls.control("token frequencies", counted)
     assert zero_layers.nearer_to_bigrams(frequencies).mean() < 0
-    shuffled = subjects.control("shuffled text", of_table(counted, bigrams.mixed(counts)))
+    shuffled = controls.control("shuffled text", of_table(counted, bigrams.mixed(counts)))
     assert zero_layers.nearer_to_bigrams(shuffled).mean() < 0

@@ -56,7 +56,7 @@ class Rule(settings.Table):
     threshold_from: str
     """Who sets it, or why it is this."""
     controls: str
-    """Where the rule must fail: names of `verdicts.subjects.CONTROLS`, parted by commas."""
+    """Where the rule must fail: names of `verdicts.controls.CONTROLS`, parted by commas."""
     planted: str
     """The control on which it must hold, for what is claimed was built in there; or nothing."""
     registered: str

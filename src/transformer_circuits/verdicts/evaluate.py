@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
-from transformer_circuits.verdicts import rules, subjects
+from transformer_circuits.verdicts import controls, rules, subjects
 from transformer_circuits.verdicts.rules import Interval
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -118,18 +118,18 @@ def decision(name: str, of: list[Subject] | None = None) -> Decision:
         raise ValueError(f'claim "{name}" has no rule in data/claims.toml')
     of = of or subjects.of_seeds(rule.of)
     seeds = {one.name: measure(rule.metric, one) for one in of}
-    controls = {each: _of_control(rule.metric, each, of[0]) for each in rule.control_names}
-    planted = measure(rule.metric, subjects.control(rule.planted, of[0])) if rule.planted else None
-    had = {each: found for each, found in controls.items() if found is not None}
+    nulls = {each: _of_control(rule.metric, each, of[0]) for each in rule.control_names}
+    planted = measure(rule.metric, controls.control(rule.planted, of[0])) if rule.planted else None
+    had = {each: found for each, found in nulls.items() if found is not None}
     left = dataclasses.replace(rule, controls=", ".join(had))
     verdict, why = rules.verdict(left, seeds, had, planted)
-    return Decision(claim, rule, verdict, why, seeds, controls, planted)
+    return Decision(claim, rule, verdict, why, seeds, nulls, planted)
 
 
-def _of_control(metric_name: str, control: str, subject: Subject) -> Interval | None:
+def _of_control(metric_name: str, name: str, subject: Subject) -> Interval | None:
     """The metric on a control; None, if it cannot be had, which happens to a reader's own model."""
     try:
-        return measure(metric_name, subjects.control(control, subject))
+        return measure(metric_name, controls.control(name, subject))
     except subjects.NotToBeHad:
         return None
 
