@@ -129,24 +129,23 @@ def _two_layers(subject: Subject) -> Subject:
 
 
 def _planted_skip_trigrams(subject: Subject, every: int = 2) -> Subject:
-    """One layer whose heads hold every other skip-trigram of the paper's families, of its list, and
-    of brackets, and nothing else; or one of `every` so many.
+    """One layer whose heads hold the whole of the paper's list, all brackets, and one of `every` so
+    many members of the paper's families, and nothing else.
 
     Each token is a vector of random signs, of which every head moves a part; an output reads the
     vectors of its sources, and a little noise, so that no two outputs are alike.
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
-    kinds = [
-        *skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values(),
-        skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx),
-        skip_trigram_lists.brackets(texts),
-    ]
+    families = skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values()
+    planted = {triple for triples in families for triple in triples[::every]}
+    planted |= {*skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)}
+    planted |= {*skip_trigram_lists.brackets(texts)}
     model = Transformer(config).requires_grad_(False).eval()
     generator = torch.Generator().manual_seed(1)
     model.W_E.data = torch.randint(2, model.W_E.shape, generator=generator) * 2.0 - 1
     model.W_U.normal_(std=0.25 * config.d_head**-0.5, generator=generator)
-    for src, _, out in {triple for triples in kinds for triple in triples[::every]}:
+    for src, _, out in sorted(planted):
         model.W_U[out] += model.W_E[:, src] / config.d_head
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
