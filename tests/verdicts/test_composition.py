@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import composition as analysis
-from transformer_circuits.analysis import copying_scores, edge_effects
+from transformer_circuits.analysis import edge_effects
 from transformer_circuits.model import hand_built
 from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import composition
@@ -16,7 +16,6 @@ OF_WEIGHTS = (
     composition.share_below_random,
     composition.lead_of_previous_token_keys,
     composition.best_of_queries_and_values,
-    composition.share_of_copying_heads,
 )
 BY_WINDOW = (
     composition.use_of_hidden_edges,
@@ -125,15 +124,3 @@ def test_a_basis_changes_agreement_and_no_effect(subject, generator):
     before, after = composition.effects(subject), composition.effects(other)
     torch.testing.assert_close(before.change, after.change, rtol=1e-5, atol=1e-9)
     assert not torch.allclose(composition.scores(subject), composition.scores(other), atol=0.05)
-
-
-def test_heads_that_copy_are_counted(subject, monkeypatch):
-    model, config = subject.model, subject.model.config
-    assert composition.share_of_copying_heads(controls.control("untrained", subject)) == 0
-    narrow = torch.tensor([-0.1, 0.1])  # among so few tokens random heads stray to either end
-    monkeypatch.setattr(copying_scores, "null", lambda *_, generator: narrow)
-    model.W_U[:] = model.W_E.T
-    for head in range(config.n_heads):
-        model.layers[1].W_O[head] = (1 if head < 3 else -1) * model.layers[1].W_V[head].T
-    alike = dataclasses.replace(subject, name="copying")
-    assert float(composition.share_of_copying_heads(alike)) == pytest.approx(3 / config.n_heads)

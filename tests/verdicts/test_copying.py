@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from transformer_circuits.analysis import copying_scores
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -126,3 +127,15 @@ def test_shuffled_heads_look_where_they_did(subject):
     assert torch.equal(before.patterns[0], after.patterns[0])
     moved = [m.layers[0].W_O @ m.layers[0].W_V for m in (subject.model, control)]
     assert torch.equal(moved[0].roll(1, dims=0), moved[1])
+
+
+def test_heads_that_copy_are_counted(subject, monkeypatch):
+    model, config = subject.model, subject.model.config
+    assert copying.share_of_copying_heads(controls.control("untrained", subject)) == 0
+    narrow = torch.tensor([-0.1, 0.1])  # among so few tokens random heads stray to either end
+    monkeypatch.setattr(copying_scores, "null", lambda *_, generator: narrow)
+    model.W_U[:] = model.W_E.T
+    for head in range(config.n_heads):
+        model.layers[1].W_O[head] = (1 if head < 3 else -1) * model.layers[1].W_V[head].T
+    alike = dataclasses.replace(subject, name="copying")
+    assert float(copying.share_of_copying_heads(alike)) == pytest.approx(3 / config.n_heads)

@@ -8,13 +8,12 @@ from torch import Tensor
 
 from transformer_circuits.analysis import (
     composition,
-    copying_scores,
     edge_effects,
     heads,
     patterns,
 )
+from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.path_patching import Effects
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.verdicts.subjects import Subject
@@ -182,20 +181,3 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
     each = torch.arange(n)
     less = torch.tensor([whole(change[each != left]) for left in each], dtype=torch.float64)
     return n * whole(change) - (n - 1) * less
-
-
-def share_of_copying_heads(subject: Subject) -> Float[Tensor, ""]:
-    """Share of the second layer's heads whose OV score lies four sd above random heads'. 0 to 1.
-
-    The score is that of the head alone, past the first layer, the mean over outputs taken out;
-    random heads stand between the same trained embeddings. A fact of the weights (paper: the video on two-layer results).
-    """
-    model = subject.model
-    generator = torch.Generator().manual_seed(0)
-    W_U = model.W_U - model.W_U.mean(dim=0)
-    null = copying_scores.null(W_U, model.W_E, model.config.d_head, 200, generator=generator)
-    found = [
-        copying_scores.positivity(copying_scores.centred(heads.full_ov(model, head)).eigenvalues())
-        for head in heads.of_layer(model, model.config.n_layers - 1)
-    ]
-    return (torch.tensor(found) > null.mean() + 4 * null.std()).double().mean()

@@ -20,15 +20,19 @@ EXCEPTIONS = 1 / 6
 
 
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, ""]:
-    """Share of all heads whose OV score lies four standard deviations above random heads'.
+    """Share of the last layer's heads whose OV score lies four sd above random heads'. 0 to 1.
 
-    Random heads stand between the same trained embeddings. A fact of the weights.
+    The score is that of the head alone, past the layers before; random heads stand between the same
+    trained embeddings. A fact of the weights. Paper: "Detecting Copying Behavior", and the authors'
+    video on results of two layers.
     """
     model = subject.model
     generator = torch.Generator().manual_seed(0)
     null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
     bound = null.mean() + 4 * null.std()
-    scores = torch.tensor([_ov_score(model, head) for head in heads.every(model)])
+    scores = torch.tensor(
+        [_ov_score(model, head) for head in heads.of_layer(model, model.config.n_layers - 1)]
+    )
     return (scores > bound).double().mean()
 
 
