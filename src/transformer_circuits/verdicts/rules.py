@@ -30,7 +30,7 @@ class Interval:
         return mean if self.n == 1 else f"{mean} ({low} to {high})"
 
 
-def interval(values: Float[Tensor, " unit"], confidence: float = 0.95) -> Interval:
+def interval(values: Float[Tensor, "*unit"], confidence: float = 0.95) -> Interval:
     """The mean over units, with a percentile bootstrap over them.
 
     Units that are not a number (no place of the kind in this document) are left out.

@@ -13,6 +13,7 @@ from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.verdicts import placebos
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +126,31 @@ def _random(subject: Subject) -> Transformer:
     return model
 
 
+def _losses_of_one_layer(subject: Subject) -> Subject:
+    """The losses of the one-layer model, beside the subject's own heads."""
+    log = placebos.losses_of(subject.sibling("one-layer").log, subject.log)
+    return dataclasses.replace(subject, name="losses of one layer", log=log)
+
+
+def _with_log(name: str, change: Callable[[placebos.Log], placebos.Log]):
+    def changed(subject: Subject) -> Subject:
+        return dataclasses.replace(subject, name=name, log=change(subject.log))
+
+    return changed
+
+
 CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "untrained": _untrained,
     "one layer": _one_layer,
     "shuffled text": _shuffled_text,
     "random heads": _random_heads,
     "without heads": _without_heads,
+    "losses of one layer": _losses_of_one_layer,
+    "heads sooner": _with_log("heads sooner", lambda log: placebos.heads_moved(log, 2.0)),
+    "heads later": _with_log("heads later", lambda log: placebos.heads_moved(log, 0.5)),
+    "heads swapped": _with_log("heads swapped", placebos.heads_swapped),
+    "loss for heads": _with_log("loss for heads", placebos.loss_for_heads),
+    "plateau before heads": _with_log("plateau before heads", placebos.plateau_before_heads),
 }
 """What a control makes of a subject, by the name that rules give it."""
 
