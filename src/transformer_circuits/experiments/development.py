@@ -5,8 +5,9 @@ A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and 
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float64, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import (
@@ -145,6 +146,44 @@ def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
         if key not in record:
             raise ValueError(f'the record of step {record["step"]} has no "{key}"')
     return [max(record[key][layer]) for record in records]
+
+
+def of_head(records: Sequence[Record], key: str, layer: int) -> list[float]:
+    """In each record, the score of that head of a layer whose score is highest in the last one.
+
+    `layer`: counted from the end if negative, as in a list.
+
+    Raises:
+        ValueError: if there are no records, or one lacks the key.
+    """
+    if not records:
+        raise ValueError("there are no records of the training")
+    last = best(records, key, layer)[-1]
+    head = records[-1][key][layer].index(last)
+    return [record[key][layer][head] for record in records]
+
+
+def span(
+    tokens: Sequence[int | float], values: Sequence[float], least: float = 0.4
+) -> tuple[float, float] | None:
+    """Where a curve first has a tenth and nine tenths of its highest value, in tokens.
+
+    None if it never reaches `least`, or if the first record has a tenth already: then nobody can
+    say when that was.
+    """
+    high = max(values)
+    if high < least or values[0] >= high / 10:
+        return None
+    ends = (crossing(tokens, values, share * high) for share in (0.1, 0.9))
+    low, high = (end for end in ends if end is not None)
+    return low, high
+
+
+def at(
+    tokens: Sequence[int | float], values: Sequence[float], place: float | Sequence[float]
+) -> Float64[np.ndarray, "..."]:
+    """A curve at a number of tokens, or at several; straight between records, level beyond them."""
+    return np.interp(place, tokens, values)
 
 
 def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:

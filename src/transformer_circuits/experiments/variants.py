@@ -25,9 +25,6 @@ CHANGES: dict[str, dict[str, float]] = {
     FROM_THE_START: {"blind_steps": 0},
     NO_DECAY: {"rms_embed": 0.0, "decay_unembed": 0.0, "decay_attention": 0.0},
     EVERY_WINDOW: {"best_of": 1},
-    "lengths of embeddings free": {"rms_embed": 0.0},
-    "W_U does not decay": {"decay_unembed": 0.0},
-    "attention does not decay": {"decay_attention": 0.0},
 }
 """What differs from the plan that the model's `config.toml` has."""
 
@@ -38,7 +35,6 @@ PLANNED: list[tuple[str, str, int]] = [
     ("two-layer", EVERY_WINDOW, 0),
     ("two-layer-mlp", AS_TRAINED, 0),
     ("two-layer-mlp", FROM_THE_START, 0),
-    *(("two-layer", one, 0) for one in list(CHANGES)[4:]),
 ]
 """Model, variant and seed of each training, in the order in which they are made."""
 

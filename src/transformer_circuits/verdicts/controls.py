@@ -11,7 +11,7 @@ import torch
 from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.verdicts import planted, subjects
+from transformer_circuits.verdicts import placebos, planted, subjects
 from transformer_circuits.verdicts.subjects import Subject
 
 
@@ -101,6 +101,19 @@ def _rotated(subject: Subject) -> Subject:
     return subjects.in_basis(subject, "rotated basis", turn)
 
 
+def _losses_of_one_layer(subject: Subject) -> Subject:
+    """The losses of the one-layer model, beside the subject's own heads."""
+    log = placebos.losses_of(subject.sibling("one-layer").log, subject.log)
+    return dataclasses.replace(subject, name="losses of one layer", log=log)
+
+
+def _with_log(name: str, change: Callable[[placebos.Log], placebos.Log]):
+    def changed(subject: Subject) -> Subject:
+        return dataclasses.replace(subject, name=name, log=change(subject.log))
+
+    return changed
+
+
 CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "untrained": _untrained,
     "one layer": _one_layer,
@@ -122,6 +135,12 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "built induction": planted.built_induction,
     "rotated basis": _rotated,
     "outsized coordinate": planted.outsized,
+    "losses of one layer": _losses_of_one_layer,
+    "heads sooner": _with_log("heads sooner", lambda log: placebos.heads_moved(log, 2.0)),
+    "heads later": _with_log("heads later", lambda log: placebos.heads_moved(log, 0.5)),
+    "heads swapped": _with_log("heads swapped", placebos.heads_swapped),
+    "loss for heads": _with_log("loss for heads", placebos.loss_for_heads),
+    "plateau before heads": _with_log("plateau before heads", placebos.plateau_before_heads),
 }
 """What a control makes of a subject, by the name that rules give it."""
 
