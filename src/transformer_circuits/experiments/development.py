@@ -180,10 +180,12 @@ def span(
 
 
 def at(
-    tokens: Sequence[int | float], values: Sequence[float], place: float | Sequence[float]
+    tokens: Sequence[int | float],
+    values: Sequence[float],
+    place: int | float | Sequence[int | float],
 ) -> Float64[np.ndarray, "..."]:
     """A curve at a number of tokens, or at several; straight between records, level beyond them."""
-    return np.interp(place, tokens, values)
+    return np.asarray(np.interp(place, tokens, values))
 
 
 def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:
