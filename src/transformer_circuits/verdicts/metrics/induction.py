@@ -8,8 +8,10 @@ from torch import Tensor
 
 from transformer_circuits.analysis import induction, patterns, repeats
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
+from transformer_circuits.verdicts import controls
 from transformer_circuits.verdicts.subjects import Subject
 
 LENGTH, N_CTX = 60, 256
@@ -86,23 +88,29 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
 
 
 def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
-    """How much more late tokens gain from their context than with one layer. [nats]
+    """How much more late tokens gain from the order of their context than with one layer. [nats]
 
     Per document: loss on the same tokens with little context minus that with much (Olsson et al.
-    2022: positions 50 and 500), less what one layer gains, or less 0 if it gains nothing.
+    2022: positions 50 and 500), less the same on shuffled text, where more context only tells better
+    which tokens there are; less what one layer gains so, or less 0 if it gains nothing.
     """
     one_layer = subject.sibling("one-layer")
     n_ctx = min(500, subject.model.config.n_ctx, one_layer.model.config.n_ctx)
     width = max(1, min(20, n_ctx // 4))
     late, early = (n_ctx - width, n_ctx), (2 * width, 3 * width)
+    shuffled = controls.control("shuffled text", subject).text
+
+    def gain(model: Transformer, text: Tensor) -> Tensor:
+        return -induction.in_context_learning_score(model, text, 32, late, early)
+
     ours, control = (
-        -induction.in_context_learning_score(m, subject.text, 32, late, early)
-        for m in (subject.model, one_layer.model)
+        gain(model, subject.text) - gain(model, shuffled)
+        for model in (subject.model, one_layer.model)
     )
     first = windows.starts(subject.text, 32, subject.model.config, n_ctx=n_ctx)
     document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - width]
-    gain = ours - control if control.mean() > 0 else ours
-    return torch.stack([gain[document == one].mean() for one in document.unique()])
+    more = ours - control if control.mean() > 0 else ours
+    return torch.stack([more[document == one].mean() for one in document.unique()])
 
 
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:

@@ -115,13 +115,13 @@ def pattern_cost(subject: Subject) -> Gain:
     return subject.by_document(torch.cat(rises) - whole)
 
 
-def patterns_over_twice_virtual(subject: Subject) -> Gain:
-    """`pattern_cost`, less twice what virtual heads gain. [nats]
+def patterns_over_virtual(subject: Subject) -> Gain:
+    """`pattern_cost`, less what virtual heads gain. [nats]
 
-    Above 0 where freezing hides more than twice as much composition as it shows. If virtual heads do
+    Above 0 where freezing hides more composition than it shows. If virtual heads do
     harm, that counts by its size.
     """
-    return pattern_cost(subject) - 2 * _size(gains(subject)["virtual"])
+    return pattern_cost(subject) - _size(gains(subject)["virtual"])
 
 
 @cache
