@@ -27,7 +27,7 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
 from transformer_circuits.training import cross_entropy, hardware
 from transformer_circuits.training.config import TrainConfig
-from transformer_circuits.training.trainer import optimizers
+from transformer_circuits.training.recipe import optimizers
 
 SHAPE = ModelConfig(
     n_layers=2, n_heads=8, d_model=256, d_head=64, n_vocab=4096, n_ctx=512, position_base=1000.0

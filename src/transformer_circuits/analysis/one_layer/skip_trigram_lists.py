@@ -28,7 +28,7 @@ OF_THE_PAPER = {
     "http…/→www google localhost youtube amazon|http…:→8080 8000|www….→org com net",
     "names": "Israel…K→nes",
 }
-"""As source…destination→outputs, outputs parted by spaces and examples by |. Of an indented line
+"""As source…destination→outputs, outputs parted by spaces and examples by ``|``. Of an indented line
 the paper closes, one depth stands for all."""
 
 BRACKETS = (
