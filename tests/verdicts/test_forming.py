@@ -40,7 +40,7 @@ BIGRAMS = 1.5 + (math.log(17) - 1.5) * (1 - rise(4000))
 CLAIMED = {
     "loss": BIGRAMS - 0.8 * rise(40000),
     "context": -0.4 * rise(40000),
-    "previous": 0.9 * rise(15000),
+    "previous": 0.9 * rise(15000, width=0.35),
     "matching": 0.8 * rise(40000),
 }
 ONE_LAYER = log_of(BIGRAMS, -0.02 * rise(4000), 0.1 * rise(9000), 0.02 * rise(9000))
@@ -48,7 +48,7 @@ ONE_LAYER = log_of(BIGRAMS, -0.02 * rise(4000), 0.1 * rise(9000), 0.02 * rise(90
 
 @pytest.fixture
 def formed(subject, monkeypatch):
-    """Heads that form late and suddenly, with a bump in the loss, and context worth much."""
+    """Heads that form late and suddenly, unlike those before, with a bump in the loss; context helps."""
     stream = torch.arange(400) % 17
     monkeypatch.setattr(corpus, "tokens", lambda profile, split: stream)
     monkeypatch.setattr(forming, "_bigram_loss", lambda text, shape: 1.5)
