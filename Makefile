@@ -90,10 +90,12 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
 		exit 1; } >&2
 
-models: data/cache/.done  ## train every model of the book again, three seeds each: six hours on two cores (resumes where it was stopped)
+models: data/cache/.done  ## train every model of the book again, three seeds each, and what it compares them with: two to seven hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	for name in $(MODELS); do for seed in 0 1 2; do \
 		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
+	$(BIN)/python -m transformer_circuits variants
+	$(BIN)/python -m transformer_circuits factorisation
 
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench

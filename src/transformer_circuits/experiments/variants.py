@@ -1,8 +1,9 @@
-"""What each choice of the training does: short trainings that differ from the book's in a choice.
+"""What each choice of the training does: trainings that differ from the book's in one choice.
 
-`python -m transformer_circuits variants` trains them, or goes on where it was stopped, and writes
+`python -m transformer_circuits variants` makes them, or goes on where it was stopped, and writes
 `variants.jsonl` beside the two-layer model's weights, which
-`checkpoint.records("two-layer", "variants")` reads: one line per training, with its log.
+`checkpoint.records("two-layer", "variants")` reads: one line per training, with its log. Each is
+stopped where its learning rate begins to fall, so it compares with the model's own log up to there.
 """
 
 import dataclasses
@@ -13,15 +14,10 @@ from transformer_circuits.experiments import development
 from transformer_circuits.training import checkpoint, runs
 from transformer_circuits.training.config import TrainConfig
 
-STEPS = 750
-"""Enough for induction heads to form; the learning rate falls over the last four tenths."""
-
-AS_TRAINED = "as the book's models"
 FROM_THE_START = "positions from the start"
 EVERY_WINDOW = "every window alike"
 NO_DECAY = "no decay, lengths free"
 CHANGES: dict[str, dict[str, float]] = {
-    AS_TRAINED: {},
     FROM_THE_START: {"blind_steps": 0},
     NO_DECAY: {"rms_embed": 0.0, "decay_unembed": 0.0, "decay_attention": 0.0},
     EVERY_WINDOW: {"best_of": 1},
@@ -29,11 +25,9 @@ CHANGES: dict[str, dict[str, float]] = {
 """What differs from the plan that the model's `config.toml` has."""
 
 PLANNED: list[tuple[str, str, int]] = [
-    *(("two-layer", AS_TRAINED, seed) for seed in range(3)),
     *(("two-layer", FROM_THE_START, seed) for seed in range(3)),
     ("two-layer", NO_DECAY, 0),
     ("two-layer", EVERY_WINDOW, 0),
-    ("two-layer-mlp", AS_TRAINED, 0),
     ("two-layer-mlp", FROM_THE_START, 0),
 ]
 """Model, variant and seed of each training, in the order in which they are made."""
@@ -70,17 +64,20 @@ def write(compile: bool | None = None) -> None:
 def _wanted(name: str, variant: str, seed: int) -> dict:
     """What the line of a training begins with."""
     _, plan = checkpoint.settings(name)
-    changes = {"seed": seed, "steps": STEPS, "decay_from": 0.6, "moments": False}
-    plan = dataclasses.replace(plan, **changes | CHANGES[variant])
+    plan = dataclasses.replace(plan, seed=seed, moments=False, **CHANGES[variant])
     return {"model": name, "variant": variant, "plan": dataclasses.asdict(plan)}
 
 
 def _train(wanted: dict, compile: bool | None) -> list[development.Record]:
+    """The log of a training up to the first record at which the rate has begun to fall."""
     shape, _ = checkpoint.settings(wanted["model"])
     plan = TrainConfig.from_dict(wanted["plan"])
     title = f"{wanted['model']}, {wanted['variant']}, seed {plan.seed}"
     state = files.cache_dir() / "runs" / title.replace(", ", "-").replace(" ", "-")
     run = runs.trainer(shape, plan, state, compile=compile, probe=development.probe)
-    for record in run.run():
-        print(f"{title}: step {record['step']} of {plan.steps}", flush=True)
+    falls = plan.decay_from * plan.steps
+    records = run.run()
+    while run.step < falls:
+        record = next(records)
+        print(f"{title}: step {record['step']} of {falls:.0f}", flush=True)
     return run.log
