@@ -40,7 +40,7 @@ def test_each_training_is_a_line_with_its_plan_and_its_log(place):
     assert (every["plan"]["blind_steps"], free["plan"]["blind_steps"]) == (2, 0)
     assert (every["plan"]["seed"], free["plan"]["seed"]) == (0, 1)
     assert TrainConfig.from_dict(free["plan"]).steps == 200
-    assert [list(record) for record in every["training"]] == [list(variants.KEPT)]
+    assert [list(record) for record in every["training"]] == 2 * [list(variants.KEPT)]
     assert every["training"][0]["held_out"] != free["training"][0]["held_out"]
 
 
@@ -49,7 +49,7 @@ def test_a_training_stops_where_its_rate_begins_to_fall(place, monkeypatch):
     (place / "variants.jsonl").unlink()
     variants.write(compile=False)  # from the states that were kept: nothing is trained beyond
     for row in files.read_json_lines(place / "variants.jsonl"):
-        assert [record["step"] for record in row["training"]] == [50]
+        assert [record["step"] for record in row["training"]] == [25, 50]
 
 
 def test_what_was_made_is_not_made_again(place, monkeypatch):

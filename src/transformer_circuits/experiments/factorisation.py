@@ -60,7 +60,7 @@ def write(compile: bool | None = None) -> None:
         row: dict = {"model": name, "weights_sha256": weights, "start": probe(model)["held_out"]}
         for variant, student in variants(model).items():
             state = files.cache_dir() / "runs" / f"{name}-{weights[:12]}-{variant}"
-            run = Trainer(student, PLAN, stream, state, compile=compile, probe=probe)
+            run = Trainer(student, PLAN, stream, state, every=50, compile=compile, probe=probe)
             for record in run.run():
                 print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
             row[variant] = [record["held_out"] for record in run.log]

@@ -44,7 +44,7 @@ class Trainer:
         config: TrainConfig,
         stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
-        every: int = 50,
+        every: int = 25,
         compile: bool | None = None,
         precision: str | None = None,
         probe: Callable[[Transformer], dict] | None = None,
