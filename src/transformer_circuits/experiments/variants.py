@@ -25,10 +25,12 @@ CHANGES: dict[str, dict[str, float]] = {
 """What differs from the plan that the model's `config.toml` has."""
 
 PLANNED: list[tuple[str, str, int]] = [
-    *(("two-layer", FROM_THE_START, seed) for seed in range(3)),
     ("two-layer", NO_DECAY, 0),
-    ("two-layer", EVERY_WINDOW, 0),
+    ("two-layer", FROM_THE_START, 0),
     ("two-layer-mlp", FROM_THE_START, 0),
+    ("two-layer", EVERY_WINDOW, 0),
+    ("two-layer", FROM_THE_START, 1),
+    ("two-layer", FROM_THE_START, 2),
 ]
 """Model, variant and seed of each training, in the order in which they are made."""
 
