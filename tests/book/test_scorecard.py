@@ -100,3 +100,12 @@ def test_every_claim_has_its_part_of_the_paper():
 
 def test_verdicts_are_those_of_the_rules():
     assert scorecard.VERDICTS[: -len(claims.UNTESTED)] == rules.VERDICTS
+
+
+def test_the_page_opens_with_its_picture_and_code_is_folded_away():
+    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
+    picture = next(k for k, cell in enumerate(cells) if "marks.marks(" in "".join(cell["source"]))
+    assert cells[picture - 1]["cell_type"] == "markdown"
+    for cell in cells[: picture + 1]:
+        tags = cell["metadata"].get("tags")
+        assert cell["cell_type"] == "markdown" or tags in (["hide-input"], ["remove-cell"])
