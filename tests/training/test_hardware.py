@@ -3,12 +3,15 @@ import os
 import shutil
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from test_trainer import trainer
+from torch._dynamo import exc
+from torch._inductor.exc import CppCompileError, InductorError, TritonMissing
 
 from transformer_circuits.training import hardware
 
@@ -149,12 +152,61 @@ def test_what_is_to_be_compiled_at_all_costs_says_why_it_cannot(monkeypatch):
         next(trainer(compile=True).run())
 
 
-def test_an_error_of_the_function_itself_is_not_taken_for_the_compilers(monkeypatch):
+def compiled_with(monkeypatch, error):
+    """The function 7, of which a compiler would fail with this error."""
+
+    def failing():
+        raise error
+
+    monkeypatch.setattr(torch, "compile", lambda function: failing)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    return hardware.compiled(lambda: 7)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            InductorError(CppCompileError(["c++"], "In file x:\nfatal error: Python.h"), None),
+            "Python.h",
+        ),
+        (exc.BackendCompilerFailed(None, RuntimeError("no kernel"), None), "backend="),
+        (TritonMissing(None), "Cannot find a working triton"),
+        (exc.InternalTorchDynamoError("KeyError"), "KeyError"),
+    ],
+)
+def test_what_compiling_raises_is_told_and_done_without(monkeypatch, caplog, error, reason):
+    function = compiled_with(monkeypatch, error)
+    assert function() == function() == 7
+    (record,) = caplog.records
+    assert record.message.startswith("slower without torch.compile: ") and reason in record.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        InductorError(torch.OutOfMemoryError("CUDA out of memory"), None),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        exc.TorchRuntimeError("shapes do not fit", traceback.StackSummary()),
+    ],
+)
+def test_what_does_not_come_of_compiling_is_raised(monkeypatch, caplog, error):
+    function = compiled_with(monkeypatch, error)
+    for _ in range(2):
+        with pytest.raises(type(error)) as raised:
+            function()
+        assert raised.value is error
+    assert caplog.text == ""
+
+
+def test_an_error_of_the_function_itself_is_not_taken_for_the_compilers(monkeypatch, caplog):
     monkeypatch.setattr(torch, "compile", lambda function: function)
     monkeypatch.setattr(shutil, "which", lambda name: name)
     product = hardware.compiled(torch.matmul)
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
         product(torch.ones(2), torch.ones(3))
+    assert caplog.text == ""
     assert product(torch.ones(2), torch.ones(2)) == 2
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
         product(torch.ones(2), torch.ones(3))

@@ -55,7 +55,8 @@ def compiled(function: Callable) -> Callable:
     """`function` under `torch.compile` if there is a C++ compiler and the first call shows it works.
 
     A compiler may be there without what it needs, as on Debian without python3-dev, which has
-    Python's headers. Then a line on stderr says so, and `function` runs as it is.
+    Python's headers. Then a line on stderr says so, and `function` runs as it is. Its own errors,
+    of shapes that do not fit or memory that does not suffice, are raised as without a compiler.
     """
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         return function
@@ -66,8 +67,8 @@ def compiled(function: Callable) -> Callable:
         nonlocal chosen, tried
         try:
             result = chosen(*args, **options)
-        except RuntimeError as error:  # as all of torch.compile's are
-            if tried:
+        except RuntimeError as error:
+            if tried or not _of_the_compiler(error):
                 raise
             lines = [*str(error).splitlines(), type(error).__name__]
             reason = next((line for line in lines if "error:" in line), lines[0])
@@ -78,3 +79,14 @@ def compiled(function: Callable) -> Callable:
         return result
 
     return call
+
+
+def _of_the_compiler(error: RuntimeError) -> bool:
+    """Whether an error says that compiling failed, and not what was compiled."""
+    from torch._dynamo import exc  # only where compiling was tried: it takes seconds
+
+    # Whatever torch.compile raises is a TorchDynamoException: what a C++ compiler says arrives in an
+    # InductorError. A TorchRuntimeError is that of an operation, met while it was traced.
+    own = isinstance(error, exc.TorchDynamoException)
+    own = own and not isinstance(error, exc.TorchRuntimeError)
+    return own and not isinstance(getattr(error, "inner_exception", None), torch.OutOfMemoryError)
