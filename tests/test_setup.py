@@ -211,3 +211,11 @@ def test_the_readme_names_the_pinned_torch_and_every_python():
     assert asked and set(asked) == {str(versions("requirements.txt")["torch"])}
     pythons = [each.split()[-1] for each in PROJECT["classifiers"] if "Python ::" in each]
     assert pythons and all(version in readme for version in pythons)
+
+
+def test_help_lists_every_target_that_says_what_it_does():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    targets = dict(re.findall(r"^([a-z-]+):[^#\n]*## (.+)$", text, re.MULTILINE))
+    listed = dict(line.split(maxsplit=1) for line in said.stdout.splitlines())
+    assert listed == targets and len(listed) > 10
