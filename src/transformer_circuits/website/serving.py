@@ -67,6 +67,7 @@ def setup(app) -> dict[str, bool]:
     app.connect("builder-inited", _share)
     app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
+    app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     app.connect("html-page-context", _without_brands, priority=600)  # after the theme
     return {"parallel_read_safe": True}
@@ -189,6 +190,17 @@ def _silence(app, modules: tuple[str, ...]) -> None:
         for listener in list(listeners):
             if listener.handler.__module__.startswith(modules):
                 app.disconnect(listener.id)
+
+
+def _sort_tips(app, exception) -> None:
+    """Let a page's tips be written in the same order in every build.
+
+    They are found by a set of pairs with None in some, whose hash is its address before Python 3.12.
+    """
+    for page in getattr(app.env, "tippy_data", {"pages": {}})["pages"].values():
+        page["refs_in_page"] = sorted(
+            page["refs_in_page"], key=lambda pair: [x or "" for x in pair]
+        )
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:
