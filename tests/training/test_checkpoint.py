@@ -4,6 +4,7 @@ import pytest
 import torch
 from conftest import PLAN, SHAPE, full_disk
 
+from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint, config
@@ -164,7 +165,9 @@ def test_one_run_has_at_least_twenty_moments_and_each_is_half_the_size():
     folder = checkpoint.folder("two-layer")
     steps = checkpoint.moments(folder)
     assert len(steps) >= 20
-    for path in (folder / "moments").iterdir():
+    assert (folder / "moments" / files.SUMS).is_file()
+    for path in (folder / "moments").glob("*.safetensors"):
+        files.require_as_listed(path)
         assert path.stat().st_size < 0.52 * (folder / "weights.safetensors").stat().st_size
     for step in (steps[0], steps[-1]):
         checkpoint.load("two-layer", step=step)

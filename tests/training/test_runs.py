@@ -86,9 +86,26 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     ):
         checkpoint.load("two", step=5)
     path = run.folder / "moments" / "000008.safetensors"
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(ValueError, match=r"000008\.safetensors"):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # it has the shapes of the model still
+    with pytest.raises(ValueError, match=r"000008\.safetensors has SHA-256 .* git restore"):
         checkpoint.load("two", step=8)
+    checkpoint.take_moments(run.state, run.folder)
+    checkpoint.load("two", step=8)
+    (path.parent / files.SUMS).unlink()  # as an older version of this code left moments
+    path.write_bytes(whole[:50])
+    with pytest.raises(ValueError, match=r"000008\.safetensors does not fit"):
+        checkpoint.load("two", step=8)
+
+
+def test_moments_without_a_list_of_checksums_get_one_from_their_own_folder(place):
+    run = runs.prepare("two", compile=False)
+    checkpoint.save_moment(run.folder, run.trainer.model, 9)
+    checkpoint.take_moments(run.folder, run.folder)
+    assert checkpoint.moments(run.folder) == [9]
+    (run.folder / "moments" / "000009.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=r"000009\.safetensors has SHA-256"):
+        files.require_as_listed(run.folder / "moments" / "000009.safetensors")
 
 
 def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place, monkeypatch):

@@ -75,17 +75,17 @@ def save_moment(folder: Path, model: Transformer, step: int) -> None:
 
 def moments(folder: Path) -> list[int]:
     """The steps of a run whose weights were kept in a folder, in order."""
-    return sorted(
-        int(path.stem) for path in (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
-    )
+    paths = (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
+    return sorted(int(path.stem) for path in paths)
 
 
 def take_moments(source: Path, folder: Path) -> None:
-    """Replace the moments that a folder has by those of another."""
+    """Replace the moments that a folder has by those of another, with a list of their checksums."""
     new, old = folder / ".moments.partial", folder / "moments"
     shutil.rmtree(new, ignore_errors=True)
     if moments(source):
         shutil.copytree(source / "moments", new)
+        files.write_sums(new)
     shutil.rmtree(old, ignore_errors=True)
     if new.exists():
         new.rename(old)
@@ -209,7 +209,7 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
         raise files.UserError(
             f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
         )
-    path = _moment(place, step)
+    files.require_as_listed(path := _moment(place, step))
     try:
         tensors = safetensors.torch.load_file(path)
         for name, weight in quantisation.matrices(model).items():
