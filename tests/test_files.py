@@ -196,3 +196,22 @@ def test_a_damaged_list_of_checksums_is_named(tmp_path, content):
     (tmp_path / files.SUMS).write_bytes(content)
     with pytest.raises(files.UserError, match="SHA256SUMS is not a list of SHA-256 and names"):
         files.require_as_listed(tmp_path / "a")
+
+
+def test_only_one_process_at_a_time_is_in_a_folder(tmp_path):
+    code = f"""
+from pathlib import Path
+from transformer_circuits import files
+with files.alone_in(Path({str(tmp_path / "new")!r})):
+    print("inside")
+"""
+
+    def another():
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    with files.alone_in(tmp_path / "new"):
+        refused = another()
+    assert refused.stdout == ""
+    said = refused.stderr.splitlines()[-1]
+    assert f"another process is at work in {tmp_path / 'new'}: wait until" in said
+    assert another().stdout == "inside\n"

@@ -96,6 +96,28 @@ def _remove_leftovers(path: Path) -> None:
                 leftover.unlink()
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Work in a folder that only one process at a time may work in; it is made if it is not there.
+
+    On a disk that knows no locks, any number may.
+
+    Raises:
+        UserError: if another process is inside.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is at work in {folder}: wait until it has ended, and try again"
+            ) from None
+        except OSError:
+            pass
+        yield
+
+
 def require_writable(folder: Path) -> None:
     """Make the folder if it is not there, and try to write into it: before the work, not after.
 

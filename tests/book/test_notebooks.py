@@ -247,3 +247,18 @@ def test_in_a_build_the_scorecard_executes_no_other_chapter(checkout, monkeypatc
     monkeypatch.setenv(files.IN_BOOK, "1")
     with pytest.raises(files.UserError, match="a: not executed before"):
         notebooks.run_missing()
+
+
+def test_a_second_run_at_the_same_time_is_refused_and_the_next_is_not(checkout):
+    checkout("a", "1")
+    refused = []
+
+    def second_at_once(copy):
+        with pytest.raises(files.UserError, match=r"at work in .*/running: wait"):
+            run("a")
+        refused.append(copy.stem)
+        in_this_process(copy)
+
+    notebooks.execute(["a"], second_at_once)
+    assert refused == ["a"] and notebooks.stale() == []
+    run("a")

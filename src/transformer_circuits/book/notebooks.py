@@ -185,8 +185,8 @@ def execute(
     Each is kept as soon as it is done, so after an interruption only the rest remains.
 
     Raises:
-        UserError: naming the chapters that fail, when all others are done; the scorecard is then
-            not executed.
+        UserError: at once, if another process is executing chapters; naming the chapters that fail,
+            when all others are done. The scorecard is then not executed.
     """
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
@@ -195,6 +195,7 @@ def execute(
     stamps = fingerprints()
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
+        files.alone_in(executed_path("").parent / "running"),
         tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
         ThreadPoolExecutor(n_processes or min(4, os.cpu_count() or 1)) as pool,
     ):
