@@ -196,3 +196,19 @@ def test_damaged_tokens_are_never_used_but_computed_again(cache, damage):
     path.write_bytes(changed[damage])
     assert corpus.tokens("small", "train").tolist() == stream.tolist()
     assert path.read_bytes() == whole
+
+
+def test_what_is_left_of_a_document_that_repeats_is_kept_if_it_is_long_enough():
+    """What is too short is dropped; blocks are compared whole, and white space does not count."""
+    block = "A block long enough to count as a repeat. " * 8
+    rest = "What only this document has, and nobody else. " * 4
+    documents = [
+        Document("prose", "a", f"{block}\n", "train"),
+        Document("prose", "b", f"{block.replace(' ', chr(10), 3)}\n\n{rest}\n\n{rest}\n", "train"),
+        Document("prose", "c", f"{block}\n\n{rest[:150]}\n", "train"),
+        Document("prose", "d", f"{block}and more\n", "train"),
+    ]
+    kept = {d.name: d.text for d in corpus.without_repeats(documents)}
+    assert kept == {
+        "a": f"{block}\n", "b": f"{rest}\n\n{rest}\n", "d": f"{block}and more\n",
+    }  # fmt: skip

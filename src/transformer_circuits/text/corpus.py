@@ -70,6 +70,10 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
     Blocks of at least `block` characters are compared; they are separated by empty lines, and white
     space does not count. What repeats inside one document stays: that is what a model can learn
     to copy. Held-out text goes first, so a block of both sides stays there and is never trained on.
+
+    A document of which less than `cleaning.SHORTEST` is left is dropped, and still counts as earlier:
+    a block that it alone had is then nowhere. The small profile has no such document, and to count
+    otherwise could change the pinned text of the full one.
     """
 
     def key(text: str) -> str:
