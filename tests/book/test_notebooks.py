@@ -43,7 +43,9 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
     checkout("b", "from house import other, two")
     assert notebooks.stale() == ["b"]
     run("b")
-    for file in ("corpus.toml", "models/m/config.toml", "models/m/seeds.jsonl", "tokenizer.json"):
+    of_model = ("config.toml", "seeds.jsonl", f"moments/{files.SUMS}")
+    for file in ("corpus.toml", *(f"models/m/{name}" for name in of_model), "tokenizer.json"):
+        (root / "data" / file).parent.mkdir(exist_ok=True)
         (root / "data" / file).write_text("new = 1\n")
         assert notebooks.stale() == ["a", "b"], file
         run()

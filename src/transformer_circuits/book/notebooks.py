@@ -27,8 +27,8 @@ SCORECARD = "13-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
-DATA_FILES = ("data/models/*/*", "data/corpus.toml", "data/tokenizer.json",
-              "requirements.txt", "requirements.lock")  # fmt: skip
+DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
+              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 """That of this environment, whichever one an editor saved."""
