@@ -200,6 +200,12 @@ def test_what_does_not_come_of_compiling_is_raised(monkeypatch, caplog, error):
     assert caplog.text == ""
 
 
+def test_where_there_is_no_compiler_a_line_says_so(monkeypatch, caplog):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert hardware.compiled(max) is max
+    assert caplog.messages == ["slower without torch.compile: there is no C++ compiler"]
+
+
 def test_an_error_of_the_function_itself_is_not_taken_for_the_compilers(monkeypatch, caplog):
     monkeypatch.setattr(torch, "compile", lambda function: function)
     monkeypatch.setattr(shutil, "which", lambda name: name)

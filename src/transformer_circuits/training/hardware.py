@@ -54,11 +54,13 @@ def keep_freed_memory() -> None:
 def compiled(function: Callable) -> Callable:
     """`function` under `torch.compile` if there is a C++ compiler and the first call shows it works.
 
-    A compiler may be there without what it needs, as on Debian without python3-dev, which has
-    Python's headers. Then a line on stderr says so, and `function` runs as it is. Its own errors,
-    of shapes that do not fit or memory that does not suffice, are raised as without a compiler.
+    Otherwise a line on stderr says so, and `function` runs as it is. A compiler may be there without
+    what it needs, as on Debian without python3-dev, which has Python's headers. Errors of `function`
+    itself, of shapes that do not fit or memory that does not suffice, are raised as they come.
     """
+    log = logging.getLogger(__name__)
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        log.warning("slower without torch.compile: there is no C++ compiler")
         return function
     chosen, tried = torch.compile(function), False
 
@@ -72,7 +74,7 @@ def compiled(function: Callable) -> Callable:
                 raise
             lines = [*str(error).splitlines(), type(error).__name__]
             reason = next((line for line in lines if "error:" in line), lines[0])
-            logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
+            log.warning("slower without torch.compile: %s", reason)
             chosen = function
             result = function(*args, **options)
         tried = True
