@@ -78,8 +78,8 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     """How long the begin token's value is, beside the other values of a short passage; 1 is as long.
 
     Mean over all heads, weighted by how much each looks at the begin token: those that rest on it
-    count. Passages have 17 tokens, for there heads rest on it most. Paper: "Analyzing a Two-Layer
-    Model", whose patterns are weighted by the length of values.
+    count. Passages have 17 tokens, so that there is little else to look at. Paper: "Analyzing a
+    Two-Layer Model", whose patterns are weighted by the length of values.
     """
     model = subject.model
     passages = _passages(subject, n_ctx=17)[0].clone()
