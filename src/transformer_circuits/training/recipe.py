@@ -11,7 +11,7 @@ from transformer_circuits.training.config import TrainConfig
 def schedule(step: int, config: TrainConfig) -> float:
     """Factor on the learning rates at a step: linear warm-up, constant, linear to 0.
 
-    A high rate finds induction sooner; then its noise is what the loss is made of.
+    A high rate is to find induction sooner; falling to 0, it takes its noise off the loss.
     """
     warm = min(1.0, (step + 1) / config.warmup_steps)
     left = 1 - step / config.steps
@@ -47,8 +47,8 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
 def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " layer"]:
     """How strongly each layer sees positions at a step, from 0 to 1; see `TrainConfig.blind_steps`.
 
-    The first layer always sees them. So it is the one that grows the previous-token head, which
-    induction needs there; otherwise it is a race.
+    The first layer always sees them. That is to let it be the one that grows the previous-token
+    head, which induction needs there; otherwise it is a race.
     """
     seen = torch.ones(n_layers)
     if config.blind_steps:
