@@ -60,7 +60,8 @@ def test_eval_says_what_training_said(place, capsys):
     capsys.readouterr()
     cli.main(["eval", "tiny"])
     last = json.loads((place / "models/tiny/training.jsonl").read_text().splitlines()[-1])
-    assert f"tiny: {last['held_out_nats']:.4f} nats" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"tiny: {last['held_out_nats']:.4f} nats" in said and "over 64 windows" in said
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, monkeypatch):

@@ -53,13 +53,15 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
 
 def evaluate(name: str) -> None:
-    """Loss of a trained model on held-out text, over the same windows as after its training."""
+    """Loss of a trained model on held-out text, with its `uncertainty`: the number that the book gives."""
     from transformer_circuits.text import corpus
     from transformer_circuits.training import checkpoint, cross_entropy
 
     model = checkpoint.load(name)
     loss = cross_entropy.evaluate(model, corpus.tokens("small", "validation"))
-    print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
+    nats, either_way = float(loss.mean()), cross_entropy.uncertainty(loss)
+    print(f"{name}: {nats:.4f} nats per token on held-out text, ± {either_way:.2f} ", end="")
+    print(f"(two standard errors over {len(loss)} windows)")
 
 
 def scorecard(model: Path) -> None:

@@ -13,6 +13,9 @@ def test_counts_are_output_by_source():
     assert table.shape == (5, 5)
     assert table[1, 0] == 2 and table[2, 1] == 2 and table[0, 1] == 1 and table[0, 2] == 0
     assert table.sum() == len(STREAM) - 1
+    windows = torch.tensor([[0, 1], [2, 1]]), torch.tensor([[1, 2], [1, 0]])
+    table = bigrams.counts_of(*windows, 3)
+    assert table.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
 
 def test_entropy_and_losses_of_a_case_done_by_hand():

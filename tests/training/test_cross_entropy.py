@@ -12,7 +12,7 @@ from conftest import SHAPE
 
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.training import checkpoint, cross_entropy
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 
@@ -79,6 +79,23 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
     torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
 
 
+def test_the_loss_of_a_model_is_the_one_in_its_log(monkeypatch):
+    log = [{"step": 1, "held_out_nats": 9.0}, {"step": 2, "held_out_nats": 4.5}]
+    monkeypatch.setattr(checkpoint, "records", {"m": log, "n": [*log, {"step": 3}]}.get)
+    assert cross_entropy.held_out_nats("m") == 4.5
+    with pytest.raises(ValueError, match=r"log of n ends with step 3, without .* train n"):
+        cross_entropy.held_out_nats("n")
+
+
+def test_the_uncertainty_is_that_of_means_over_windows(generator):
+    """Windows vary, and their tokens with them: nine of ten means lie within two errors."""
+    losses = torch.randn(200, 64, 1, generator=generator) + torch.zeros(11)
+    within = [abs(one.mean()) <= cross_entropy.uncertainty(one) for one in losses]
+    assert 180 <= sum(within) <= 199
+    with pytest.raises(ValueError, match="at least 2 of them but got 1"):
+        cross_entropy.uncertainty(losses[0, :1])
+
+
 def test_an_untrained_model_knows_nothing():
     """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
     model = Transformer(SHAPE, generator=torch.Generator().manual_seed(0))
@@ -91,6 +108,6 @@ def test_an_untrained_model_knows_nothing():
 
 def test_analyses_do_not_import_what_only_training_needs():
     """Neither analyses nor recorded results need `accelerate`."""
-    modules = "experiments.development, transformer_circuits.experiments.seeds"
+    modules = "experiments.development, transformer_circuits.verdicts.own"
     script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from transformer_circuits.analysis.one_layer import ensemble
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -62,14 +63,20 @@ def test_no_head_no_effect(one_layer_subject):
         assert getattr(one_layer, name)(without).abs().max() < 1e-5
 
 
-def _copier(subject: Subject) -> Subject:
-    """One head that looks everywhere alike and gives back what it sees, and no direct path."""
+def _copier(subject: Subject, other_forms: float = 0) -> Subject:
+    """One head that looks everywhere alike and gives back what it sees, and no direct path.
+
+    `other_forms`: how much it gives of a word's forms with another capital or space, too.
+    """
     config = dataclasses.replace(subject.model.config, n_heads=1)
     model = Transformer(config).requires_grad_(False)
     generator = torch.Generator().manual_seed(0)
     codes = torch.randint(2, (64, config.n_vocab), generator=generator) * 2.0 - 1
     model.W_E.data = torch.cat([codes, torch.zeros_like(codes)])
-    model.W_U.data = torch.cat([torch.zeros_like(codes), codes / 8]).T.contiguous()
+    forms = ensemble.forms(tokenizer.texts())
+    of_word = (codes[:, forms.clamp(min=0)] * (forms >= 0)).sum(dim=2)
+    given = codes + other_forms * (of_word - codes)
+    model.W_U.data = torch.cat([torch.zeros_like(codes), given / 8]).T.contiguous()
     for weight in model.layers[0].parameters():
         weight.zero_()
     each = torch.arange(64)
@@ -85,6 +92,24 @@ def test_a_head_that_copies_saves_by_copying(one_layer_subject):
 
 def test_without_competition_the_copier_is_an_ensemble(one_layer_subject):
     assert rules.interval(one_layer.each_by_itself(_copier(one_layer_subject))).mean > 0
+
+
+def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_none(
+    one_layer_subject,
+):
+    """The right word is raised by both; what counts is the least of right ones and bugs."""
+    loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
+    assert rules.interval(one_layer.bugs(loose)).low > 0
+    assert rules.interval(one_layer.bugs(strict)).high < 0
+
+
+def test_bugs_are_those_of_heads(one_layer_subject):
+    loose = _copier(one_layer_subject, 1)
+    nothing = one_layer.bugs(controls.control("without heads", loose))
+    assert nothing[~nothing.isnan()].abs().max() == 0
+    for name in ("untrained", "random heads"):
+        control = controls.control(name, one_layer_subject)
+        assert rules.interval(one_layer.bugs(control)).low <= 0
 
 
 def test_a_copier_cannot_tell_what_comes_next(one_layer_subject):

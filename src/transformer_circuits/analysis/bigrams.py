@@ -14,10 +14,21 @@ def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_v
     Raises:
         ValueError: if the stream holds a token beyond n_vocab.
     """
-    ids = stream.long()  # n_vocab² may need more than 32 bits
-    if len(ids) and int(ids.max()) >= n_vocab:
-        raise ValueError(f"the stream has token {int(ids.max())} but n_vocab is {n_vocab}")
-    pairs = torch.bincount(ids[1:] * n_vocab + ids[:-1], minlength=n_vocab**2)
+    return counts_of(stream[:-1], stream[1:], n_vocab)
+
+
+def counts_of(
+    inputs: Int[Tensor, "*pos"], targets: Int[Tensor, "*pos"], n_vocab: int
+) -> Float[Tensor, "n_vocab n_vocab"]:
+    """The same for pairs of a token and the one that follows it, such as those of windows.
+
+    Raises:
+        ValueError: if a token is beyond n_vocab.
+    """
+    src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
+    if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
+        raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
+    pairs = torch.bincount(out * n_vocab + src, minlength=n_vocab**2)
     return pairs.reshape(n_vocab, n_vocab).double()
 
 

@@ -38,7 +38,8 @@ little."""
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
     """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
-    In nats: the loss on held-out text, and the in-context learning score. Per layer and head:
+    In nats: the loss on `n_windows` of held-out text, fewer than the one number for a model is
+    taken over (see `cross_entropy`), and the in-context learning score. Per layer and head:
     attention to the previous token, and prefix matching on a text and on random tokens that come
     twice (`LENGTHS`), each beside its null. Also all that `twice` and `of_weights` return.
     """

@@ -57,7 +57,7 @@ class Run:
         """Write log, moments, weights and their provenance; return the loss on held-out text.
 
         In nats per token, rounded to four digits, as the last record of the log has it from now
-        on under `held_out_nats`.
+        on under `held_out_nats`. Over which text, see `cross_entropy`.
 
         Raises:
             OSError: naming the file, if it cannot be written.

@@ -55,15 +55,9 @@ class Subject:
         return (sums / counts)[counts > 0]
 
     @cache  # noqa: B019 (subjects live as long as the process)
-    def losses(self, n: int = 64) -> Float[Tensor, "n n_ctx"]:
+    def losses(self, n: int = cross_entropy.N_WINDOWS) -> Float[Tensor, "n n_ctx"]:
         """Loss at each target of `windows(n)`. [nats]"""
-        inputs, targets = self.windows(n)
-        return torch.cat(
-            [
-                cross_entropy.per_token(self.model(*batch[:1]), batch[1])
-                for batch in cross_entropy.batches(inputs, targets)
-            ]
-        )
+        return cross_entropy.evaluate(self.model, self.text, n)
 
     def sibling(self, name: str) -> "Subject":
         """The model of the book called `name` that was trained from the same seed.
