@@ -46,6 +46,7 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
     return float(found.mean()), float(found.std())
 
 
+@cache
 def previous_token_head(subject: Subject) -> Head:
     """The first-layer head that looks most at the token before, on held-out text."""
     model = subject.model

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, copying_scores, heads, patterns
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
@@ -46,7 +45,7 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """
     every = sorted(heads.every(subject.model), key=lambda head: _ov_score(subject.model, head))
     chosen = every[: math.ceil(EXCEPTIONS * len(every))]
-    A = _patterns(subject.model, _passages(subject)[0])
+    A = patterns.of_all_layers(subject.model, _passages(subject)[0])
     near = torch.stack([_near(A[head.layer][:, head.head]) for head in chosen])  # [head, passage]
     return near[int(near.mean(dim=1).argmin())]
 
@@ -123,7 +122,8 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
 def _previous_token_head(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Head:
     """The head that looks at the token before the present one most."""
     back = [
-        A.diagonal(-1, dim1=2, dim2=3)[..., 1:].mean(dim=(0, 2)) for A in _patterns(model, inputs)
+        A.diagonal(-1, dim1=2, dim2=3)[..., 1:].mean(dim=(0, 2))
+        for A in patterns.of_all_layers(model, inputs)
     ]
     return heads.every(model)[int(torch.cat(back).argmax())]
 
@@ -138,17 +138,6 @@ def _passages(
     """Inputs and targets of evenly spaced passages, far apart, shorter than a context."""
     config = subject.model.config
     return windows.evenly(subject.text, n, config, n_ctx=min(n_ctx, config.n_ctx))
-
-
-def _patterns(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> list[Pattern]:
-    """The patterns of every layer. (A trace has them, too, but it also computes all logits.)"""
-    model.require_attention_only()
-    x, W_P = model.embed(inputs)
-    found = []
-    for layer in model.layers:
-        found.append(layer.pattern(x, x, W_P))
-        x = x + layer(x, W_P, found[-1])
-    return found
 
 
 def _near(pattern: Float[Tensor, "batch dst src"]) -> Float[Tensor, " batch"]:
