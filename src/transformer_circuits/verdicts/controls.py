@@ -124,6 +124,7 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "token frequencies": _token_frequencies,
     "shuffled heads": _shuffled_heads,
     "deleting head": planted.deleting_head,
+    "suppressing head": planted.suppressing_head,
     "two layers": _two_layers,
     "planted skip-trigrams": planted.planted_skip_trigrams,
     "sparsely planted skip-trigrams": functools.partial(planted.planted_skip_trigrams, every=5),

@@ -16,6 +16,8 @@ from transformer_circuits.verdicts.subjects import Subject
 
 EXCEPTIONS = 1 / 6
 """The share of heads that do not copy in the paper: 2 of 12."""
+AGO = 16
+"""How far back the prediction is made that another is compared with, or half of a short passage."""
 
 
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, ""]:
@@ -71,6 +73,34 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     reads = torch.cat(readers) if readers else model.W_U
     even = model.config.d_head / model.config.d_model
     return copying_scores.deletion(reads, x[:, 1:], written[:, 1:]) / even
+
+
+def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
+    """How much more a head raises the token of its past that is predicted most than another. [logits]
+
+    The head is the one with the lowest OV score of all layers, if that is below 0; else the values
+    are 0. At each place, of the tokens that the text has had so far: what the head adds by itself to
+    the logit of the one that is predicted most without it, less what it adds to the one that was so
+    16 places before. Below 0, the head lowers what is already predicted; a head that lowers whatever
+    it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
+    """
+    model, tokens = subject.model, _passages(subject, n=32)[0]
+    scores = {head: _ov_score(model, head) for head in heads.every(model)}
+    head = min(scores, key=scores.__getitem__)
+    if scores[head] >= 0:
+        return torch.zeros(len(tokens))
+    trace = model.trace(tokens)
+    written = trace.head_outputs[head.layer][:, head.head]
+    W_U, seen = model.W_U[tokens].mT, torch.ones(2 * tokens.shape[1:], dtype=torch.bool).tril()
+    added = written @ W_U  # [passage, dst, token of the passage]
+    without = ((trace.residual[-1] - written) @ W_U).masked_fill(~seen, -torch.inf)
+    predicted = without.argmax(dim=2)  # [passage, dst]
+    ago = min(AGO, tokens.shape[1] // 2)
+    here, before = (
+        added[:, ago:].gather(2, each[..., None])[..., 0]
+        for each in (predicted[:, ago:], predicted[:, :-ago])
+    )
+    return (here - before).mean(dim=1)
 
 
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:

@@ -143,7 +143,9 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
     """
     config = subject.model.config
     triples = _listed(subject.text, config.n_vocab, config.n_ctx)
-    asked = torch.tensor([triple[:2] for triple in triples]).reshape(-1, 2)
+    if len(triples) < 2:
+        return torch.zeros((), dtype=torch.float64)
+    asked = torch.tensor([triple[:2] for triple in triples])
     pairs, index = asked.unique(dim=0, return_inverse=True)
     alike = (pairs[:, None, 1] == pairs[:, 1]).triu(1)
     if not alike.any():
