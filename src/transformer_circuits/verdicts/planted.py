@@ -36,7 +36,8 @@ def suppressing_head(subject: Subject) -> Subject:
     """A first head of the last layer that looks at what the stream predicts, and lowers it.
 
     W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in which
-    the embeddings of the text vary most, and writes the negative of what it finds there.
+    the embeddings of the text vary most, and writes the negative of what it finds there. Positions
+    are taken away, so that it goes by tokens alone.
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[-1], model.config.d_head
@@ -46,6 +47,7 @@ def suppressing_head(subject: Subject) -> Subject:
     length = (varied.T @ model.W_E).norm(dim=0).mean()
     layer.W_Q.data[0] = layer.W_K.data[0] = varied.T * (20 * d_head**0.5) ** 0.5 / length
     layer.W_V.data[0], layer.W_O.data[0] = varied.T, -4 * varied
+    model.W_P.zero_()
     model.W_U.data = model.W_E.T.clone()
     return dataclasses.replace(subject, name="suppressing head", model=model, log=())
 
