@@ -1,12 +1,13 @@
 """Metrics of chapter 7 say yes to what was built, no to controls, and are finite for any weights."""
 
 import dataclasses
+import itertools
 
 import pytest
 import torch
 
 from transformer_circuits.analysis import composition as analysis
-from transformer_circuits.analysis import edge_effects
+from transformer_circuits.analysis import edge_effects, heads
 from transformer_circuits.model import hand_built
 from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import composition
@@ -72,6 +73,17 @@ def test_built_q_composition_is_significant(subject):
     control = controls.control("built Q-composition", subject)
     built = composition.best_of_queries_and_values(control)
     assert built > composition.best_of_queries_and_values(subject)
+
+
+@pytest.mark.parametrize("layers", [(1, 0), (0, 0)])
+def test_the_published_formula_is_the_same_for_all_pairs_at_once(subject, layers):
+    found = composition._published(subject.model, layers)
+    for later, earlier in itertools.product(range(len(found)), repeat=2):
+        pair = (
+            heads.W_QK(subject.model, (layers[0], later)),
+            heads.W_OV(subject.model, (layers[1], earlier)),
+        )
+        assert float(found[later, earlier]) == pytest.approx(analysis.published_k_score(*pair))
 
 
 def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):

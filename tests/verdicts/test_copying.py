@@ -1,5 +1,6 @@
 """The metrics of chapter 6: finite on any model, high on what was built, low on controls."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -9,7 +10,7 @@ from transformer_circuits.analysis import copying_scores
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.verdicts import controls
+from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import copying
 from transformer_circuits.verdicts.subjects import Subject
 
@@ -139,3 +140,13 @@ def test_heads_that_copy_are_counted(subject, monkeypatch):
         model.layers[1].W_O[head] = (1 if head < 3 else -1) * model.layers[1].W_V[head].T
     alike = dataclasses.replace(subject, name="copying")
     assert float(copying.share_of_copying_heads(alike)) == pytest.approx(3 / config.n_heads)
+
+
+def test_a_head_that_lowers_what_is_predicted_is_told_from_one_that_lowers_anything(subject):
+    planted = controls.control("suppressing head", subject)
+    found = copying.suppression_by_negative_head(planted)
+    assert found.isfinite().all() and rules.interval(found).high < 0
+    blind = copy.deepcopy(planted.model)
+    blind.layers[-1].W_Q.data[0] = 0  # it looks at everything alike
+    blind = dataclasses.replace(planted, model=blind)
+    assert copying.suppression_by_negative_head(blind).mean() > 0.5 * found.mean()

@@ -1,9 +1,11 @@
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from transformer_circuits.model import hand_built
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import induction
 from transformer_circuits.verdicts.subjects import Subject
@@ -35,6 +37,7 @@ METRICS = [
     induction.best_matching,
     induction.rests,
     induction.looks_near,
+    induction.matches_two,
 ]
 
 
@@ -53,6 +56,23 @@ def test_the_built_circuit_repeats_random_tokens_and_an_untrained_model_does_not
 def test_only_the_built_circuit_gains_from_order(built, untrained):
     assert rules.interval(induction.order_over_presence(built)).low > 0
     assert rules.interval(induction.order_over_presence(untrained)).low <= 0
+
+
+class TwoInARow(Transformer):
+    """One head that looks ten times as much where one token matches, and again where two do."""
+
+    def trace(self, tokens):
+        before, farther = (tokens.roll(back, dims=1) for back in (1, 2))
+        one = tokens[:, :, None] == before[:, None]
+        two = one & (before[:, :, None] == farther[:, None])
+        A = (1 + 9.0 * one + 90.0 * two).tril()
+        return SimpleNamespace(patterns=[(A / A.sum(dim=2, keepdim=True))[:, None]])
+
+
+def test_two_tokens_in_a_row_are_told_from_one(built):
+    assert rules.interval(induction.matches_two(built)).high < 1 / 3
+    both = dataclasses.replace(built, model=TwoInARow(built.model.config))
+    assert rules.interval(induction.matches_two(both)).low > 0.6
 
 
 def test_the_built_head_matches_prefixes(built, untrained):

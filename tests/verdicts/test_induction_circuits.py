@@ -18,6 +18,7 @@ METRICS = [
     induction_circuits.lead_of_key_term,
     induction_circuits.weaker_spectrum,
     induction_circuits.corner_and_matching,
+    induction_circuits.share_of_copiers_that_match,
     induction_circuits.gain_of_summed_ov,
     induction_circuits.recovered_by_plain_story,
 ]
@@ -49,6 +50,15 @@ def test_the_corner_is_where_heads_match_if_they_stand_in_the_same_order(monkeyp
     assert float(induction_circuits.corner_and_matching(subject)) == pytest.approx(1)
     monkeypatch.setattr(induction, "matching", lambda _: -order)
     assert float(induction_circuits.corner_and_matching(subject)) == pytest.approx(-1)
+
+
+def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subject):
+    above = torch.tensor([[9.0, 9.0, 9.0, 0.0, 1.0], [9.0, 9.0, 1.0, 9.0, 1.0]])
+    monkeypatch.setattr(induction_circuits, "_above_random", lambda _: above)
+    share = induction_circuits.share_of_copiers_that_match(subject)
+    assert float(share) == pytest.approx(2 / 3)
+    monkeypatch.setattr(induction_circuits, "_above_random", lambda _: 0 * above)
+    assert float(induction_circuits.share_of_copiers_that_match(subject)) == 0
 
 
 def test_another_form_is_the_best_key_where_it_looks_the_same(monkeypatch, built):

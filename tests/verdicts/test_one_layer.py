@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from transformer_circuits.analysis.one_layer import ensemble
+from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_lists
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -13,7 +13,7 @@ from transformer_circuits.verdicts import controls, rules
 from transformer_circuits.verdicts.metrics import one_layer, skip_trigrams
 from transformer_circuits.verdicts.subjects import Subject
 
-KINDS = ("copy", "copy_other_form", "split", "split_other_form", "listed", "brackets")
+KINDS = ("copy", "copy_other_form", "split", "split_other_form", "listed", "brackets", "dedent")
 ON_TEXT = ("each_by_itself", "copying_against_the_rest", "right_preferred")
 
 
@@ -55,6 +55,29 @@ def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_lay
 
 def test_a_vocabulary_without_words_holds_nothing(subject):
     assert all(float(getattr(skip_trigrams, name)(subject).sum()) == 0 for name in KINDS)
+
+
+def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
+    measured = skip_trigrams.heads_of_destinations
+    name = "a head for each destination"
+    planted = controls.control(name, _with_pairs(one_layer_subject))
+    assert float(measured(planted)) > 2
+    plain = controls.control("planted skip-trigrams", _with_pairs(one_layer_subject))
+    assert float(measured(plain)) < 2  # every head holds all
+
+
+def _with_pairs(subject: Subject) -> Subject:
+    """With a text that has the paper's list, as far as it is single tokens."""
+    ids, row = {text: token for token, text in enumerate(tokenizer.texts()) if text}, []
+    for _, words in skip_trigram_lists.spelled_out():
+        forms = [ids.get(f" {word}", ids.get(word)) for word in words]
+        row += [] if None in forms else forms
+    text = torch.tensor([tokenizer.BEGIN, *row] * 3)
+    return dataclasses.replace(subject, text=text)
+
+
+def test_a_vocabulary_without_words_has_no_destinations(subject):
+    assert float(skip_trigrams.heads_of_destinations(subject)) == 0
 
 
 def test_no_head_no_effect(one_layer_subject):

@@ -12,6 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import cross_entropy
@@ -43,7 +44,7 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
     """
     model.require_attention_only()
     direct, W_P = model.embed(tokens)
-    patterns = model.trace(tokens).patterns if frozen else [None] * model.config.n_layers
+    patterns = of_all_layers(model, tokens) if frozen else (None,) * model.config.n_layers
     saved = [torch.zeros_like(direct)] * model.config.n_layers
     orders, layers = [direct], ()
     for _ in range(model.config.n_layers):
@@ -73,7 +74,7 @@ def streams_by_steps(
     model.require_attention_only()
     direct, W_P = model.embed(tokens)
     exactly = [direct]  # by the number of steps
-    for layer, A in zip(model.layers, model.trace(tokens).patterns, strict=True):
+    for layer, A in zip(model.layers, of_all_layers(model, tokens), strict=True):
         stays = A * torch.eye(A.shape[-1]).to(A)
         after = [stream + layer(stream, W_P, stays) for stream in exactly]
         after.append(torch.zeros_like(direct))

@@ -124,9 +124,13 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "token frequencies": _token_frequencies,
     "shuffled heads": _shuffled_heads,
     "deleting head": planted.deleting_head,
+    "suppressing head": planted.suppressing_head,
     "two layers": _two_layers,
     "planted skip-trigrams": planted.planted_skip_trigrams,
     "sparsely planted skip-trigrams": functools.partial(planted.planted_skip_trigrams, every=5),
+    "a head for each destination": functools.partial(
+        planted.planted_skip_trigrams, by_destination=True
+    ),
     "turned heads": _turned_heads,
     "built Q-composition": planted.built_q_composition,
     "hidden K-composition": planted.hidden_k_composition,

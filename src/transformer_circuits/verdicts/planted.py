@@ -32,33 +32,60 @@ def deleting_head(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="deleting head", model=model, log=())
 
 
-def planted_skip_trigrams(subject: Subject, every: int = 2) -> Subject:
-    """One layer whose heads hold the whole of the paper's list, all brackets, and one of `every` so
-    many members of the paper's families, and nothing else.
+def suppressing_head(subject: Subject) -> Subject:
+    """A first head of the last layer that looks at what the stream predicts, and lowers it.
+
+    W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in which
+    the embeddings of the text vary most, and writes the negative of what it finds there. Positions
+    are taken away, so that it goes by tokens alone.
+    """
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[-1], model.config.d_head
+    counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
+    spread = torch.linalg.eigh(model.W_E * counts @ model.W_E.T)
+    varied = spread.eigenvectors[:, -d_head:]
+    length = (varied.T @ model.W_E).norm(dim=0).mean()
+    layer.W_Q.data[0] = layer.W_K.data[0] = varied.T * (20 * d_head**0.5) ** 0.5 / length
+    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -4 * varied
+    model.W_P.zero_()
+    model.W_U.data = model.W_E.T.clone()
+    return dataclasses.replace(subject, name="suppressing head", model=model, log=())
+
+
+def planted_skip_trigrams(
+    subject: Subject, every: int = 2, by_destination: bool = False
+) -> Subject:
+    """One layer whose heads hold the whole of the paper's list, all brackets and indents, and one of
+    `every` so many members of the paper's families, and nothing else.
 
     Each token is a vector of random signs, of which every head moves a part; an output reads the
-    vectors of its sources, and a little noise, so that no two outputs are alike.
+    vectors of its sources, and a little noise, so that no two outputs are alike. `by_destination`:
+    only the part that one head moves, another head for another destination.
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
     families = skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values()
     triples = {triple for members in families for triple in members[::every]}
     triples |= {*skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)}
-    triples |= {*skip_trigram_lists.brackets(texts)}
+    triples |= {*skip_trigram_lists.brackets(texts), *skip_trigram_lists.dedents(texts)}
     model = Transformer(config).requires_grad_(False).eval()
     generator = torch.Generator().manual_seed(1)
     model.W_E.data = torch.randint(2, model.W_E.shape, generator=generator) * 2.0 - 1
     model.W_U.normal_(std=0.25 * config.d_head**-0.5, generator=generator)
-    for src, _, out in sorted(triples):
-        model.W_U[out] += model.W_E[:, src] / config.d_head
+    moved = [
+        torch.arange(h * config.d_head, (h + 1) * config.d_head) % config.d_model
+        for h in range(config.n_heads)
+    ]
+    for src, dst, out in sorted(triples):
+        read = moved[dst % config.n_heads] if by_destination else torch.arange(config.d_model)
+        model.W_U[out, read] += model.W_E[read, src] / config.d_head
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
         weight.zero_()
-    for h in range(config.n_heads):
-        moved = torch.arange(h * config.d_head, (h + 1) * config.d_head) % config.d_model
-        each = torch.arange(config.d_head)
-        layer.W_V[h][each, moved] = 1.0
-        layer.W_O[h][moved, each] = 1.0
+    each = torch.arange(config.d_head)
+    for h, of_head in enumerate(moved):
+        layer.W_V[h][each, of_head] = 1.0
+        layer.W_O[h][of_head, each] = 1.0
     return dataclasses.replace(subject, name="planted skip-trigrams", model=model, log=())
 
 

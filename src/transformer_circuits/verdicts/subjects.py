@@ -73,14 +73,24 @@ class Subject:
 
 
 @cache
+def held_out() -> Int[Tensor, " n_tokens"]:
+    """The small profile's held-out text: one tensor for all models, so that what metrics make of it
+    is made once and not again for each seed.
+
+    Raises:
+        UserError: if it has to be made and cannot be.
+    """
+    return corpus.tokens("small", "validation")
+
+
+@cache
 def named(name: str) -> Subject:
     """A model of the book, with the small profile's held-out text.
 
     Raises:
         UserError: if there is no such model, or it was not trained.
     """
-    text = corpus.tokens("small", "validation")
-    return Subject(name, checkpoint.load(name), text, tuple(checkpoint.records(name)))
+    return Subject(name, checkpoint.load(name), held_out(), tuple(checkpoint.records(name)))
 
 
 def of_seeds(name: str) -> list[Subject]:

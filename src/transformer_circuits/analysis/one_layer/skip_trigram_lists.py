@@ -1,6 +1,7 @@
 """The skip-trigrams that the paper lists one by one (paper: "Other Interesting Skip-Trigrams"), and
 brackets and quotes of the kind that one of its heads closes."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -36,6 +37,12 @@ BRACKETS = (
     ("{{", "}}"), ("`", "`"), ("``", "``"), ("**", "**"), ("</", ">"), ("<", ">"), ("$", "$"),
 )  # fmt: skip
 """What opens, and what closes it."""
+
+
+BLOCKS = (" else", " elif", " except", " finally")
+"""What opens a line of Python only after lines that are indented one step more."""
+OPENERS = (" for", " if", " return", " while", " try", " with", " raise", " def")
+"""What opens a line of Python after any."""
 
 
 def spelled_out() -> Iterator[tuple[str, tuple[str, str, str]]]:
@@ -89,3 +96,22 @@ def brackets(texts: Sequence[str]) -> list[SkipTrigram]:
     which may be any."""
     ids = {text: token for token, text in enumerate(texts) if text}
     return [SkipTrigram(ids[a], ids[a], ids[b]) for a, b in BRACKETS if a in ids and b in ids]
+
+
+def dedents(
+    texts: Sequence[str], words: Sequence[str] = BLOCKS, step: int = 4
+) -> list[SkipTrigram]:
+    """A line indented N steps, one indented N − 1, and what opens that: for every depth N and each of
+    `words` that the vocabulary has as single tokens.
+
+    The last space of an indent belongs to the word after it, so the token of an indent has one less.
+    """
+    ids = {text: token for token, text in enumerate(texts) if text}
+    indents = [ids.get("\n" + " " * (step * n - 1)) for n in range(1, 9)]
+    return [
+        SkipTrigram(deeper, less, ids[word])
+        for less, deeper in itertools.pairwise(indents)
+        if less is not None and deeper is not None
+        for word in words
+        if word in ids
+    ]

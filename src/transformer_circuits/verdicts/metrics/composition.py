@@ -3,6 +3,7 @@
 from functools import cache
 
 import torch
+from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.verdicts.subjects import Subject
@@ -46,6 +48,7 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
     return float(found.mean()), float(found.std())
 
 
+@cache
 def previous_token_head(subject: Subject) -> Head:
     """The first-layer head that looks most at the token before, on held-out text."""
     model = subject.model
@@ -141,12 +144,13 @@ def hidden(model: Transformer) -> Bool[Tensor, "later_head earlier_head"]:
 
 
 def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "later earlier"]:
-    """The published K score of every pair of heads of two layers."""
-    later, earlier = (heads.of_layer(model, layer) for layer in layers)
-    read = [heads.W_QK(model, head) for head in later]
-    written = [heads.W_OV(model, head) for head in earlier]
-    rows = [[composition.published_k_score(qk, ov) for ov in written] for qk in read]
-    return torch.tensor(rows)
+    """`composition.published_k_score` of every pair of heads of two layers, all at once."""
+    later, earlier = (model.layers[layer] for layer in layers)
+    keys = einsum(later.W_K, earlier.W_O, "late k d, early d v -> late early k v")
+    queries = einsum(earlier.W_V, later.W_Q, "early v d, late q d -> late early v q")
+    read = LowRank(later.W_Q.mT, later.W_K).norm()
+    written = LowRank(earlier.W_O, earlier.W_V).norm()
+    return (keys @ queries).norm(dim=(2, 3)) / (read[:, None] * written)
 
 
 def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, copying_scores, heads, patterns
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
@@ -17,6 +16,8 @@ from transformer_circuits.verdicts.subjects import Subject
 
 EXCEPTIONS = 1 / 6
 """The share of heads that do not copy in the paper: 2 of 12."""
+AGO = 16
+"""How far back the prediction is made that another is compared with, or half of a short passage."""
 
 
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, ""]:
@@ -46,7 +47,7 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """
     every = sorted(heads.every(subject.model), key=lambda head: _ov_score(subject.model, head))
     chosen = every[: math.ceil(EXCEPTIONS * len(every))]
-    A = _patterns(subject.model, _passages(subject)[0])
+    A = patterns.of_all_layers(subject.model, _passages(subject)[0])
     near = torch.stack([_near(A[head.layer][:, head.head]) for head in chosen])  # [head, passage]
     return near[int(near.mean(dim=1).argmin())]
 
@@ -72,6 +73,34 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     reads = torch.cat(readers) if readers else model.W_U
     even = model.config.d_head / model.config.d_model
     return copying_scores.deletion(reads, x[:, 1:], written[:, 1:]) / even
+
+
+def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
+    """How much more a head raises the token of its past that is predicted most than another. [logits]
+
+    The head is the one with the lowest OV score of all layers, if that is below 0; else the values
+    are 0. At each place, of the tokens that the text has had so far: what the head adds by itself to
+    the logit of the one that is predicted most without it, less what it adds to the one that was so
+    16 places before. Below 0, the head lowers what is already predicted; a head that lowers whatever
+    it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
+    """
+    model, tokens = subject.model, _passages(subject, n=32)[0]
+    scores = {head: _ov_score(model, head) for head in heads.every(model)}
+    head = min(scores, key=scores.__getitem__)
+    if scores[head] >= 0:
+        return torch.zeros(len(tokens))
+    trace = model.trace(tokens)
+    written = trace.head_outputs[head.layer][:, head.head]
+    W_U, seen = model.W_U[tokens].mT, torch.ones(2 * tokens.shape[1:], dtype=torch.bool).tril()
+    added = written @ W_U  # [passage, dst, token of the passage]
+    without = ((trace.residual[-1] - written) @ W_U).masked_fill(~seen, -torch.inf)
+    predicted = without.argmax(dim=2)  # [passage, dst]
+    ago = min(AGO, tokens.shape[1] // 2)
+    here, before = (
+        added[:, ago:].gather(2, each[..., None])[..., 0]
+        for each in (predicted[:, ago:], predicted[:, :-ago])
+    )
+    return (here - before).mean(dim=1)
 
 
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
@@ -123,7 +152,8 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
 def _previous_token_head(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Head:
     """The head that looks at the token before the present one most."""
     back = [
-        A.diagonal(-1, dim1=2, dim2=3)[..., 1:].mean(dim=(0, 2)) for A in _patterns(model, inputs)
+        A.diagonal(-1, dim1=2, dim2=3)[..., 1:].mean(dim=(0, 2))
+        for A in patterns.of_all_layers(model, inputs)
     ]
     return heads.every(model)[int(torch.cat(back).argmax())]
 
@@ -138,17 +168,6 @@ def _passages(
     """Inputs and targets of evenly spaced passages, far apart, shorter than a context."""
     config = subject.model.config
     return windows.evenly(subject.text, n, config, n_ctx=min(n_ctx, config.n_ctx))
-
-
-def _patterns(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> list[Pattern]:
-    """The patterns of every layer. (A trace has them, too, but it also computes all logits.)"""
-    model.require_attention_only()
-    x, W_P = model.embed(inputs)
-    found = []
-    for layer in model.layers:
-        found.append(layer.pattern(x, x, W_P))
-        x = x + layer(x, W_P, found[-1])
-    return found
 
 
 def _near(pattern: Float[Tensor, "batch dst src"]) -> Float[Tensor, " batch"]:

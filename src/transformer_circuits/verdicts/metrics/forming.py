@@ -6,6 +6,7 @@ layer that has most of it in the end. It forms from a tenth to nine tenths of th
 see `development.span`.
 """
 
+import dataclasses
 import math
 from functools import cache
 
@@ -44,10 +45,9 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     never comes counts as the whole run, backwards. Hoogland et al. 2024 tell these stages apart.
     """
     log, tokens = subject.log, _tokens(subject)
-    guess, table = (
-        math.log(subject.model.config.n_vocab),
-        _bigram_loss(subject.text, subject.model.config),
-    )
+    config = subject.model.config
+    text_alone = dataclasses.replace(config, n_layers=0, d_mlp=0)  # one table for every depth
+    guess, table = math.log(config.n_vocab), _bigram_loss(subject.text, text_alone)
     learned = [(guess - record["held_out"]) / (guess - table) for record in log]
     ends = [development.crossing(tokens, learned, 0.9)]
     for key, layer in (("previous_token", 0), ("matching_random", -1)):

@@ -125,17 +125,51 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     return torch.cat([induction.prefix_matching_score(*one) for one in each])
 
 
+def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
+    """How much more the strongest head looks where two tokens in a row match than where one does.
+
+    Random tokens hold "a x y" and, farther on, "b x z"; the present token is x again, after a or
+    after b. Of the attention to y and z, the share of the one whose two tokens before it are the
+    present ones, less the share of the other: from -1 to 1, 0 for a head that matches one token.
+    Both ends are measured, so that it does not count which stands nearer. Per passage (paper: "How
+    Induction Heads Work", on keys made by two heads).
+    """
+    config, head = subject.model.config, strongest(subject).head
+    length = min(LENGTH, config.n_ctx - 3)
+    generator = torch.Generator().manual_seed(3)
+    passages = repeats.drawn(torch.ones(config.n_vocab), 48, length, generator=generator)
+    places = length // 4, length - 1 - length // 4
+    passages[:, places[1]] = passages[:, places[0]]
+    begin = passages.new_full((len(passages), 1), tokenizer.BEGIN)
+    to_right, to_other = 0, 0
+    for right, other in (places, places[::-1]):
+        tokens = torch.cat([begin, passages, passages[:, right - 1 : right + 1]], dim=1)
+        A = subject.model.trace(tokens).patterns[-1][:, head, -1].double()
+        to_right = to_right + A[:, right + 2]  # one for BEGIN, one for what followed
+        to_other = to_other + A[:, other + 2]
+    return (to_right - to_other) / (to_right + to_other).clamp(min=1e-12)
+
+
 @cache
-def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The strongest head on windows of text: inputs, targets, its pattern and its output."""
+def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The last layer on windows of text: inputs, targets, the strongest head's pattern and output,
+    and of every head the share of attention near by, see `_near`."""
     n_ctx = min(N_CTX, subject.model.config.n_ctx)
     inputs, targets = windows.evenly(subject.text, 32, subject.model.config, n_ctx=n_ctx)
     head, rows = strongest(subject).head, []
     for part in inputs.split(8):
         trace = subject.model.trace(part)
-        rows.append((trace.patterns[-1][:, head], trace.head_outputs[-1][:, head]))
-    A, written = (torch.cat(parts) for parts in zip(*rows, strict=True))
-    return inputs, targets, A, written
+        A = trace.patterns[-1]
+        rows.append((A[:, head], trace.head_outputs[-1][:, head], _near(A)))
+    A, written, near = (torch.cat(parts) for parts in zip(*rows, strict=True))
+    return inputs, targets, A, written, near
+
+
+def _near(A: Float[Tensor, "n head dst src"]) -> Float[Tensor, "n head dst"]:
+    """Attention to the last four tokens, as a share of what does not rest on BEGIN."""
+    A = A[..., 1:]
+    last = torch.ones(A.shape[-2:], dtype=torch.bool).tril(-1).triu(-4)
+    return (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)
 
 
 def _by_document(subject: Subject, values: Float[Tensor, "n dst"]) -> Float[Tensor, " document"]:
@@ -154,7 +188,7 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
     followed that piece, and where it raises the right next token more than any other token of the
     window (paper: "Function of Induction Heads"). 0 to 1.
     """
-    inputs, targets, A, written = _on_text(subject)
+    inputs, targets, A, written, _ = _on_text(subject)
     texts = tokenizer.texts()[: subject.model.config.n_vocab]
     goes_on = torch.tensor([text.isalpha() for text in texts])  # no space before it
     followed = induction.followers(inputs)
@@ -175,7 +209,7 @@ def rests(subject: Subject) -> Float[Tensor, " document"]:
 
     Per document (paper: "Function of Induction Heads").
     """
-    inputs, _, A, _ = _on_text(subject)
+    inputs, _, A, _, _ = _on_text(subject)
     idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
     idle[:, 0] = False
     return _by_document(subject, A[:, :, 0].double().masked_fill(~idle, torch.nan))
@@ -187,16 +221,7 @@ def looks_near(subject: Subject) -> Float[Tensor, " document"]:
     Per document, as a share of what does not rest on BEGIN; the half of the last layer's heads
     that match least on random tokens (paper: the video on two-layer results, n-grams).
     """
-    model = subject.model
-    n_ctx = min(N_CTX, model.config.n_ctx)
-    inputs, _ = windows.evenly(subject.text, 32, model.config, n_ctx=n_ctx)
-    least = matching(subject).argsort()[: max(1, model.config.n_heads // 2)]
-    near = []
-    for part in inputs.split(8):
-        A = model.trace(part).patterns[-1][:, least, :, 1:]  # without BEGIN
-        last = torch.ones(n_ctx, n_ctx - 1, dtype=torch.bool).tril(-1).triu(-4)
-        share = (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)  # [window, head, dst]
-        near.append(share.mean(dim=1))
-    values = torch.cat(near).double()
-    values[:, : min(8, n_ctx - 1)] = torch.nan  # where hardly more than four stand before
+    least = matching(subject).argsort()[: max(1, subject.model.config.n_heads // 2)]
+    values = _on_text(subject)[-1][:, least].mean(dim=1).double()
+    values[:, : min(8, values.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
     return _by_document(subject, values)

@@ -1,5 +1,7 @@
 """How chapter 8 says that induction heads work: edges, score terms, spectra, scrubbing."""
 
+from functools import cache
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -77,6 +79,7 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     return (claimed - max(sums.values(), key=lambda one: float(one.mean()))) / whole.abs()
 
 
+@cache
 def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     """Positivity of each second-layer head's OV circuit, and of its QK circuit through the
     previous-token head."""
@@ -94,7 +97,24 @@ def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
     lies fewer standard deviations above random heads between the same matrices. A fact of the
     weights (paper: "Checking the Mechanistic Theory").
     """
-    model, head = subject.model, induction.strongest(subject)
+    return _above_random(subject)[:, induction.strongest(subject).head].min().double()
+
+
+def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, ""]:
+    """How many of the last layer's copying heads also match, by their spectra. 0 to 1.
+
+    Of the heads whose OV score lies four standard deviations above random heads, the share whose QK
+    score through the previous-token head does, too; 0 if no head copies. A fact of the weights (the
+    authors' video on results of two layers).
+    """
+    copies, matches = _above_random(subject) > 4
+    return (copies & matches).sum().double() / copies.sum().clamp(min=1)
+
+
+@cache
+def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
+    """How far `_spectra` lie above random heads between the same matrices. [their sd]"""
+    model = subject.model
     generator, d_head = torch.Generator().manual_seed(0), model.config.d_head
     brought = (heads.W_OV(model, induction.previous_token_head(subject)) @ model.W_E).dense()
     null = torch.stack(
@@ -103,8 +123,8 @@ def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
             for left, right in ((model.W_U, model.W_E), (model.W_E.T, brought))
         ]
     )
-    found = _spectra(subject)[:, head.head].to(null)
-    return ((found - null.mean(dim=1)) / null.std(dim=1)).min().double()
+    mean, spread = null.mean(dim=1, keepdim=True), null.std(dim=1, keepdim=True)
+    return (_spectra(subject).to(null) - mean) / spread
 
 
 def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:

@@ -114,6 +114,53 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     return by_source(values, triples) if len(triples) > 1 else values
 
 
+def dedent(subject: Subject) -> Float[Tensor, " depth"]:
+    """After a line indented N steps, one of N − 1: whether "else" and its like are held, for each N.
+
+    From -1 to 1: the share of them that the strongest head has among the first twenty, less that of
+    words which open a line after any, "for" or "if"; these are no worse where a head only knows that
+    the text is Python. Paper: "Other Interesting Skip-Trigrams".
+    """
+    texts = tokenizer.texts()[: subject.model.config.n_vocab]
+    blocks = skip_trigram_lists.dedents(texts)
+    openers = skip_trigram_lists.dedents(texts, skip_trigram_lists.OPENERS)
+    if not blocks or not openers:
+        return torch.zeros(1)
+    held, null = (
+        by_source(_places(subject).first(triples).double(), triples)
+        for triples in (blocks, openers)
+    )
+    return held - null
+
+
+def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
+    """How far skip-trigrams of one destination keep to one head, beyond chance. [sd of chance]
+
+    Of the paper's list, as in `listed`, each source with its destination goes to the head that holds
+    its outputs most strongly. Counted are pairs of different sources in one head with one
+    destination, against the same with the heads shuffled. About 0 if no head has a destination of
+    its own; 0 if the text has no such pair. Paper: "Other Interesting Skip-Trigrams".
+    """
+    config = subject.model.config
+    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
+    if len(triples) < 2:
+        return torch.zeros((), dtype=torch.float64)
+    asked = torch.tensor([triple[:2] for triple in triples])
+    pairs, index = asked.unique(dim=0, return_inverse=True)
+    alike = (pairs[:, None, 1] == pairs[:, 1]).triu(1)
+    if not alike.any():
+        return torch.zeros((), dtype=torch.float64)
+    strength = (_places(subject).f1(triples) * _places(subject).f2(triples)).double()
+    summed = strength.new_zeros(len(strength), len(pairs)).index_add(1, index, strength)
+    head = summed.argmax(dim=0)
+    generator = torch.Generator().manual_seed(0)
+    orders = [torch.arange(len(pairs))]
+    orders += [torch.randperm(len(pairs), generator=generator) for _ in range(1000)]
+    moved = head[torch.stack(orders)]  # [order, pair]; the first as it is
+    found = ((moved[:, :, None] == moved[:, None]) & alike).sum(dim=(1, 2)).double()
+    return (found[0] - found[1:].mean()) / found[1:].std().clamp(min=1e-9)
+
+
 def brackets(subject: Subject) -> Float[Tensor, " pair"]:
     """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.
 

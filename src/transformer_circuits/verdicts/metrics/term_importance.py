@@ -146,10 +146,10 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
         tokens = repeats.copies(repeats.passages(subject.text, N_PASSAGES, length))
         trace = model.trace(tokens)
         nothing = torch.zeros_like(trace.head_outputs[0][:, head[1]])
+        intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]
         for rows, frozen in zip(found.values(), (False, True), strict=True):
             logits = ablation.with_output(model, trace, head, nothing, frozen)
             rise = [_of_copy(logits, tokens, length, copy) for copy in (0, 1)]
-            intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]
             rows.append((rise[1] - intact[1]) - (rise[0] - intact[0]))
     return {way: torch.cat(rows) for way, rows in found.items()}
 
