@@ -82,6 +82,25 @@ def test_the_built_head_matches_prefixes(built, untrained):
     assert induction.strongest(built) == (1, 0)
 
 
+def test_a_head_that_looks_as_far_back_whatever_stands_there_does_not_match(built):
+    """On passages of one length it would, as far as their tokens are different."""
+    model = hand_built.induction(n_vocab=101, n_ctx=2 * max(induction.LENGTHS) + 1)
+    n_ctx, layer = model.config.n_ctx, model.layers[1]
+    place, channels = torch.arange(n_ctx), slice(0, n_ctx)
+    first = int(model.W_P[0].nonzero()[0])
+    at = slice(first, first + n_ctx)  # where positions stand in the stream
+    layer.W_Q[0], layer.W_K[0] = 0, 0
+    layer.W_Q[0, channels, at] = torch.eye(n_ctx, dtype=torch.float64)
+    back = (place[:, None] - place == induction.LENGTH - 1).double()
+    layer.W_K[0, channels, at] = 40 * back * model.config.d_head**0.5
+    fixed = dataclasses.replace(built, name="fixed", model=model)
+    tokens = induction.random_passages(fixed, 4, seed=1)
+    copies = induction.repeats.copies(tokens)
+    A = model.trace(copies).patterns[1]
+    assert float(induction.induction.prefix_matching_score(A, copies)) > 0.6
+    assert rules.interval(induction.best_matching(fixed)).low < 0.4
+
+
 def test_a_head_that_looks_at_begin_rests(built):
     model = controls.control("untrained", built).model
     resting = dataclasses.replace(built, model=model)

@@ -16,12 +16,17 @@ from transformer_circuits.verdicts.subjects import Subject
 
 LENGTH, N_CTX = 60, 256
 """Tokens of a passage and of a window of text, or fewer where a model's context is shorter."""
+LENGTHS = (40, LENGTH, 80)
+"""Of the passages on which heads are told to match: with one alone, a head would do that looks so
+many tokens back, whatever stands there."""
 
 
-def random_passages(subject: Subject, n: int, seed: int) -> Int[Tensor, "n length"]:
-    """Uniformly random tokens, of the length that comes twice in a context."""
+def random_passages(
+    subject: Subject, n: int, seed: int, length: int = LENGTH
+) -> Int[Tensor, "n length"]:
+    """Uniformly random tokens; shorter than asked where they would not come twice in a context."""
     config = subject.model.config
-    length = min(LENGTH, (config.n_ctx - 1) // 2)
+    length = min(length, (config.n_ctx - 1) // 2)
     generator = torch.Generator().manual_seed(seed)
     return repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
 
@@ -37,9 +42,16 @@ def strongest(subject: Subject) -> Head:
 
 @cache
 def matching(subject: Subject) -> Float[Tensor, " head"]:
-    """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1."""
-    tokens = repeats.copies(random_passages(subject, 16, seed=1))
-    return induction.prefix_matching_score(subject.model.trace(tokens).patterns[-1], tokens)
+    """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1.
+
+    The mean over `LENGTHS`.
+    """
+    found = []
+    for length in LENGTHS:
+        tokens = repeats.copies(random_passages(subject, 6, 1, length))
+        A = subject.model.trace(tokens).patterns[-1]
+        found.append(induction.prefix_matching_score(A, tokens))
+    return torch.stack(found).mean(dim=0)
 
 
 @cache
@@ -116,13 +128,16 @@ def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """Prefix matching of the best head of the last layer. 0 to 1.
 
-    Per passage of random tokens that comes twice; the head is chosen on other passages (paper:
-    "Induction Heads"; Olsson et al. 2022).
+    Per passage of random tokens that comes twice, of one of `LENGTHS`; the head is chosen on other
+    passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
-    tokens = repeats.copies(random_passages(subject, 32, seed=2))
-    A = subject.model.trace(tokens).patterns[-1][:, [strongest(subject).head]]
-    each = zip(A.split(1), tokens.split(1), strict=True)
-    return torch.cat([induction.prefix_matching_score(*one) for one in each])
+    found = []
+    for length in LENGTHS:
+        tokens = repeats.copies(random_passages(subject, 12, 2, length))
+        A = subject.model.trace(tokens).patterns[-1][:, [strongest(subject).head]]
+        each = zip(A.split(1), tokens.split(1), strict=True)
+        found += [induction.prefix_matching_score(*one) for one in each]
+    return torch.cat(found)
 
 
 def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
