@@ -128,7 +128,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
     *_, last = capsys.readouterr().err.splitlines()
     assert last == "train: stopped; the same command goes on from what was kept"
     cli.main(["train", "tiny", "--no-compile"])
-    assert [record["step"] for record in checkpoint.records("tiny")] == [50, 100, 150, 200, 250]
+    assert [record["step"] for record in checkpoint.records("tiny")] == [25, 50, 75, 100, 125]
 
 
 def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
