@@ -114,11 +114,11 @@ def test_a_bug_keeps_its_traceback(monkeypatch, error):
 
 def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
     path = place / "models" / "tiny" / "config.toml"
-    path.write_text(path.read_text().replace("steps = 6", "steps = 250"))
+    path.write_text(path.read_text().replace("steps = 6", "steps = 125"))
     step = runs.Trainer.func._one_step
 
     def interrupted(run):
-        if run.step == 150:
+        if run.step == 75:
             raise KeyboardInterrupt
         return step(run)
 
