@@ -67,11 +67,22 @@ def test_who_writes_nothing_gets_no_credit(model, tokens, method):
 
 def test_the_built_circuit_gets_its_credit_by_keys():
     tokens = torch.tensor([[0, 1, 2, 3, 1, 2, 3]])
-    model = hand_built.induction(n_vocab=4, n_ctx=7)
+    model = hand_built.induction(n_vocab=4, n_ctx=7, sharpness=4.0)
     for method in (credit.gradients, credit.shares):
         Q, K, V = method(model, tokens, torch.tensor([4, 5])).flatten()
         assert K > 0
         assert Q == V == 0
+
+
+def test_where_attention_is_settled_the_derivative_sees_nothing_and_proportion_does():
+    tokens, places = torch.tensor([[0, 1, 2, 3, 1, 2, 3]]), torch.tensor([4, 5])
+    soft, sharp = (hand_built.induction(n_vocab=4, n_ctx=7, sharpness=s) for s in (4.0, 40.0))
+    by_derivative, in_proportion = (
+        [float(method(m, tokens, places)[0, 1]) for m in (soft, sharp)]
+        for method in (credit.gradients, credit.shares)
+    )
+    assert by_derivative[1] < 1e-6 * by_derivative[0]
+    assert in_proportion[1] > 0.5 * in_proportion[0]
 
 
 def test_what_is_divided_is_never_more_than_was_there_unless_terms_cancel():

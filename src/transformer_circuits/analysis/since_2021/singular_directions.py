@@ -32,10 +32,18 @@ def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlie
     Raises:
         ValueError: if the kind is none of Q, K, V, or there are not two layers.
     """
-    later, earlier = (heads.of_layer(model, layer) for layer in (1, 0))
-    written = [heads.W_OV(model, head) for head in earlier]
-    read = [composition.reader(model, kind, head) for head in later]
-    return torch.tensor([[strength(circuit, ov) for ov in written] for circuit in read])
+    read = torch.stack(
+        [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
+    )
+    written = torch.stack([_rows(heads.W_OV(model, h).T).mT for h in heads.of_layer(model, 0)])
+    products = torch.einsum("lid,edj->leij", read, written)
+    most = [torch.linalg.matrix_norm(matrices, 2) for matrices in (products, read, written)]
+    return most[0] / (most[1][:, None] * most[2])
+
+
+def _rows(circuit: LowRank) -> Float[Tensor, "inner cols"]:
+    """A matrix of few rows with the same singular values and the same right singular vectors."""
+    return torch.linalg.qr(circuit.left).R @ circuit.right
 
 
 def meeting(later: LowRank, earlier: LowRank) -> Float[Tensor, "read written"]:

@@ -23,14 +23,22 @@ WINDOWS, N_CTX, PLACES = 24, 256, 6
 Scores = Float[Tensor, "kind later_head earlier_head"]
 
 
-@cache
-def effects(subject: Subject) -> Effects:
-    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows."""
+def sample(subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
+    """Evenly spaced windows of held-out text, their targets, and the places where edges are measured.
+
+    Inputs and targets are [window, pos]; the places are the same in every window.
+    """
     config = subject.model.config
     n_ctx = min(N_CTX, config.n_ctx)
     inputs, targets = windows.evenly(subject.text, WINDOWS, config, n_ctx=n_ctx)
     places = n_ctx - 1 - torch.arange(PLACES).flip(0) * max(1, n_ctx // PLACES)
-    return edge_effects.effects(subject.model, inputs, targets, places[places > 0])
+    return inputs, targets, places[places > 0]
+
+
+@cache
+def effects(subject: Subject) -> Effects:
+    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows."""
+    return edge_effects.effects(subject.model, *sample(subject))
 
 
 @cache
@@ -171,7 +179,12 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
     The mean over Q, K and V; from -1 to 1. One jackknife pseudo-value for each window of held-out
     text: their mean is the correlation, their spread that of other windows.
     """
-    change, found = effects(subject).change.double(), scores(subject)
+    return agreement_of(scores(subject), effects(subject).change)
+
+
+def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:
+    """Rank correlation of any scores with effects, as a jackknife pseudo-value for each window."""
+    change = change.double()
 
     def whole(values: Tensor) -> float:
         mean = values.mean(dim=0)
