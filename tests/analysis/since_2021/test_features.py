@@ -66,7 +66,7 @@ def test_what_is_not_read_is_refused(model):
         features.makers(Transformer(dataclasses.replace(SHAPE, n_layers=3)), 2)
     with pytest.raises(ValueError, match=r"head 0.1 reads features of .*, not of 0.3"):
         features.qk(model, (0, 1), features.TOKEN, heads.Head(0, 3))
-    with pytest.raises(ValueError, match="not by 1.0"):
+    with pytest.raises(ValueError, match=r"not by 1\.0"):
         features.vectors(model, heads.Head(1, 0))
     with pytest.raises(ValueError, match="values do not read positions"):
         features.ov(model, (0, 1), features.POSITION)
