@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis.composition import KINDS
@@ -117,6 +117,8 @@ class _Reading(NamedTuple):
     """Each maker's part in the scores, by the query and by the key."""
     worth: Float[Tensor, "maker place src"]
     """What each maker's value at each source adds to the logit if looked at."""
+    seen: Bool[Tensor, "place src"]
+    """Which sources do not come after the destination."""
 
 
 def _of_edges(
@@ -152,7 +154,8 @@ def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: 
         "K": torch.einsum("pd,msd->mps", q.sum(dim=0)[places], k) / scale,
     }
     worth = torch.einsum("pd,msd->mps", asks @ layer.W_O[head], v)
-    return _Reading(trace.patterns[1][0, head, places], score, worth)
+    seen = places[:, None] >= torch.arange(len(x), device=places.device)
+    return _Reading(trace.patterns[1][0, head, places], score, worth, seen)
 
 
 def _derivative(one: _Reading) -> Float[Tensor, "kind maker place"]:
@@ -165,9 +168,9 @@ def _derivative(one: _Reading) -> Float[Tensor, "kind maker place"]:
 def _proportion(one: _Reading) -> Float[Tensor, "kind maker place"]:
     from_source = one.A * one.worth.sum(dim=0)  # [place, src]
     credit = from_source.sum(dim=-1, keepdim=True) * _divided(from_source, dim=-1) / len(KINDS)
-    parts = {"V": one.worth}
+    parts, n_seen = {"V": one.worth}, one.seen.sum(dim=-1, keepdim=True)
     for kind, score in one.score.items():
-        parts[kind] = score - (one.A * score).sum(dim=-1, keepdim=True)
+        parts[kind] = score - (score * one.seen).sum(dim=-1, keepdim=True) / n_seen
     return torch.stack([(credit * _divided(parts[kind], dim=0)).sum(dim=-1) for kind in KINDS])
 
 

@@ -55,7 +55,7 @@ def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"
 @torch.no_grad()
 def activations(
     model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int
-) -> dict[Maker, Float[Tensor, "batch pos feature"]]:
+) -> dict[Maker, Float[Tensor, "batch pos _"]]:
     """How strongly each feature is there: 1 or 0, and for a head the attention it paid. 0 to 1.
 
     `vectors` times these, summed over makers, is what queries and keys of the layer read. The
