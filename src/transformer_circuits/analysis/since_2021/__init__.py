@@ -1,0 +1,1 @@
+"""Questions that others have put to attention heads since the paper of 2021."""
