@@ -41,7 +41,8 @@ class Looks:
     said: Bool[Tensor, " place"]
     """Whether the token that it points at comes next."""
     common: Float[Tensor, " place"]
-    """Share of that token among the sources: how often it would come next if order meant nothing."""
+    """Share of that token among the other sources: how often it would come next if order meant
+    nothing. With the source itself in the share, chance would come out below what it is."""
     chance: Float[Tensor, "place kind"]
     """Share of the sources that are of each kind: what pointing at random gives."""
     chance_gain: Float[Tensor, "place kind"]
@@ -136,9 +137,9 @@ def _in_windows(
     n_sources = sources.sum(dim=2)
     of_kind = _kinds(inputs, words) & sources[..., None]  # [window, dst, src, kind]
     comes_next = inputs[:, None, :] == targets[:, :, None]
-    # How many of the sources up to dst have the same token as src: a running count over dst.
+    # How many other sources up to dst have the same token as src: a running count over dst, less 1.
     same = (inputs[:, :, None] == inputs[:, None, :]) & token[:, :, None]  # [window, up to, src]
-    common = same.cumsum(dim=1) / n_sources.clamp(min=1)[..., None]
+    common = (same.cumsum(dim=1) - 1) / (n_sources - 1).clamp(min=1)[..., None]
     gain = (comes_next.to(common) - common) * sources
     attention, src = A.masked_fill(~sources, -1).max(dim=2)
 
@@ -164,13 +165,11 @@ def _in_windows(
 def _kinds(
     inputs: Int[Tensor, "window pos"], words: Int[Tensor, " n_vocab"]
 ) -> Bool[Tensor, "window dst src kind"]:
-    """Of every source before a destination, which kind of match stands before it; see `KINDS`."""
+    """Of every source, which kind of match for a destination stands before it; see `KINDS`."""
     before = inputs.roll(1, dims=1)
     before[:, 0] = BEGIN
-    earlier = torch.ones(inputs.shape[1], inputs.shape[1], dtype=torch.bool).tril(-1)
-    exact = (inputs[:, :, None] == before[:, None, :]) & earlier.to(inputs.device)
-    same_word = words[inputs][:, :, None] == words[before][:, None, :]
-    near = same_word & ~exact & earlier.to(inputs.device)
+    exact = inputs[:, :, None] == before[:, None, :]
+    near = (words[inputs][:, :, None] == words[before][:, None, :]) & ~exact
     return torch.stack([exact, near, ~exact & ~near], dim=3)
 
 
