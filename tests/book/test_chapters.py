@@ -13,7 +13,7 @@ from transformer_circuits.book import first_cell
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-FOLDERS = ("chapters", "chapters/reference", "seminar")
+FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
 PAGES = [
     path
     for folder in FOLDERS

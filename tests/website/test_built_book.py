@@ -60,7 +60,11 @@ def at_every_width(page, widths=WIDTHS, **media) -> Iterator[int]:
 
 def ready(page) -> None:
     """Wait until what moves is drawn."""
-    for waiting in (".hover-chart:not([data-drawn])", "[data-live-model]:not([data-ready])"):
+    for waiting in (
+        ".hover-chart:not([data-drawn])",
+        "[data-live-model]:not([data-ready])",
+        "[data-train-here]:not([data-ready])",
+    ):
         page.wait_for_selector(waiting, state="detached")
     page.wait_for_function(
         "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"

@@ -16,3 +16,10 @@ def test_every_mark_has_scripts_and_the_first_model_comes_with_its_page():
         assert scripts
     live = serving.NEEDED_BY["<div data-live-model"]
     assert f"live/{next(iter(serving.LIVE_MODELS))}.js" in live
+
+
+def test_what_the_page_that_trains_loads_is_served():
+    needed = serving.NEEDED_BY["<div data-train-here"]
+    assert set(needed) <= set(serving._scripts())
+    served = {name for name in serving._scripts() if name.startswith("train/")}
+    assert served <= set(needed)

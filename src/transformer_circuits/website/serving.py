@@ -20,6 +20,7 @@ from sphinxcontrib import katex
 from transformer_circuits import files
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
+from transformer_circuits.website import train
 from transformer_circuits.website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
@@ -27,6 +28,10 @@ MODULES = files.data_dir().parent / "node_modules"
 NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
 LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
+TRAIN = Path(train.__file__).parent
+"""Where the scripts and the style of the page that trains a model lie."""
+LEARNER = ("products.js", "model.js", "training.js", "worker.js")
+"""Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -44,8 +49,14 @@ NEEDED_BY = {
         "book/answers.js",
         "book/live.js",
     ),
+    "<div data-train-here": (
+        "train/train.css",
+        "book/views.js",
+        "book/parts.js",
+        *(f"train/{name}" for name in (*LEARNER, "pictures.js", "page.js")),
+    ),
 }
-"""Scripts, below `_static/`, of every page that contains a mark."""
+"""Scripts and styles, below `_static/`, of every page that contains a mark."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
@@ -128,7 +139,7 @@ def _serve(app) -> None:
 
 
 def _scripts() -> dict[str, Path]:
-    """Where every script that pages load comes from."""
+    """Where every script that pages load comes from, and every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
@@ -138,6 +149,7 @@ def _scripts() -> dict[str, Path]:
             for folder in (SCRIPTS, LIVE)
             for script in folder.glob("*.js")
         },
+        **{f"train/{path.name}": path for path in TRAIN.iterdir() if path.suffix in (".js", ".css")},
     }
 
 
@@ -192,13 +204,16 @@ def _silence(app, modules: tuple[str, ...]) -> None:
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts that this page needs, and only those; paper needs none."""
+    """Add the scripts and styles that this page needs, and only those; paper needs none."""
     if app.builder.name == "singlehtml":
         return
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:
-                app.add_js_file(script, loading_method="defer")
+                if script.endswith(".css"):
+                    app.add_css_file(script)
+                else:
+                    app.add_js_file(script, loading_method="defer")
 
 
 def _without_brands(app, pagename, templatename, context, doctree) -> None:
