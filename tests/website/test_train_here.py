@@ -1,4 +1,4 @@
-"""The model that learns in the reader's tab: its gradients against PyTorch's, and what it learns.
+"""The model that learns in the reader's tab: its gradients against PyTorch's, and its page.
 
 The first tests run its scripts in Node, which the book has from PyPI. Those marked `browser` open the
 built page and are run by `make test` after the book is built: `pytest -m browser`.
@@ -38,12 +38,6 @@ model.backward(run);
 const gradients = {};
 for (const name in model.gradients) gradients[name] = Array.from(model.gradients[name]);
 answer({ losses: Array.from(run.losses), gradients });
-"""
-LEARNED = """
-const training = new T.Training({ seed: given.seed, ...given.what });
-training.run(given.steps);
-const { patterns, ...found } = training.look();
-answer(found);
 """
 
 
@@ -102,16 +96,26 @@ def test_gradients_are_those_of_pytorch(n_layers, what, generator):
         assert expected.norm() > 0 and difference.norm() <= 1e-4 * expected.norm(), name
 
 
-def test_text_repeats_from_where_it_is_said_to():
-    code = "const { tokens, lengths } = T.probe(); answer({ tokens: Array.from(tokens), lengths, shape: T.SHAPE });"
+def test_words_are_new_in_each_context_and_go_on_as_before():
+    """Inside a word, what follows a letter is what followed it before; words differ in length."""
+    code = "const { tokens, inside } = T.probe(); answer({ tokens: Array.from(tokens), inside: Array.from(inside), ...T.SHAPE });"
     found = in_node(code, {})
-    n_ctx = found["shape"]["n_ctx"]
-    contexts = torch.tensor(found["tokens"]).reshape(-1, n_ctx + 1)
-    assert 0 <= contexts.min() and contexts.max() < found["shape"]["n_vocab"]
-    for context, length in zip(contexts.tolist(), found["lengths"], strict=True):
-        assert len(set(context[:length])) == length
-        assert context[length:] == context[:-length]
-    assert len(set(found["lengths"])) > 1  # else a fixed way back would do
+    contexts = torch.tensor(found["tokens"]).reshape(-1, found["n_ctx"] + 1).tolist()
+    inside = torch.tensor(found["inside"]).reshape(-1, found["n_ctx"]).tolist()
+    every = set()
+    for letters, goes_on in zip(contexts, inside, strict=True):
+        assert 0 <= min(letters) and max(letters) < found["n_vocab"]
+        follower = {}
+        for letter, following, on in zip(letters, letters[1:], goes_on, strict=False):
+            if on:
+                assert follower.setdefault(letter, following) == following
+        every |= set(follower.items())
+    assert len({following for letter, following in every if letter == 0}) > 1
+
+
+def test_matches_are_what_followed_earlier_copies():
+    found = in_node("answer([0, 1, 2, 3, 4].map((i) => T.matches([9, 5, 7, 5, 5], 0, i)))", {})
+    assert found == [[], [], [], [2], [2, 4]]
 
 
 def test_the_worker_answers_by_its_text_alone():
@@ -123,13 +127,13 @@ def test_the_worker_answers_by_its_text_alone():
     new Function("self", "Circuits", text)(self, undefined);
     self.onmessage({ data: { run: 7, begin: { seed: 1, n_layers: 1 } } });
     self.onmessage({ data: { run: 7, steps: 2 } });
-    answer(posted.map(({ run, step, again, matching }) => ({ run, step, again, matching })));
+    answer(posted.map(({ run, step, known, matching }) => ({ run, step, known, matching })));
     """
     before, after = in_node(code, {})
     assert (before["run"], before["step"], after["run"], after["step"]) == (7, 0, 7, 2)
     n_vocab = in_node("answer(T.SHAPE)", {})["n_vocab"]
-    assert before["again"] == pytest.approx(torch.tensor(n_vocab).log().item(), rel=1e-6)
-    assert after["again"] != before["again"] and 0 <= after["matching"][0][0] <= 1
+    assert before["known"] == pytest.approx(torch.tensor(n_vocab).log().item(), rel=1e-6)
+    assert after["known"] != before["known"] and 0 <= after["matching"][0][0] <= 1
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@
     const pictures = make("div", "train-row");
     const top = Math.ceil(Math.log(T.SHAPE.n_vocab));
     parts.loss = new Curves(curves, {
-      title: "Loss where the passage has come before (nats per token)",
+      title: "Loss where the next letter can be known (nats)",
       series: [{ name: "two layers", style: "train-second" }, { name: "one layer", style: "train-control" }],
       top,
       guide: { value: Math.log(T.SHAPE.n_vocab), name: "guessing" },
@@ -96,13 +96,12 @@
       ],
       top: 1,
     });
-    const { tokens, lengths } = T.probe();
+    const { tokens, inside } = T.probe();
     const n = T.SHAPE.n_ctx;
     const letters = Array.from(tokens.subarray(0, n), (token) => String.fromCharCode(97 + token));
-    const copies = letters.reduce((text, letter, i) => text + (i && i % lengths[0] === 0 ? " | " : " ") + letter, "");
-    const before = Array.from({ length: n - 1 }, (_, i) => [i + 1, i]);
-    const matches = [];
-    for (let i = lengths[0]; i < n; i++) for (let j = i - lengths[0] + 1; j > 0; j -= lengths[0]) matches.push([i, j]);
+    const words = letters.map((letter, i) => letter + (inside[i] ? "" : " ")).join("");
+    const before = letters.slice(1).map((_, i) => [i + 1, i]);
+    const matches = letters.flatMap((_, i) => (inside[i] ? T.matches(tokens, 0, i).map((j) => [i, j]) : []));
     parts.pictures = [["first layer", "second layer"], ["one layer"]].map((layers, model) =>
       layers.map((name, layer) =>
         Array.from({ length: T.SHAPE.n_heads }, (_, head) => {
@@ -116,8 +115,8 @@
       show();
     });
     input.checked = true;
-    const context = make("p", "train-context", "Where each head looks, on the letters ");
-    context.append(make("code", "", copies.trim()), ". Each row is a letter that looks, each column one that is looked at.");
+    const context = make("p", "train-context", "Where each head looks, on ");
+    context.append(make("code", "", words.trim()), ", read without the spaces. Each row is a letter that looks, each column one that is looked at.");
     return [curves, context, pictures, marked];
   }
 
@@ -193,7 +192,7 @@
   const curve = (model, value) => records[model].map((record) => [record.step, value(record)]);
 
   function show() {
-    parts.loss.draw([0, 1].map((model) => curve(model, (record) => record.again)), state.end);
+    parts.loss.draw([0, 1].map((model) => curve(model, (record) => record.known)), state.end);
     parts.heads.draw([curve(0, previous), curve(0, matching), curve(1, matching)], state.end);
     last.forEach(({ patterns, previous, matching }, model) => {
       parts.pictures[model].forEach((heads, layer) =>
@@ -210,8 +209,8 @@
     if (!two || !one) return;
     state.said = performance.now();
     parts.status.textContent =
-      `${opening}Step ${two.step} of ${state.end}. Loss where the passage has come before: two layers ` +
-      `${two.again.toFixed(2)}, one layer ${one.again.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
+      `${opening}Step ${two.step} of ${state.end}. Loss where the next letter can be known: two layers ` +
+      `${two.known.toFixed(2)}, one layer ${one.known.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
       `matching ${matching(two).toFixed(2)}; in one layer ${matching(one).toFixed(2)}.`;
     for (const figure of [parts.loss, parts.heads]) figure.describe(two.step);
   }

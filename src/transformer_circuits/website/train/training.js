@@ -4,25 +4,43 @@
   root.Circuits.train.sources.push(function (T) {
     "use strict";
     T.SHAPE = { n_heads: 2, d_model: 32, d_head: 16, n_vocab: 16, n_ctx: 24, position_base: 100 };
-    T.PLAN = { steps: 1500, contexts: 8, rate: 0.01, warmup: 30, shortest: 2, longest: 12 };
+    T.PLAN = { steps: 1500, contexts: 8, rate: 0.01, warmup: 30, words: 3, shortest: 2, longest: 4 };
 
-    // Contexts of different random tokens, again and again: tokens [context, n_ctx + 1] and the
-    // length of each passage. Lengths differ, so that looking a fixed way back finds nothing.
-    T.passages = function (random, n_contexts, { shortest, longest } = T.PLAN, { n_vocab, n_ctx } = T.SHAPE) {
-      const lengths = Array.from({ length: n_contexts }, () => shortest + Math.floor(random() * (longest - shortest + 1)));
+    // Contexts with words of their own: `words` of them, of random letters that are all different,
+    // in random order again and again. Words differ in length, so that looking a fixed way back
+    // finds nothing, nor does it help to know how long ago a letter came.
+    // tokens [context, n_ctx + 1]; inside [context, n_ctx], 1 where the word goes on.
+    T.contexts = function (random, n_contexts, { words, shortest, longest } = T.PLAN, { n_vocab, n_ctx } = T.SHAPE) {
+      const below = (n) => Math.floor(random() * n);
       const tokens = new Int32Array(n_contexts * (n_ctx + 1));
-      lengths.forEach((length, context) => {
-        const all = Array.from({ length: n_vocab }, (_, token) => token);
-        const passage = Array.from({ length }, () => all.splice(Math.floor(random() * all.length), 1)[0]);
-        for (let i = 0; i <= n_ctx; i++) tokens[context * (n_ctx + 1) + i] = passage[i % length];
-      });
-      return { tokens, lengths };
+      const inside = new Uint8Array(n_contexts * n_ctx);
+      for (let context = 0; context < n_contexts; context++) {
+        const left = Array.from({ length: n_vocab }, (_, token) => token);
+        const letter = () => left.splice(below(left.length), 1)[0];
+        const known = Array.from({ length: words }, () =>
+          Array.from({ length: shortest + below(longest - shortest + 1) }, letter)
+        );
+        for (let i = 0; i <= n_ctx; ) {
+          const word = known[below(words)];
+          for (let k = 0; k < word.length && i <= n_ctx; k++, i++) {
+            tokens[context * (n_ctx + 1) + i] = word[k];
+            if (i < n_ctx && k < word.length - 1) inside[context * n_ctx + i] = 1;
+          }
+        }
+      }
+      return { tokens, inside };
     };
 
-    // What models are measured on: the same for all seeds, without the shortest passages, where a
-    // head that looks anywhere finds much.
+    // What all models are measured on, whatever their seed.
     T.probe = function (plan = T.PLAN, shape = T.SHAPE) {
-      return T.passages(T.random(-1), 12, { shortest: 7, longest: plan.longest }, shape);
+      return T.contexts(T.random(-1), 12, plan, shape);
+    };
+
+    // The places after i's earlier copies, up to i itself, in a context of `tokens` that begins at `from`.
+    T.matches = function (tokens, from, i) {
+      const found = [];
+      for (let j = 1; j <= i; j++) if (tokens[from + j - 1] === tokens[from + i]) found.push(j);
+      return found;
     };
 
     T.Adam = class {
@@ -61,40 +79,41 @@
 
       run(steps) {
         for (let step = 0; step < steps; step++) {
-          const { tokens } = T.passages(this.text, this.plan.contexts, this.plan, this.model.shape);
+          const { tokens } = T.contexts(this.text, this.plan.contexts, this.plan, this.model.shape);
           this.model.backward(this.model.forward(tokens));
           this.adam.update();
         }
       }
 
-      // What the model does on text that it never learns from. Per layer and head, from 0 to 1:
-      // `previous`, attention to the token before; `matching`, attention to what followed the
-      // present token before. Both where the passage has come before, as is `again`, the loss in
-      // nats; `fresh` is the loss where it has not.
+      // What the model does on text that it never learns from. `known`: the loss in nats at places
+      // whose next letter can be known, since the word goes on and the present letter came before;
+      // `rest`: the loss elsewhere. Per layer and head, from 0 to 1: `previous`, attention to the
+      // letter before; `matching`, at the known places, to what followed the present letter before.
       look() {
-        const { n_ctx, n_heads, n_vocab } = this.model.shape;
-        const run = this.model.forward(this.probe.tokens);
-        const repeated = (row) => row % n_ctx >= this.probe.lengths[Math.floor(row / n_ctx)];
-        const known = (row) => row % n_ctx >= this.probe.lengths[Math.floor(row / n_ctx)] - 1;
+        const { n_ctx, n_heads } = this.model.shape;
+        const { tokens, inside } = this.probe;
+        const run = this.model.forward(tokens);
         const rows = Array.from(run.read.keys());
+        const found = rows.map((row) => T.matches(tokens, Math.floor(row / n_ctx) * (n_ctx + 1), row % n_ctx));
+        const [known, rest] = [1, 0].map((is) => rows.filter((row) => (inside[row] && found[row].length ? 1 : 0) === is));
+        const later = rows.filter((row) => row % n_ctx);
         const mean = (chosen, value) => chosen.reduce((sum, row) => sum + value(row), 0) / chosen.length;
-        const attention = (layer, head, row, j) =>
-          run.layers[layer].A[((Math.floor(row / n_ctx) * n_heads + head) * n_ctx + (row % n_ctx)) * n_ctx + j];
-        const heads = (measure) =>
-          run.layers.map((_, layer) =>
-            Array.from({ length: n_heads }, (_, head) => mean(rows.filter(repeated), (row) => measure(layer, head, row)))
+        // Per layer and head, the mean attention from some rows to the places `to` names.
+        const attention = (from, to) =>
+          run.layers.map(({ A }) =>
+            Array.from({ length: n_heads }, (_, head) =>
+              mean(from, (row) => {
+                const at = ((Math.floor(row / n_ctx) * n_heads + head) * n_ctx + (row % n_ctx)) * n_ctx;
+                return to(row).reduce((sum, j) => sum + A[at + j], 0);
+              })
+            )
           );
         return {
           step: this.adam.step,
-          fresh: mean(rows.filter((row) => !known(row)), (row) => run.losses[row]),
-          again: mean(rows.filter(known), (row) => run.losses[row]),
-          previous: heads((layer, head, row) => attention(layer, head, row, (row % n_ctx) - 1)),
-          matching: heads((layer, head, row) => {
-            const length = this.probe.lengths[Math.floor(row / n_ctx)];
-            let sum = 0;
-            for (let j = (row % n_ctx) - length + 1; j > 0; j -= length) sum += attention(layer, head, row, j);
-            return sum;
-          }),
+          known: mean(known, (row) => run.losses[row]),
+          rest: mean(rest, (row) => run.losses[row]),
+          previous: attention(later, (row) => [(row % n_ctx) - 1]),
+          matching: attention(known, (row) => found[row]),
           patterns: run.layers.map(({ A }) => A.slice(0, n_heads * n_ctx * n_ctx)), // of the first context
         };
       }
