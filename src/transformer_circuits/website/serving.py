@@ -149,7 +149,9 @@ def _scripts() -> dict[str, Path]:
             for folder in (SCRIPTS, LIVE)
             for script in folder.glob("*.js")
         },
-        **{f"train/{path.name}": path for path in TRAIN.iterdir() if path.suffix in (".js", ".css")},
+        **{
+            f"train/{path.name}": path for path in TRAIN.iterdir() if path.suffix in (".js", ".css")
+        },
     }
 
 

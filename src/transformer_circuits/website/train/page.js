@@ -7,6 +7,7 @@
   const T = train.load();
   const { Curves, Picture } = train;
   const SAY_EVERY = 4000; // milliseconds between summaries read aloud
+  const MORE = 300; // steps after the end, each time the reader asks
   const SPEEDS = [1, 5, 20]; // steps per picture
   const SEEN = { "in the first layer": [1, 0], "in no layer": [0, 0], "in both layers": [1, 1] };
   const MODELS = ["two layers", "one layer"];
@@ -16,7 +17,7 @@
     never: "It never finds the earlier copy.",
   };
   const host = document.querySelector("[data-train-here]");
-  const chosen = { seed: 0, speed: 5, seen: Object.keys(SEEN)[0], shifted: false, marked: true, guess: null };
+  const chosen = { seed: 0, speed: 1, seen: Object.keys(SEEN)[0], shifted: false, marked: true, guess: null };
   const state = { run: 0, going: false, waiting: 0, end: T.PLAN.steps, said: 0 };
   const records = [[], []]; // per model: what `look` found, without patterns
   const last = [null, null]; // per model: the last of them, with patterns
@@ -149,7 +150,7 @@
   }
 
   function go() {
-    if (last[0] && records[0].length && last[0].step >= state.end) state.end += 500;
+    if (last[0] && records[0].length && last[0].step >= state.end) state.end += MORE;
     state.going = true;
     parts.go.textContent = "Pause";
     advance();
@@ -218,7 +219,7 @@
   // Which head came first: the first step at which half of its attention lies where it should.
   function finish() {
     state.going = false;
-    parts.go.textContent = "Train 500 steps more";
+    parts.go.textContent = `Train ${MORE} steps more`;
     say("Done. ");
     const [back, match] = [previous, matching].map((value) => records[0].find((record) => value(record) >= 0.5)?.step);
     const found = match === undefined ? "never" : back !== undefined && back <= match ? "first" : "second";

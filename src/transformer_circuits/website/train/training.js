@@ -4,7 +4,7 @@
   root.Circuits.train.sources.push(function (T) {
     "use strict";
     T.SHAPE = { n_heads: 2, d_model: 32, d_head: 16, n_vocab: 16, n_ctx: 24, position_base: 100 };
-    T.PLAN = { steps: 1500, contexts: 8, rate: 0.01, warmup: 30, words: 3, shortest: 2, longest: 4 };
+    T.PLAN = { steps: 600, contexts: 8, rate: 0.01, warmup: 30, words: 3, shortest: 2, longest: 4 };
 
     // Contexts with words of their own: `words` of them, of random letters that are all different,
     // in random order again and again. Words differ in length, so that looking a fixed way back
