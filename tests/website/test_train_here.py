@@ -104,7 +104,7 @@ def test_words_are_new_in_each_context_and_go_on_as_before():
     inside = torch.tensor(found["inside"]).reshape(-1, found["n_ctx"]).tolist()
     every = set()
     for letters, goes_on in zip(contexts, inside, strict=True):
-        assert 0 <= min(letters) and max(letters) < found["n_vocab"]
+        assert min(letters) >= 0 and max(letters) < found["n_vocab"]
         follower = {}
         for letter, following, on in zip(letters, letters[1:], goes_on, strict=False):
             if on:
