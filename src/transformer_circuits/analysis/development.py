@@ -9,14 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_circuits.analysis import (
-    composition,
-    copying_scores,
-    heads,
-    induction,
-    patterns,
-    repeats,
-)
+from transformer_circuits.analysis import composition, copying_scores, heads, induction, patterns
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
@@ -33,8 +26,7 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
     """Measure a model during its training: what `trainer.Trainer` writes into each record.
 
     In nats: the loss on held-out text and on two copies of random tokens, and the in-context
-    learning score. For passages that come twice (see `twice`), loss and how often the right token
-    is first, in each copy. Per layer and head: attention to the previous token, and prefix matching on a
+    learning score. Per layer and head: attention to the previous token, and prefix matching on a
     text and on two copies of 60 random tokens, each beside its null. Also all that `of_weights` returns.
     """
     device = model.W_E.device
@@ -58,33 +50,7 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
             _rounded(induction.prefix_matching_score(A, copies)) for A in on_copies
         ],
         "matching_random_uniform": round(induction.uniform_matching(copies), 4),
-    } | twice(model, text) | of_weights(model)
-
-
-PASSAGES = ("uniform", "by_frequency", "text")
-"""What comes twice: uniformly random tokens, tokens drawn as often as a text has them, its passages."""
-
-
-def twice(
-    model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 32, length: int = 60
-) -> Record:
-    """How well the model predicts the first and second copy of `n` passages of each of `PASSAGES`.
-
-    `twice_loss`, in nats per token, and `twice_right_first`, the share of tokens that get the
-    highest logit of all: for each kind of passage, one number per copy.
-    """
-    generator = torch.Generator().manual_seed(0)
-    counts = repeats.counts(text, model.config.n_vocab)
-    passages = {
-        "uniform": repeats.drawn(torch.ones_like(counts), n, length, generator=generator),
-        "by_frequency": repeats.drawn(counts, n, length, generator=generator),
-        "text": repeats.passages(text, n, length),
-    }
-    found = {kind: repeats.predictions(model, passages[kind]) for kind in PASSAGES}
-    return {
-        "twice_loss": {kind: _rounded(seen.mean_loss()) for kind, seen in found.items()},
-        "twice_right_first": {kind: _rounded(seen.right_first()) for kind, seen in found.items()},
-    }
+    } | of_weights(model)
 
 
 @torch.no_grad()

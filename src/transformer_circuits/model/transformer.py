@@ -167,26 +167,19 @@ class Transformer(nn.Module):
         self,
         tokens: Int[Tensor, "batch pos"],
         patterns: Sequence[Pattern] | None = None,
-        positions: Float[Tensor, " layer"] | None = None,
     ) -> Float[Tensor, "batch pos n_vocab"]:
         """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
 
-        `positions`: how strongly each layer's queries and keys see W_P, 1 for as they do; with 0
-        the layer cannot tell places apart.
-
         Raises:
-            ValueError: if the tokens are longer than n_ctx, or patterns or positions are not one
-                per layer.
+            ValueError: if the tokens are longer than n_ctx, or patterns are not one per layer.
         """
         x, W_P = self.embed(tokens)
-        for name, given in (("patterns", patterns), ("positions", positions)):
-            if given is not None and len(given) != len(self.layers):
-                raise ValueError(
-                    f"{len(given)} {name} given but the model has {len(self.layers)} layers"
-                )
+        if patterns is not None and len(patterns) != len(self.layers):
+            raise ValueError(
+                f"{len(patterns)} patterns given but the model has {len(self.layers)} layers"
+            )
         for index, layer in enumerate(self.layers):
-            seen = W_P if positions is None else positions[index] * W_P
-            x = x + layer(x, seen, None if patterns is None else patterns[index])
+            x = x + layer(x, W_P, None if patterns is None else patterns[index])
             if self.mlps:
                 x = x + self.mlps[index](x)
         return F.linear(x, self.W_U)

@@ -25,17 +25,21 @@ def other_seeds_dir() -> Path:
     return files.cache_dir() / "models"
 
 
+HALF_PRECISION_ABOVE = 10_000_000
+"""Bytes. Larger models are saved in half precision, to be small enough for the repository."""
+
+
 def save(
     folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
 ) -> None:
     """Write weights and their provenance; the config goes last, so a half-written model never loads.
 
-    Weights are written in half precision, to be small enough for the repository.
-
     Raises:
         OSError: naming the file, if it cannot be written.
     """
-    weights = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    if sum(tensor.nbytes for tensor in weights.values()) > HALF_PRECISION_ABOVE:
+        weights = {name: tensor.half() for name, tensor in weights.items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         temporary.write_bytes(safetensors.torch.save(weights))
     provenance = Provenance(

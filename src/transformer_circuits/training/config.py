@@ -29,11 +29,6 @@ class TrainConfig(Table):
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
-    weight_decay: float = 0.0
-    """AdamW's decoupled decay of W_E and W_U: each step takes the learning rate times this off them."""
-    blind_steps: int = 0
-    """Steps in which layers after the first see no positions; then half as many in which these grow
-    to full strength. 0 shows them from the start."""
     copies: float = 0.0
     """Share of each batch's windows in which a passage comes twice; 0 for natural text alone."""
     copies_from: float = 0.0
@@ -44,7 +39,6 @@ class TrainConfig(Table):
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
             (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
-            (("weight_decay", "blind_steps"), lambda v: v >= 0, "be at least 0"),
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
             (("copies", "copies_from"), lambda v: 0 <= v <= 1, "lie in [0, 1]"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),

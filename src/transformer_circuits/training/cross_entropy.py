@@ -6,7 +6,6 @@ right token was given e^−L, on (geometric) average; guessing among n tokens co
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -44,13 +43,9 @@ def loss_nats(
     model: Callable[..., Tensor],
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],
-    **options: Any,
 ) -> Float[Tensor, ""]:
-    """Mean loss of a model: what training makes small. [nats per token]
-
-    `options`: what the model's forward pass takes beside the inputs.
-    """
-    return mean(model(inputs, **options), targets)
+    """Mean loss of a model: what training makes small. [nats per token]"""
+    return mean(model(inputs), targets)
 
 
 def batches(

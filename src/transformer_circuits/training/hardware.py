@@ -1,10 +1,8 @@
-"""What the machine can do: which precision is fastest on it, whether it can compile; its memory."""
+"""What the machine can do: which precision is fastest on it, and whether it can compile."""
 
-import ctypes
 import functools
 import logging
 import shutil
-import sys
 from collections.abc import Callable
 
 import torch
@@ -22,19 +20,6 @@ def precision(device: torch.device) -> str:
     return "bf16" if able else "no"
 
 
-def keep_freed_memory() -> None:
-    """Ask glibc to reuse large blocks of memory instead of giving them back to the system.
-
-    Each training step needs the same blocks again, and a page that comes back from the system has
-    to be filled with zeros first: a quarter of the time. Elsewhere than on Linux it does nothing.
-    """
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if hasattr(libc, "mallopt"):
-        m_trim_threshold, m_mmap_threshold = -1, -3  # as malloc.h numbers them
-        libc.mallopt(m_mmap_threshold, 2**30)
-        libc.mallopt(m_trim_threshold, 2**31 - 1)
-
-
 def compiled(function: Callable) -> Callable:
     """`function` under `torch.compile` if there is a C++ compiler and the first call shows it works.
 
@@ -46,10 +31,10 @@ def compiled(function: Callable) -> Callable:
     chosen, tried = torch.compile(function), False
 
     @functools.wraps(function)
-    def call(*args, **options):
+    def call(*args):
         nonlocal chosen, tried
         try:
-            result = chosen(*args, **options)
+            result = chosen(*args)
         except RuntimeError as error:  # as all of torch.compile's are
             if tried:
                 raise
@@ -57,7 +42,7 @@ def compiled(function: Callable) -> Callable:
             reason = next((line for line in lines if "error:" in line), lines[0])
             logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
             chosen = function
-            result = function(*args, **options)
+            result = function(*args)
         tried = True
         return result
 

@@ -37,7 +37,6 @@ class Run:
             OSError: naming the file, if it cannot be written.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
-        model.half().float()  # measured as it is saved
         nats = round(float(cross_entropy.evaluate(model, self.held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
         with files.atomic(self.folder / "training.jsonl") as temporary:

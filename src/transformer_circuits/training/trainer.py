@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
@@ -35,7 +35,7 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         embeddings,
         lr=config.lr_embed,
         betas=(0.9, 0.98),
-        weight_decay=config.weight_decay,
+        weight_decay=0.0,
         fused=device in ("cpu", "cuda"),
     )
     matrices = [*model.layers.parameters(), *model.mlps.parameters()]
@@ -45,18 +45,6 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
         adamw,
         torch.optim.Muon(matrices, lr=config.lr_attention, momentum=0.95, weight_decay=0.0),
     ]
-
-
-def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " layer"]:
-    """How strongly each layer sees positions at a step, from 0 to 1; see `TrainConfig.blind_steps`.
-
-    The first layer always sees them. So it is the one that grows the previous-token head, which
-    induction needs there; otherwise it is a race.
-    """
-    seen = torch.ones(n_layers)
-    if config.blind_steps:
-        seen[1:] = min(1.0, max(0.0, 2 * (step / config.blind_steps - 1)))
-    return seen
 
 
 class Trainer:
@@ -87,8 +75,7 @@ class Trainer:
     ):
         """Set up a run, or take up the one left in `folder`.
 
-        `folder`: where the state is kept, at every record; None keeps none.
-        `every`: the fewest steps between two records.
+        `folder`: where the state is kept, every `every` steps; None keeps none.
         `compile`: whether to use `torch.compile`, which is about three times as fast; by default
         wherever there is a C++ compiler that works.
         `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
@@ -118,8 +105,6 @@ class Trainer:
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
-        if device.type == "cpu":
-            hardware.keep_freed_memory()
         model.to(device)
         self.optimizers = optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
@@ -133,9 +118,7 @@ class Trainer:
             self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
-        """Train to the end; from time to time, and at the last step, keep the state and yield a record.
-
-        Records are `every` steps apart or a twentieth of the steps made, whichever is more.
+        """Train to the end; every `every` steps, and at the last, keep the state and yield a record.
 
         Raises:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
@@ -158,7 +141,7 @@ class Trainer:
             value = self._one_step()
             self.step += 1
             bar.update()
-            if self.step < self._next_record():
+            if self.step % self.every and self.step < self.config.steps:
                 continue
             nats = float(value)
             if not math.isfinite(nats):
@@ -179,19 +162,13 @@ class Trainer:
             bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
             yield record
 
-    def _next_record(self) -> int:
-        """The step of the next record: most changes early, so the intervals grow with the run."""
-        last = self.log[-1]["step"] if self.log else 0
-        return min(last + max(self.every, last // 20), self.config.steps)
-
     def _one_step(self) -> Tensor:
         factor = schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             optimizer.param_groups[0]["lr"] = peak * factor
         inputs, targets = self._share()
-        seen = positions(self.step, self.config, self.model.config.n_layers).to(inputs.device)
         with self.autocast:
-            loss = self.loss(self.wrapped, inputs, targets, positions=seen)
+            loss = self.loss(self.wrapped, inputs, targets)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
