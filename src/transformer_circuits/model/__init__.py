@@ -1,4 +1,0 @@
-"""The mathematics: the transformer, products of thin matrices, weights set by hand.
-
-Of the package it imports `settings` alone.
-"""

@@ -1,4 +1,0 @@
-"""What the models read: text from pinned packages, cleaned, cut into tokens and windows.
-
-Of the package it imports `files` alone.
-"""
