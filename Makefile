@@ -7,18 +7,20 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 ALL_PAGES_NEED := _config.yml _toc.yml package-lock.json requirements.lock \
 	$(wildcard _templates/* src/transformer_circuits/website/*.py)
 
+MODELS := zero-layer one-layer two-layer two-layer-mlp
+
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf test test-peers test-colab lint hooks linkcheck models bench chapters lock clean
+.PHONY: help python book lab pdf student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
+	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "%-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "The book needs Python 3.11 or newer, but $(PYTHON) -V says: $$($(PYTHON) -V 2>&1)." \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+		echo "The book needs Python 3.11, 3.12 or 3.13, but $(PYTHON) -V says: $$($(PYTHON) -V 2>&1)." \
 			"Remove .venv if there is one, and name another: make PYTHON=python3.13 book" >&2; exit 1; }
 	@test ! -x $(BIN)/python || \
 		test "$$($(BIN)/python -V | cut -d. -f1,2)" = "$$($(PYTHON) -V | cut -d. -f1,2)" || { \
@@ -33,7 +35,7 @@ python:
 	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-# An extra of pyproject.toml: .venv/.lab, .venv/.lock, .venv/.peers
+# An extra of pyproject.toml: .venv/.lab, .venv/.lock, .venv/.peers, .venv/.grader
 .venv/.%: .venv/.done
 	$(PIP) --constraint requirements.txt --no-build-isolation --editable '.[$*]'
 	touch $@
@@ -54,6 +56,7 @@ book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; exec
 	$(BIN)/python -m transformer_circuits execute
 	$(BIN)/jupyter-book build . -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }   # a page read is not warned of twice
 	$(BIN)/python -m transformer_circuits slides
+	$(BIN)/python -m transformer_circuits recall
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
@@ -62,6 +65,22 @@ lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change 
 pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
+
+student: edition-student  ## the book without its solutions, for participants
+solutions: edition-solutions  ## the book with every solution open, for those who teach
+
+# Its notebooks are in _build/EDITION/source/chapters.
+edition-%: book
+	$(BIN)/python -m transformer_circuits edition $*
+	rm -rf _build/$*/_build _build/$*/html
+	$(BIN)/jupyter-book build _build/$*/source --path-output _build/$* -W --keep-going -n
+	mv _build/$*/_build/html _build/$*/html && rm -r _build/$*/_build
+	@echo "This edition is at $(CURDIR)/_build/$*/html/index.html"
+
+autograder: .venv/.grader data/cache/.done  ## every chapter as an assignment for Otter-Grader
+	$(BIN)/python -m transformer_circuits autograder
+	for folder in _build/autograder/*/; do (cd $$folder && \
+		$(CURDIR)/$(BIN)/otter generate --tests-dir tests --no-requirements --output-path autograder.zip) || exit 1; done
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book built of them in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
@@ -88,16 +107,29 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
 		exit 1; } >&2
 
-models: data/cache/.done  ## train every model of the book again (resumes where it was stopped)
+readme: book  ## take the README's figures from the chapters, after their models have changed
+	$(BIN)/python -m transformer_circuits readme
+
+models: data/cache/.done  ## train every model of the book again, and what it compares them with: three to eight hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
-	for config in data/models/*/config.toml; do \
-		$(BIN)/python -m transformer_circuits train $$(basename $$(dirname $$config)) || exit 1; done
+	for name in $(MODELS); do $(BIN)/python -m transformer_circuits train $$name || exit 1; done
+	for name in $(MODELS); do for seed in 1 2; do \
+		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
+	$(BIN)/python -m transformer_circuits variants
+	$(BIN)/python -m transformer_circuits factorisation
+
+experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: some six hours on two cores (resumes where it was stopped)
+	$(BIN)/python -m transformer_circuits data full
+	$(BIN)/python -m transformer_circuits experiments
 
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench
 
 test-peers: .venv/.peers data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers
+
+test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
+	$(BIN)/python -m pytest -q -m grader
 
 chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
 	$(BIN)/python -m transformer_circuits chapters

@@ -59,6 +59,17 @@ def tokens(generator):
 
 
 @pytest.fixture
+def subject(model, generator):
+    """What rules are tried on: random weights, and a text of twenty documents."""
+    from transformer_circuits.text import tokenizer
+    from transformer_circuits.verdicts.subjects import Subject
+
+    text = torch.randint(1, model.config.n_vocab, (400,), generator=generator)
+    text[::20] = tokenizer.BEGIN
+    return Subject("small", model, text)
+
+
+@pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout with the modules `one` (which imports `two`), `two` and `other`; writes chapters."""
     package = tmp_path / "src" / "house"
@@ -77,11 +88,14 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
         name: claims.Claim(
-            name, "paper", "trained", "somewhere", "it holds", "1", "must hold", where
+            name, "paper", kind, "Model Details", "it holds", "1", "must hold", where
         )
-        for name, where in (("first", "x"), ("second", "x"), ("far", ""))
-    }
+        for name, kind, where in (
+            ("first", "identity", "x"), ("second", "trained", "x"), ("far", "trained", ""),
+        )
+    }  # fmt: skip
     monkeypatch.setattr(claims, "read", lambda: rows)
+    monkeypatch.setattr(claims, "rules", lambda: {})
 
     def written(chapter, *cells, prose="prose"):
         code = [nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]

@@ -15,19 +15,21 @@ from transformer_circuits.analysis import (
     bigrams,
     composition,
     copying_scores,
-    development,
+    edge_effects,
     expansion,
     heads,
     induction,
     layer_norm,
     path_patching,
     patterns,
-    skip_trigram_bugs,
-    skip_trigrams,
+    repeats,
     superposition,
     term_importance,
 )
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
+from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
+from transformer_circuits.model import quantisation
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
@@ -147,7 +149,7 @@ def one_layer(model):
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 TOKENS = STREAM[:28].reshape(4, 7)
 TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
-COPIES = range(2, 5)
+PASSAGES = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
 
 
 def random():
@@ -174,10 +176,7 @@ ANALYSES = {
     "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
     "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
     "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
-    "copy_losses": lambda m: induction.copy_losses(m, COPIES, 2, generator=random()),
-    "next_token_preference": lambda m: induction.next_token_preference(
-        m, COPIES, 2, generator=random()
-    ),
+    "repeats.predictions": lambda m: vars(repeats.predictions(m, PASSAGES)),
     "in_context_learning_score": lambda m: induction.in_context_learning_score(
         m, STREAM, 9, (8, 10), (2, 4)
     ),
@@ -189,6 +188,7 @@ ANALYSES = {
     "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
     "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
     "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
+    "deletion": lambda m: copying_scores.deletion(m.W_U, *m.trace(here()).residual[:2]),
     "eigenvalues": lambda m: charts.eigenvalues(
         {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),
@@ -199,11 +199,10 @@ ANALYSES = {
     "ablation.loss_increase, mean": lambda m: ablation.loss_increase(
         m, here(), here(), "mean", frozen=True
     ),
-    "loss_increase_by_copy": lambda m: induction.loss_increase_by_copy(
-        m, COPIES, 2, generator=random()
-    ),
+    "loss_increase_by_copy": lambda m: repeats.loss_increase_by_copy(m, [PASSAGES]),
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
     "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
+    "edge_effects.effects": lambda m: edge_effects.effects(m, here(), here(), torch.arange(3)),
     "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
     "veto": lambda m: skip_trigram_bugs.veto(
         one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3
@@ -217,7 +216,7 @@ ANALYSES = {
     "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
     "weights.dumps": weights.dumps,
-    "weights.rounded": lambda m: weights.rounded(m)(here()),
+    "quantisation.rounded": lambda m: quantisation.rounded(m)(here()),
     "kl": lambda m: bigrams.kl(m.W_U @ m.W_E, TABLE),
     "correlation": lambda m: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
     "composition.scores": lambda m: composition.scores(m, "K"),
@@ -229,12 +228,8 @@ ANALYSES = {
     "score_terms": lambda m: expansion.score_terms(m, here(), (1, 2)),
     "streams": lambda m: term_importance.streams(m, here(), frozen=False),
     "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, here()),
-    "bootstrap": lambda m: term_importance.bootstrap(
-        torch.stack(list(term_importance.losses(m, here(), here()).values())),
-        torch.arange(4)[:, None].expand(4, 7),
-        5,
-        generator=random(),
-    ),
+    "losses": lambda m: term_importance.losses(m, here(), here()),
+    "losses_by_steps": lambda m: term_importance.losses_by_steps(m, here(), here()),
     "fold": lambda m: paths_of_folded(layer_norm.fold(normed(m)), here()),
     "by_distance": lambda m: patterns.by_distance(m.trace(here()).patterns[0], 2),
     "value_weighted": lambda m: patterns.value_weighted(m, m.trace(here()), 0),

@@ -170,3 +170,48 @@ def test_sha256_is_the_standard_one(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"abc")
     assert files.sha256(path) == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
+    for name, content in (("a b", b"one"), ("c", b"two")):
+        (tmp_path / name).write_bytes(content)
+    files.require_as_listed(tmp_path / "c")  # there is no list yet
+    for _ in range(2):  # the list itself is not listed
+        files.write_sums(tmp_path)
+    lines = (tmp_path / files.SUMS).read_text().splitlines()
+    assert lines == [f"{hashlib.sha256(b'one').hexdigest()}  a b",
+                     f"{hashlib.sha256(b'two').hexdigest()}  c"]  # fmt: skip
+    files.require_as_listed(tmp_path / "a b")
+    (tmp_path / "c").write_bytes(b"tvo")
+    with pytest.raises(files.UserError, match=r"/c has SHA-256 .* but SHA256SUMS .*rm .*/c "):
+        files.require_as_listed(tmp_path / "c")
+    (tmp_path / "d").write_bytes(b"")
+    with pytest.raises(files.UserError, match=r"/d has SHA-256 .* beside it says nothing of it"):
+        files.require_as_listed(tmp_path / "d")
+
+
+@pytest.mark.parametrize("content", [b"x", b"\xff\x00", b"0" * 64 + b"  "])
+def test_a_damaged_list_of_checksums_is_named(tmp_path, content):
+    (tmp_path / "a").write_text("one")
+    (tmp_path / files.SUMS).write_bytes(content)
+    with pytest.raises(files.UserError, match="SHA256SUMS is not a list of SHA-256 and names"):
+        files.require_as_listed(tmp_path / "a")
+
+
+def test_only_one_process_at_a_time_is_in_a_folder(tmp_path):
+    code = f"""
+from pathlib import Path
+from transformer_circuits import files
+with files.alone_in(Path({str(tmp_path / "new")!r})):
+    print("inside")
+"""
+
+    def another():
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    with files.alone_in(tmp_path / "new"):
+        refused = another()
+    assert refused.stdout == ""
+    said = refused.stderr.splitlines()[-1]
+    assert f"another process is at work in {tmp_path / 'new'}: wait until" in said
+    assert another().stdout == "inside\n"

@@ -38,7 +38,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("text")
     (tmp_path / "cache").mkdir()
     (tmp_path / "models" / "tiny").mkdir(parents=True)
-    shape = dataclasses.replace(SHAPE, n_layers=0, n_vocab=2048)
+    shape = dataclasses.replace(SHAPE, n_layers=0, n_vocab=tokenizer.load().get_vocab_size())
     text = settings.dumps(model=shape, training=PLAN)
     (tmp_path / "models" / "tiny" / "config.toml").write_text(text)
     return tmp_path
@@ -46,12 +46,12 @@ def place(tmp_path, monkeypatch):
 
 def test_a_model_is_trained_where_its_config_lies(place):
     cli.main(["train", "tiny", "--no-compile"])
-    other = place / "cache" / "models" / "tiny-seed-9"
+    other = place / "models" / "tiny-seed-9"
     cli.main(["train", "tiny", "--no-compile", "--seed", "9"])
     (other / "weights.safetensors").unlink()
     cli.main(["train", "tiny-seed-9", "--no-compile"])
     assert (other / "weights.safetensors").is_file()
-    assert [folder.name for folder in (place / "models").iterdir()] == ["tiny"]
+    assert checkpoint.seeds("tiny") == ["tiny", "tiny-seed-9"]
     assert checkpoint.load("tiny").config == checkpoint.load("tiny-seed-9").config
 
 
@@ -60,7 +60,8 @@ def test_eval_says_what_training_said(place, capsys):
     capsys.readouterr()
     cli.main(["eval", "tiny"])
     last = json.loads((place / "models/tiny/training.jsonl").read_text().splitlines()[-1])
-    assert f"tiny: {last['held_out_nats']:.4f} nats" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"tiny: {last['held_out_nats']:.4f} nats" in said and "over 64 windows" in said
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, monkeypatch):
@@ -113,11 +114,11 @@ def test_a_bug_keeps_its_traceback(monkeypatch, error):
 
 def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
     path = place / "models" / "tiny" / "config.toml"
-    path.write_text(path.read_text().replace("steps = 6", "steps = 250"))
+    path.write_text(path.read_text().replace("steps = 6", "steps = 125"))
     step = runs.Trainer.func._one_step
 
     def interrupted(run):
-        if run.step == 150:
+        if run.step == 75:
             raise KeyboardInterrupt
         return step(run)
 
@@ -127,7 +128,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
     *_, last = capsys.readouterr().err.splitlines()
     assert last == "train: stopped; the same command goes on from what was kept"
     cli.main(["train", "tiny", "--no-compile"])
-    assert [record["step"] for record in checkpoint.records("tiny")] == [100, 200, 250]
+    assert [record["step"] for record in checkpoint.records("tiny")] == [25, 50, 75, 100, 125]
 
 
 def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):

@@ -169,7 +169,7 @@ def test_a_python_that_is_too_old_is_refused_before_anything_is_installed(fresh)
     program(fresh / "old", "Python 3.10.13", code=1)
     refused = make(fresh, "PYTHON=./old", "book")
     assert refused.returncode
-    assert "needs Python 3.11 or newer, but ./old -V says: Python 3.10.13" in refused.stderr
+    assert "needs Python 3.11, 3.12 or 3.13, but ./old -V says: Python 3.10.13" in refused.stderr
     assert not (fresh / ".venv").exists()
 
 
@@ -211,3 +211,10 @@ def test_the_readme_names_the_pinned_torch_and_every_python():
     assert asked and set(asked) == {str(versions("requirements.txt")["torch"])}
     pythons = [each.split()[-1] for each in PROJECT["classifiers"] if "Python ::" in each]
     assert pythons and all(version in readme for version in pythons)
+
+
+def test_help_lists_every_target_that_says_what_it_does(fresh):
+    text = (fresh / "Makefile").read_text(encoding="utf-8")
+    targets = dict(re.findall(r"^([a-z-]+):[^#\n]*## (.+)$", text, re.MULTILINE))
+    lines = make(fresh, "help").stdout.splitlines()
+    assert dict(line.split(maxsplit=1) for line in lines) == targets and len(targets) > 10

@@ -23,11 +23,11 @@ def data(profile: str) -> None:
 
 
 def vocabulary(n_vocab: int) -> None:
-    """Train the tokenizer on the full training text and write `data/tokenizer.json`."""
+    """Train the tokenizer on `corpus.VOCABULARY` of the full text and write `data/tokenizer.json`."""
     from transformer_circuits.text import corpus, tokenizer
 
     def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
-        for document in corpus.read("full", "train"):
+        for document in corpus.first("full", corpus.VOCABULARY):
             yield document.text
 
     with files.atomic(files.data_dir() / "tokenizer.json") as temporary:
@@ -37,14 +37,14 @@ def vocabulary(n_vocab: int) -> None:
 def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
     """Train the model called `name`, written where its config lies; resume if it was interrupted.
 
-    Another seed than the one of the config is trained beside it, in `data/cache/models/`.
+    Another seed than the one of the config gives a model of its own, NAME-seed-N, beside it.
     """
-    from transformer_circuits.analysis import development
+    from transformer_circuits.experiments import development
     from transformer_circuits.training import runs
 
     run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
     main_process = run.trainer.accelerator.is_main_process
-    for record in run.trainer.run():
+    for record in run.records():
         if main_process and not sys.stderr.isatty():
             print(json.dumps(record), file=sys.stderr, flush=True)
     if main_process:
@@ -53,13 +53,22 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
 
 def evaluate(name: str) -> None:
-    """Loss of a trained model on held-out text, over the same windows as after its training."""
+    """Loss of a trained model on held-out text, with its `uncertainty`: the number that the book gives."""
     from transformer_circuits.text import corpus
     from transformer_circuits.training import checkpoint, cross_entropy
 
     model = checkpoint.load(name)
     loss = cross_entropy.evaluate(model, corpus.tokens("small", "validation"))
-    print(f"{name}: {float(loss.mean()):.4f} nats per token on held-out text")
+    nats, either_way = float(loss.mean()), cross_entropy.uncertainty(loss)
+    print(f"{name}: {nats:.4f} nats per token on held-out text, ± {either_way:.2f} ", end="")
+    print(f"(two standard errors over {len(loss)} windows)")
+
+
+def scorecard(model: Path) -> None:
+    """Print what every rule of the book comes to on a model of the reader's own."""
+    from transformer_circuits.verdicts import own
+
+    print(own.scorecard(model))
 
 
 def slides() -> None:
@@ -69,12 +78,42 @@ def slides() -> None:
     print(f"The slides are at {printing.slides(files.data_dir().parent)}")
 
 
+def recall() -> None:
+    """Write the recall questions into the book that `make book` built."""
+    from transformer_circuits.website import recall
+
+    print(f"The recall questions are at {recall.write(files.data_dir().parent)}")
+
+
 def pdf() -> None:
     """Print the book that `make pdf` built, and the sheets."""
     from transformer_circuits.website import printing
 
     for target, n_pages in printing.pdfs(files.data_dir().parent).items():
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
+
+
+def edition(name: str) -> None:
+    """Write what another edition of the book is built from."""
+    from transformer_circuits.website import editions
+
+    print(f"the {name} edition's pages and notebooks: {editions.write(name)}")
+
+
+def autograder() -> None:
+    """Write every chapter as an assignment for Otter-Grader."""
+    from transformer_circuits.website import autograder
+
+    for folder in autograder.write():
+        print(f"{folder.name}: {len(list((folder / 'tests').iterdir()))} exercises")
+
+
+def readme() -> None:
+    """Take the README's figures from the executed chapters."""
+    from transformer_circuits.website import front_page
+
+    front_page.write()
+    print(f"written into _static: {', '.join(front_page.FIGURES)}")
 
 
 def execute(chapters: list[str], again: bool) -> None:
@@ -103,11 +142,28 @@ def chapters() -> None:
     first_cell.write()
 
 
-def seeds(name: str) -> None:
-    """Analyse the model trained from every seed, and write what was found beside it."""
-    from transformer_circuits.experiments import seeds
+def factorisation() -> None:
+    """Train the one-layer models on a little, with more heads and with gates."""
+    from transformer_circuits.experiments import factorisation
 
-    seeds.write(name)
+    factorisation.write()
+
+
+def variants() -> None:
+    """Make the short trainings that differ in a choice."""
+    from transformer_circuits.experiments import variants
+
+    variants.write()
+
+
+def experiments(only_list: bool) -> None:
+    """Make the short trainings that ask why induction heads form, or list them."""
+    from transformer_circuits.experiments import formation
+
+    if only_list:
+        print("\n".join(formation.status()))
+    else:
+        formation.write()
 
 
 def bench() -> None:
@@ -129,15 +185,25 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
     one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
     one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
-    one = commands.add_parser("seeds", help="analyse the model trained from every seed")
-    one.add_argument("name")
+    commands.add_parser("factorisation", help="what a skip-trigram's product costs, by training")
+    commands.add_parser("variants", help="short trainings that differ in a choice")
+    one = commands.add_parser("experiments", help="short trainings: why induction heads form")
+    one.add_argument("--list", dest="only_list", action="store_true", help="show which are done")
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
+    one = commands.add_parser("scorecard", help="every rule of the book on a model of your own")
+    one.add_argument("--model", type=Path, required=True, metavar="PATH",
+                     help="a folder with config.toml and weights.safetensors")  # fmt: skip
     one = commands.add_parser("execute", help="execute the chapters whose code has changed")
     one.add_argument("chapters", nargs="*", metavar="CHAPTER", help="only these")
     one.add_argument("--again", action="store_true", help="even if nothing changed")
     commands.add_parser("chapters", help="write the first cell into every chapter")
+    commands.add_parser("readme", help="take the README's figures from the executed chapters")
+    one = commands.add_parser("edition", help="write what another edition is built from")
+    one.add_argument("name", choices=("student", "solutions"))
+    commands.add_parser("autograder", help="every chapter as an assignment for Otter-Grader")
     commands.add_parser("slides", help="write the slides into the built book")
+    commands.add_parser("recall", help="write the recall questions, for flash-card programs")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
     commands.add_parser("bench", help="speed and memory next to TransformerLens and plain PyTorch")
     return parser
@@ -154,8 +220,11 @@ def main(arguments: list[str] | None = None) -> None:
     given = vars(_parser().parse_args(arguments))
     command = given.pop("command")
     actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "seeds": seeds, "eval": evaluate,
-        "execute": execute, "chapters": chapters, "slides": slides, "pdf": pdf, "bench": bench,
+        "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
+        "scorecard": scorecard,
+        "variants": variants, "factorisation": factorisation, "experiments": experiments,
+        "execute": execute, "chapters": chapters, "readme": readme, "slides": slides, "recall": recall, "pdf": pdf,
+        "edition": edition, "autograder": autograder, "bench": bench,
     }  # fmt: skip
     try:
         actions[command](**given)

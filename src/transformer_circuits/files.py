@@ -5,6 +5,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import secrets
 import tempfile
 import tomllib
@@ -95,6 +96,28 @@ def _remove_leftovers(path: Path) -> None:
                 leftover.unlink()
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Work in a folder that only one process at a time may work in; it is made if it is not there.
+
+    On a disk that knows no locks, any number may.
+
+    Raises:
+        UserError: if another process is inside.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is at work in {folder}: wait until it has ended, and try again"
+            ) from None
+        except OSError:
+            pass
+        yield
+
+
 def require_writable(folder: Path) -> None:
     """Make the folder if it is not there, and try to write into it: before the work, not after.
 
@@ -116,6 +139,39 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+SUMS = "SHA256SUMS"
+"""The list that `write_sums` leaves in a folder; `sha256sum --check SHA256SUMS` reads it, too."""
+
+
+def write_sums(folder: Path) -> None:
+    """Write the SHA-256 of every file of a folder into its `SUMS`, for `require_as_listed`.
+
+    Raises:
+        OSError: as `atomic`.
+    """
+    listed = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
+    with atomic(folder / SUMS) as temporary:
+        temporary.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in listed))
+
+
+def require_as_listed(path: Path) -> None:
+    """Compare a file with the `SUMS` of its folder; where there is no list, nothing is asked for.
+
+    Raises:
+        UserError: naming the file, if it is not the one that was listed, or not listed at all;
+            naming the list, if it is damaged.
+    """
+    sums = path.with_name(SUMS)
+    if not sums.is_file():
+        return
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not all(re.fullmatch(r"[0-9a-f]{64}  .+", line) for line in lines):
+        raise damaged(sums, "is not a list of SHA-256 and names")
+    listed = {line[66:]: line[:64] for line in lines}
+    if (found := sha256(path)) != (expected := listed.get(path.name, "nothing of it")):
+        raise damaged(path, f"has SHA-256 {found} but {SUMS} beside it says {expected}")
 
 
 def write_sealed(path: Path, content: bytes) -> None:

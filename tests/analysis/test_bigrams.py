@@ -13,6 +13,9 @@ def test_counts_are_output_by_source():
     assert table.shape == (5, 5)
     assert table[1, 0] == 2 and table[2, 1] == 2 and table[0, 1] == 1 and table[0, 2] == 0
     assert table.sum() == len(STREAM) - 1
+    windows = torch.tensor([[0, 1], [2, 1]]), torch.tensor([[1, 2], [1, 0]])
+    table = bigrams.counts_of(*windows, 3)
+    assert table.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
 
 def test_entropy_and_losses_of_a_case_done_by_hand():
@@ -25,6 +28,14 @@ def test_entropy_and_losses_of_a_case_done_by_hand():
     assert bigrams.cross_entropy(uniform, table) == pytest.approx(math.log(2))
     assert bigrams.add_one(table)[0, 1].exp() == pytest.approx(1 / 6)
     assert bigrams.unigram(table)[:, 0].exp().tolist() == pytest.approx([2 / 10, 8 / 10])
+
+
+def test_mixed_counts_are_probabilities_nearer_to_unigrams_where_little_was_counted():
+    table = torch.tensor([[0.0, 6.0, 0.0], [3.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).double()
+    mixed, unigram = bigrams.mixed(table).exp(), bigrams.unigram(table).exp()
+    torch.testing.assert_close(mixed.sum(dim=0), torch.ones(3).double())
+    assert mixed[1, 0] == pytest.approx((3 + unigram[1, 0]) / 4)
+    torch.testing.assert_close(mixed[:, 2], unigram[:, 2])
 
 
 def test_a_constant_per_column_changes_nothing(generator):
@@ -50,6 +61,19 @@ def test_best_fit_reaches_the_entropy_at_full_rank_and_not_below(generator):
     losses = [bigrams.kl(bigrams.best_fit(table, rank, 400), table) for rank in (1, 4, 11)]
     assert losses[0] > losses[1] > losses[2] >= -1e-9
     assert losses[2] < 1e-3
+
+
+def test_leading_singular_values_are_near_those_of_the_full_decomposition(generator):
+    """On a spectrum that falls slowly, as that of bigrams does."""
+    U = torch.linalg.qr(torch.randn(300, 200, generator=generator)).Q
+    V = torch.linalg.qr(torch.randn(250, 200, generator=generator)).Q
+    S = 1 / torch.arange(1.0, 201).sqrt()
+    matrix = (U * S) @ V.T
+    left, values, right = bigrams._leading(matrix, 20)
+    assert left.shape == (300, 20) and right.shape == (20, 250)
+    assert ((values - S[:20]).abs() < 0.1 * S[:20]).all()
+    error, least = (matrix - (left * values) @ right).norm(), S[20:].norm()
+    assert least * (1 - 1e-4) < error < 1.02 * least
 
 
 def test_bad_input_is_refused(generator):

@@ -1,9 +1,12 @@
+import dataclasses
+
 import pytest
 import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis import composition, heads
 from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
 
 
 def close(left, right):
@@ -90,6 +93,14 @@ def test_another_basis_is_the_same_function_with_other_scores(model, tokens, gen
     torch.testing.assert_close(composition.scores(turned, "K"), composition.scores(model, "K"))
 
 
+def test_mlps_change_their_basis_too(tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=23)).double().requires_grad_(False)
+    model.randomise(generator=generator)
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, dtype=torch.float64, generator=generator)
+    other = composition.change_basis(model, T)
+    torch.testing.assert_close(other(tokens), model(tokens), rtol=1e-8, atol=1e-8)
+
+
 def test_the_largest_pairs_are_named_later_first():
     values = torch.tensor([[0.1, 0.9, 0.3], [0.2, 0.4, 0.8]])
     found = composition.top_pairs(values, 3)
@@ -102,3 +113,26 @@ def test_bad_questions_are_refused(model):
         composition.scores(model, "X")
     with pytest.raises(ValueError, match=r"T is \(3, 3\) but d_model is 14"):
         composition.change_basis(model, torch.eye(3))
+
+
+def test_pairs_that_cannot_compose_leave_out_a_head_with_itself(model):
+    found = composition.impossible(model, "K")
+    n = SHAPE.n_heads
+    sizes = {layers: len(values) for layers, values in found.items()}
+    assert sizes == {(0, 0): n * (n - 1), (0, 1): n * n, (1, 1): n * (n - 1)}
+    same = composition.scores(model, "K", 1, 1)
+    close(found[1, 1].sum(), same.sum() - same.trace())
+
+
+def test_rotations_keep_the_singular_values_of_a_pair(model, generator):
+    """As rotations of the whole stream, drawn one by one, give them."""
+    later, earlier = heads.W_QK(model, (1, 2)), heads.W_OV(model, (0, 3))
+    turned = []
+    for _ in range(300):
+        shape = SHAPE.d_model, SHAPE.d_model
+        Q = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
+        turned.append(composition.score(later, LowRank(Q @ earlier.left, earlier.right)))
+    turned = torch.tensor(turned)
+    found = composition.rotated(later, earlier, 300, generator=generator)
+    assert float(found.mean()) == pytest.approx(float(turned.mean()), rel=0.05)
+    assert float(found.std()) == pytest.approx(float(turned.std()), rel=0.2)

@@ -38,6 +38,18 @@ def test_positive_eigenvalues_do_not_mean_that_tokens_raise_themselves():
     assert copying_scores.own_ranks(twice).tolist() == [0, 1]
 
 
+def test_deletion_is_the_share_of_what_was_read_that_is_gone(generator):
+    reads = torch.randn(7, 5, generator=generator, dtype=torch.float64)
+    x = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
+    axes = torch.linalg.svd(reads).Vh[:2]  # apart from the rest, for this reader
+    part = x @ axes.T @ axes
+    share = (part @ reads.T).square().sum(dim=(1, 2)) / (x @ reads.T).square().sum(dim=(1, 2))
+    assert copying_scores.deletion(reads, x, -part) == pytest.approx(share.tolist())
+    assert copying_scores.deletion(reads, x, part) == pytest.approx((-3 * share).tolist())
+    assert copying_scores.deletion(reads, x, -2 * part) == pytest.approx([0, 0])
+    assert copying_scores.deletion(reads, x, -x) == pytest.approx([1, 1])
+
+
 def test_the_null_is_around_zero_and_narrows_with_the_rank(generator):
     left = torch.randn(90, 40, generator=generator)
     right = torch.randn(40, 90, generator=generator)
@@ -99,3 +111,13 @@ def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
     assert copying_scores.copying(draw, generator=generator) == pytest.approx(1 / 25, abs=0.01)
     with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
         copying_scores.copying(LowRank(torch.eye(3), torch.eye(3)), generator=generator)
+
+
+def test_copying_does_not_see_what_is_added_to_all_outputs_alike(generator):
+    W_U, W_E = torch.randn(30, 8, generator=generator), torch.randn(8, 30, generator=generator)
+    moved = W_U + 5 * torch.randn(8, generator=generator)  # the same for every row
+    plain, other = (
+        copying_scores.copying(LowRank(left, W_E), generator=torch.Generator().manual_seed(1))
+        for left in (W_U, moved)
+    )
+    assert plain == pytest.approx(other, abs=1e-4)

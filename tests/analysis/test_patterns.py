@@ -26,6 +26,13 @@ def test_rest_is_no_distance():
     assert patterns.to_begin(A).tolist() == [1, 1, 1]
 
 
+def test_the_patterns_of_all_layers_are_those_of_a_trace(model, tokens):
+    found = patterns.of_all_layers(model, tokens)
+    assert len(found) == model.config.n_layers
+    for one, other in zip(found, model.trace(tokens).patterns, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_value_weighted_attention_by_hand(model, tokens):
     trace = model.trace(tokens)
     weighted = patterns.value_weighted(model, trace, 1)

@@ -10,22 +10,23 @@ from transformer_circuits.analysis import (
     ablation,
     composition,
     copying_scores,
+    edge_effects,
     expansion,
     heads,
     induction,
     layer_norm,
     path_patching,
     patterns,
-    skip_trigram_bugs,
-    skip_trigrams,
+    repeats,
     superposition,
     term_importance,
 )
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
 from transformer_circuits.model.transformer import Transformer
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 TOKENS = STREAM[:28].reshape(4, 7)
-COPIES = range(3, 6)
+PASSAGES = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
 
 
 def random():
@@ -47,12 +48,6 @@ def first_pattern(model):
     return model.trace(TOKENS).patterns[0]
 
 
-def of_documents(model):
-    values = torch.stack(list(term_importance.losses(model, TOKENS, TOKENS).values()))
-    documents = torch.arange(4)[:, None].expand(4, 7)
-    return term_importance.bootstrap(values, documents, 5, generator=random())
-
-
 def each_replacement(model):
     return [
         ablation.loss_increase(model, TOKENS, TOKENS, replacement)
@@ -68,12 +63,12 @@ ANALYSES = {
     "ablation.loss_increase": each_replacement,
     "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40])),
     "path_patching.loss_increase": lambda m: [path_patching.loss_increase(m, TOKENS, TOKENS)],
-    "loss_increase_by_copy": lambda m: [
-        induction.loss_increase_by_copy(m, COPIES, 2, generator=random())
+    "edge_effects.effects": lambda m: [
+        edge_effects.effects(m, TOKENS, TOKENS, torch.arange(3)).change
     ],
-    "copy_losses": lambda m: [induction.copy_losses(m, COPIES, 2, generator=random())],
-    "next_token_preference": lambda m: [
-        induction.next_token_preference(m, COPIES, 2, generator=random())
+    "loss_increase_by_copy": lambda m: [repeats.loss_increase_by_copy(m, [PASSAGES])],
+    "repeats.predictions": lambda m: [
+        (found := repeats.predictions(m, PASSAGES)).loss, found.preferred
     ],
     "in_context_learning_score": lambda m: [
         induction.in_context_learning_score(m, STREAM, 9, (8, 10), (2, 4))
@@ -85,6 +80,7 @@ ANALYSES = {
         *composition.change_basis(m, 3 * torch.eye(SHAPE.d_model).to(m.W_E)).parameters()
     ],
     "copying_scores.null": lambda m: [copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random())],
+    "deletion": lambda m: [copying_scores.deletion(m.W_U, *m.trace(TOKENS).residual[:2])],
     "full circuits": lambda m: [
         heads.full_ov(m, (0, 1)).dense(), heads.full_qk(m, (1, 2)).dense()
     ],
@@ -107,7 +103,8 @@ ANALYSES = {
     "rotated_kurtosis": lambda m: [superposition.rotated_kurtosis(m.W_U, 2, generator=random())],
     "streams": lambda m: term_importance.streams(m, TOKENS).orders[1:],
     "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, TOKENS),
-    "bootstrap": lambda m: [of_documents(m)],
+    "losses": lambda m: term_importance.losses(m, TOKENS, TOKENS).values(),
+    "losses_by_steps": lambda m: [term_importance.losses_by_steps(m, TOKENS, TOKENS)],
     "fold": lambda m: [
         *folded(m.W_E.dtype).paths(TOKENS, folded(m.W_E.dtype).run(TOKENS)).values()
     ],

@@ -30,16 +30,13 @@ def test_a_rotation_hides_an_outsized_coordinate(generator):
 
 def test_rare_features_share_dimensions_and_dense_ones_do_not():
     dense, rare, untrained = (
-        int(
-            superposition.recovered(
-                *superposition.train_toy(
-                    12, 3, density, n, generator=torch.Generator().manual_seed(0)
-                )
-            ).sum()
-        )
+        superposition.recovered(
+            *superposition.train_toy(12, 3, density, n, generator=torch.Generator().manual_seed(0))
+        ).tolist()
         for density, n in ((1.0, 2500), (0.02, 2500), (0.02, 0))
     )
-    assert dense <= 3 and rare > 6 and untrained == 0
+    assert dense == [True] * 3 + [False] * 9, "a dimension for each that matters most"
+    assert sum(rare) > 6 and sum(untrained) == 0
 
 
 def test_recovered_features_come_out_alone():

@@ -50,5 +50,11 @@ def test_a_check_shows_its_figure_and_keeps_its_parts_for_the_scorecard(monkeypa
     book.check("a < b", True, ours=0.5)
     data, metadata = shown[0]._repr_mimebundle_()
     assert data["text/html"] == '<p class="claim">✓ a &lt; b: 0.50</p>'
-    parts = {"statement": "a < b", "ours": "0.50", "claim": None, "against": False}
+    parts = {"statement": "a < b", "ours": "0.50", "claim": None}
     assert metadata == {"check": parts}
+
+
+def test_nobody_decides_by_hand_about_trained_models(checkout):
+    checkout("x", "1")
+    with pytest.raises(ValueError, match='"second" is about trained models: its rule decides'):
+        book.check("a", True, claim="second")

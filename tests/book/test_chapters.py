@@ -13,7 +13,7 @@ from transformer_circuits.book import first_cell
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-FOLDERS = ("chapters", "chapters/reference", "seminar")
+FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
 PAGES = [
     path
     for folder in FOLDERS
@@ -109,9 +109,11 @@ def test_every_section_has_a_check(cells):
     for cell in cells:
         if cell.cell_type == "markdown":
             for title in re.findall(r"^## (.*)$", cell.source, re.MULTILINE):
-                assert checked or section.startswith(("What", "Three")), f"no check in: {section}"
+                assert checked or section.startswith(("What", "Three", "To keep")), (
+                    f"no check in: {section}"
+                )
                 section, checked = title, False
-        elif "book.check(" in cell.source:
+        elif "book.check(" in cell.source or "evaluate.decide(" in cell.source:
             checked = True
     assert section == "Exercises"
 
@@ -121,6 +123,22 @@ def test_a_chapter_says_what_one_can_do_and_what_came_of_it(cells):
     assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles[-2:] == ["What was reproduced, what differs", "Exercises"]
+
+
+def test_a_chapter_has_its_form(path, cells):
+    """A question and what is needed; recall, but in the first; guesses; what to keep, in threes."""
+    if path.stem[:2] in ("00", "15"):  # how to read, and the scorecard
+        return
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for mark in ("**The question.**", "**You need**", "**Minutes:**", "**Where to go on:**"):
+        assert text.count(mark) == 1, mark
+    assert text.count(":class: tip predict") >= 1
+    asked = re.findall(
+        r"^::::\{dropdown\} Before you start: (two|three) questions", text, re.MULTILINE
+    )
+    assert len(asked) == (path.stem[:2] != "01")
+    (kept,) = re.findall(r"^## To keep\n\n(.*)$", text, re.MULTILINE)
+    assert len(re.findall(r"[.?](?= [A-Z]|$)", kept)) == 3, kept
 
 
 def test_every_exercise_is_whole(path, cells):
@@ -178,6 +196,19 @@ def test_figures_have_a_title_and_alternative_text(cells):
             if re.search(r"(plots|charts|diagrams)\.\w+\(", cell.source):
                 assert "title=" in cell.source and "alt=" in cell.source
             assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
+
+
+def test_what_is_to_be_shown_is_what_a_cell_ends_with(cells):
+    """A figure or a table is shown as the value of its cell: anywhere else nobody would see it."""
+    shows = ("tables", "plots", "charts", "diagrams", "views", "marks")
+    for cell in cells:
+        if cell.cell_type == "code":
+            tree = ast.parse(cell.source)
+            for statement in ast.walk(tree):
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                    function = ast.unparse(statement.value.func)
+                    if function.partition(".")[0] in shows:
+                        assert statement is tree.body[-1], f"not shown: {cell.source[:200]}"
 
 
 def test_a_title_that_counts_is_checked(cells):

@@ -6,24 +6,55 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import claims, notebooks
+from transformer_circuits.book.notebooks import SCORECARD
 
 
-def named(chapter):
-    """The claims that a chapter's checks name; only literal names can be found."""
-    found = set()
-    code = notebooks.code(notebooks.read(notebooks.path(chapter)))
-    for node in ast.walk(ast.parse("\n".join(code))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
-            found |= {ast.literal_eval(word.value) for word in node.keywords if word.arg == "claim"}
+def named(source):
+    """The claims that a chapter's code names, and how; only literal names can be found."""
+    found = {"book.check": set(), "evaluate.decide": set()}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in found:
+            name = ast.unparse(node.func)
+            given = node.args[:1] if name == "evaluate.decide" else []
+            given += [word.value for word in node.keywords if word.arg in ("claim", "name")]
+            found[name] |= {ast.literal_eval(each) for each in given}
     return found
 
 
-def test_every_testable_claim_is_checked_in_its_chapter_and_no_other():
-    wanted = {name: set() for name in notebooks.names()}
+def code(chapter):
+    return "\n".join(notebooks.code(notebooks.read(notebooks.path(chapter))))
+
+
+def test_names_are_found():
+    source = 'evaluate.decide("a")\nbook.check("s", x, claim="b", ours=1)\nbook.check("t", y)'
+    assert named(source) == {"book.check": {"b"}, "evaluate.decide": {"a"}}
+
+
+@pytest.mark.parametrize("chapter", notebooks.names())
+def test_every_testable_claim_is_decided_in_its_chapter_and_no_other(chapter):
+    """Those about trained models by their rule, the others by checks."""
+    here = [claim for claim in claims.read().values() if claim.chapter == chapter]
+    assert named(code(chapter)) == {
+        "book.check": {claim.id for claim in here if claim.kind != "trained"},
+        "evaluate.decide": {claim.id for claim in here if claim.kind == "trained"},
+    }
+
+
+@pytest.mark.parametrize("chapter", notebooks.names())
+def test_no_verdict_is_written_by_hand(chapter):
+    """No check takes a side, and nothing but a rule makes a decision."""
+    source = code(chapter)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+            words = {word.arg for word in node.keywords}
+            assert words <= {"claim", "ours"}, ast.unparse(node)
+    assert "Decision(" not in source
+    assert chapter == SCORECARD or "rules.verdict(" not in source
+
+
+def test_every_claim_without_a_chapter_says_what_becomes_of_it():
     for claim in claims.read().values():
-        if claim.chapter:
-            wanted[claim.chapter].add(claim.id)
-    assert {name: named(name) for name in wanted} == wanted
+        assert claim.untested == claims.UNTESTED[-1] or not claim.chapter, claim.id
 
 
 def test_the_claims_are_many_and_complete():
@@ -47,6 +78,7 @@ def test_the_claims_are_many_and_complete():
         ('ROW colour = "red"\n', "colour"),
         ("ROW ROW", "2 claims but 1 ids"),
         ("BAD", 'source "rumour"'),
+        ('ROWuntested = "forgotten"', 'untested "forgotten"'),
     ],
 )
 def test_a_file_that_is_not_right_is_refused(tmp_path, monkeypatch, text, message):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks, runners
+from transformer_circuits.book import claims, notebooks, runners
 
 ROOT = notebooks.root()
 SCORECARD = notebooks.SCORECARD
@@ -43,7 +43,9 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
     checkout("b", "from house import other, two")
     assert notebooks.stale() == ["b"]
     run("b")
-    for file in ("corpus.toml", "models/m/config.toml", "models/m/seeds.jsonl", "tokenizer.json"):
+    of_model = ("config.toml", "seeds.jsonl", f"moments/{files.SUMS}")
+    for file in ("corpus.toml", *(f"models/m/{name}" for name in of_model), "tokenizer.json"):
+        (root / "data" / file).parent.mkdir(exist_ok=True)
         (root / "data" / file).write_text("new = 1\n")
         assert notebooks.stale() == ["a", "b"], file
         run()
@@ -64,6 +66,15 @@ def test_the_scorecard_is_executed_after_any_other_and_when_a_claim_changes(chec
     run()
     (root / "data" / "claims.toml").write_text("new")
     assert notebooks.stale() == [SCORECARD]
+
+
+def test_a_chapter_is_executed_again_when_a_rule_of_its_claims_changes(checkout, monkeypatch):
+    checkout("x", 'evaluate.decide("second")')
+    checkout("z", "1")
+    run()
+    rule = claims.Rule("m.f", "m", "above", 1.0, "the paper", "untrained", "", "2026-11-22")
+    monkeypatch.setattr(claims, "rules", lambda: {"second": rule})
+    assert notebooks.stale() == ["x"]
 
 
 @pytest.mark.parametrize("left", ["", "{", "[]", "null", '{"metadata": {}}'])
@@ -165,7 +176,11 @@ def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website
         }
 
     found = reached("05-one-layer")
-    assert {"analysis/skip_trigrams.py", "model/transformer.py", "figures/plots.py"} <= found
+    assert {
+        "analysis/one_layer/skip_trigrams.py",
+        "model/transformer.py",
+        "figures/plots.py",
+    } <= found
     assert not any(name.startswith("website") for name in found)
     assert "analysis/layer_norm.py" not in found
     assert "book/notebooks.py" not in found
@@ -234,3 +249,18 @@ def test_in_a_build_the_scorecard_executes_no_other_chapter(checkout, monkeypatc
     monkeypatch.setenv(files.IN_BOOK, "1")
     with pytest.raises(files.UserError, match="a: not executed before"):
         notebooks.run_missing()
+
+
+def test_a_second_run_at_the_same_time_is_refused_and_the_next_is_not(checkout):
+    checkout("a", "1")
+    refused = []
+
+    def second_at_once(copy):
+        with pytest.raises(files.UserError, match=r"at work in .*/running: wait"):
+            run("a")
+        refused.append(copy.stem)
+        in_this_process(copy)
+
+    notebooks.execute(["a"], second_at_once)
+    assert refused == ["a"] and notebooks.stale() == []
+    run("a")

@@ -4,6 +4,23 @@ import pytest
 
 from transformer_circuits import book, files
 from transformer_circuits.book import claims, notebooks, scorecard
+from transformer_circuits.verdicts import rules
+
+STAND_IN = """
+from types import SimpleNamespace
+from IPython.display import display
+from transformer_circuits.book import claims
+
+kinds = {"first": "identity", "second": "trained"}
+claims.testable = lambda name: SimpleNamespace(kind=kinds[name])
+
+class Decided:
+    def __init__(self, claim, verdict):
+        self.parts = {"statement": "it holds", "claim": claim, "ours": "2", "verdict": verdict}
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "it holds"}, {"check": self.parts}
+"""
 
 
 def check(statement, **words):
@@ -11,13 +28,17 @@ def check(statement, **words):
     return f"from transformer_circuits import book\nbook.check({statement!r}, True{given})"
 
 
+def decide(claim, verdict):
+    """As `evaluate.decide` shows it."""
+    return f"display(Decided({claim!r}, {verdict!r}))"
+
+
 @pytest.fixture
-def executed(checkout, monkeypatch):
+def executed(checkout):
     """Executes chapter x as a notebook; `book.check` knows the claims of our own file alone."""
-    stand_in = "from transformer_circuits.book import claims\nclaims.testable = lambda name: None"
 
     def found(*cells):
-        checkout("x", stand_in, *cells)
+        checkout("x", STAND_IN, *cells)
         notebooks.execute(["x"], notebooks.run_with_nbclient)
         return scorecard.evidence()
 
@@ -27,23 +48,28 @@ def executed(checkout, monkeypatch):
 def test_verdicts_follow_from_evidence(executed):
     found = executed(
         check("a", claim="first", ours=0.123),
-        check("c", claim="second", against=True, ours=[2.0, 1.0, 4.0]),
+        decide("second", "mixed"),
         check("of no claim", ours="much"),
     )
     rows = claims.read()
     verdicts = {name: scorecard.verdict(rows[name], found.get(name)) for name in rows}
-    assert verdicts == {
-        "first": "reproduced",
-        "second": "not reproduced",
-        "far": "not testable here",
-    }
-    assert found["first"].ours == ["0.12"]
-    assert found["second"].ours == ["2.00 (seeds: 1.00 to 4.00)"]
-    found = executed(check("a", claim="first"), check("b", claim="first", against=True))
-    assert found["first"] == scorecard.Evidence(["a"], ["b"], [])
-    assert scorecard.verdict(rows["first"], found["first"]) == "partly"
+    assert verdicts == {"first": "any weights", "second": "mixed", "far": "not testable here"}
+    assert found["first"] == scorecard.Evidence(["a"], ["0.12"])
+    assert found["second"].decision["verdict"] == "mixed"
     with pytest.raises(ValueError, match="x was executed and has no evidence for second"):
-        scorecard.verdict(rows["second"], found.get("second"))
+        scorecard.verdict(rows["second"], None)
+    parts = scorecard.by_part(verdicts)
+    columns = ["any weights", "mixed", "not testable here"]
+    assert {name: [*row] for name, row in parts.items()} == {"Appendix": columns}
+    assert [claim.id for row in parts["Appendix"].values() for claim in row] == [*rows]
+
+
+def test_a_verdict_by_hand_is_refused(executed):
+    by_hand = check("a", claim="second").replace("book.check", "kinds['second'] = ''; book.check")
+    with pytest.raises(ValueError, match="x decides second by hand"):
+        executed(by_hand)
+    with pytest.raises(ValueError, match="x decides first by a rule"):
+        executed(decide("first", "reproduced"))
 
 
 def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(executed, checkout):
@@ -55,10 +81,31 @@ def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(exec
 
 def test_checks_in_a_loop_all_count(executed):
     loop = check("again", claim="first").replace("book.check", "for _ in 'abc': book.check")
-    assert executed(loop)["first"].speaks_for == ["again"] * 3
+    assert executed(loop)["first"].statements == ["again"] * 3
 
 
 def test_an_unknown_or_untestable_claim_is_refused(checkout):
     for name in ("none", "far"):
         with pytest.raises(ValueError, match=f'no testable claim "{name}"'):
             book.check("a", True, claim=name)
+
+
+def test_every_claim_has_its_part_of_the_paper():
+    parts = {claim.id: scorecard.part(claim) for claim in claims.read().values()}
+    assert {*parts.values()} <= {*scorecard.PARTS, "Follow-ups", "Retellings"}
+    stray = claims.Claim("a", "paper", "trained", "nowhere", "s", "r", "r")
+    with pytest.raises(ValueError, match='"nowhere", which is in no part'):
+        scorecard.part(stray)
+
+
+def test_verdicts_are_those_of_the_rules():
+    assert scorecard.VERDICTS[: -len(claims.UNTESTED)] == rules.VERDICTS
+
+
+def test_the_page_opens_with_its_picture_and_code_is_folded_away():
+    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
+    picture = next(k for k, cell in enumerate(cells) if "marks.marks(" in "".join(cell["source"]))
+    assert cells[picture - 1]["cell_type"] == "markdown"
+    for cell in cells[: picture + 1]:
+        tags = cell["metadata"].get("tags")
+        assert cell["cell_type"] == "markdown" or tags in (["hide-input"], ["remove-cell"])

@@ -4,7 +4,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model.attention import causal_scores
+from transformer_circuits.model import attention
+from transformer_circuits.model.attention import causal_results, causal_scores
 
 
 def close(left, right):
@@ -40,7 +41,21 @@ def test_queries_and_keys_may_read_different_streams(model, tokens):
 
 
 def test_scores_are_those_of_the_fast_path(generator):
-    """PyTorch's fused attention, which `forward` uses, has the same mask and factor."""
+    """What `forward` uses has the same mask and factor."""
     q, k, v = torch.randn(3, 2, 5, 7, 3, generator=generator, dtype=torch.float64)
-    fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    close(causal_scores(q, k).softmax(dim=-1) @ v, fused)
+    close(causal_scores(q, k).softmax(dim=-1) @ v, causal_results(q, k, v))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n_pos", [1, 3, 4, 5, 8, 11])
+def test_blocks_give_the_same_results_and_gradients(generator, monkeypatch, n_pos, dtype):
+    """As the compiled path takes them, for lengths that the blocks divide and that they do not."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    monkeypatch.setattr(attention, "BLOCK", 4)
+    q, k, v = torch.randn(3, 2, 5, n_pos, 3, generator=generator, dtype=dtype).requires_grad_()
+    expected = causal_scores(q, k).softmax(dim=-1) @ v
+    found = causal_results(q, k, v)
+    weight = torch.randn(found.shape, generator=generator, dtype=dtype)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad((r * weight).sum(), (q, k, v)) for r in (found, expected)]
+    torch.testing.assert_close(*gradients)

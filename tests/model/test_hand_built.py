@@ -10,6 +10,7 @@ from transformer_circuits.analysis import (
     induction,
     path_patching,
     patterns,
+    repeats,
 )
 from transformer_circuits.model import hand_built
 
@@ -78,14 +79,9 @@ def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
 def test_without_the_first_head_it_is_only_a_copier(built, copies):
     broken = ablation.without(built, [(0, 0)])
     assert float(induction.prefix_matching_score(broken.trace(copies).patterns[1], copies)[0]) < 0.1
-    share = induction.next_token_preference(
-        broken.float(), range(10, 16), 2, generator=torch.Generator()
-    )
-    assert float(share[1]) < 0.6
-    built_share = induction.next_token_preference(
-        built.float(), range(10, 16), 2, generator=torch.Generator()
-    )
-    assert float(built_share[1]) > 0.7
+    passages = repeats.drawn(torch.ones(N_VOCAB), 20, 12, generator=torch.Generator())
+    assert float(repeats.predictions(broken, passages).mean_preferred()[1]) < 0.6
+    assert float(repeats.predictions(built, passages).mean_preferred()[1]) > 0.7
 
 
 def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies):

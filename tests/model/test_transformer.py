@@ -38,6 +38,17 @@ def test_positions_reach_patterns_but_never_the_residual_stream(model, tokens):
     assert (model(tokens) - trace.logits).abs().max() > 1e-3
 
 
+def test_a_layer_sees_as_much_of_the_positions_as_it_is_told(model, tokens):
+    close(model(tokens, positions=torch.ones(2)), model(tokens))
+    blind = model(tokens, positions=torch.tensor([1.0, 0.0]))
+    x, W_P = model.embed(tokens)
+    x = x + model.layers[0](x, W_P)
+    x = x + model.layers[1](x, torch.zeros_like(W_P))
+    close(blind, x @ model.W_U.T)
+    with pytest.raises(ValueError, match="3 positions given but the model has 2 layers"):
+        model(tokens, positions=torch.ones(3))
+
+
 def test_the_residual_stream_is_the_sum_of_all_that_was_written(model, tokens):
     trace = model.trace(tokens)
     written = torch.stack([out.sum(dim=1) for out in trace.head_outputs]).sum(dim=0)

@@ -98,3 +98,29 @@ def test_what_is_no_bible_leaves_no_open_database(monkeypatch):
 @pytest.mark.parametrize("name", sorted(cleaning.CLEANERS))
 def test_cleaners_are_documented(name):
     assert cleaning.CLEANERS[name].__doc__
+
+
+def test_a_service_model_becomes_one_page_without_what_it_repeats():
+    token = {"documentation": "<p>The token.</p>"}
+    raw = json.dumps(
+        {
+            "metadata": {"serviceFullName": "Queue Service"},
+            "documentation": "<p>Welcome.</p> <p>It queues.</p>",
+            "operations": {"Send": {"documentation": "<p>Sends.</p>"}, "Silent": {}},
+            "shapes": {
+                "Ask": {"members": {"Next": token, "Bare": {}}},
+                "Answer": {"members": {"Next": token}},
+            },
+        }
+    )
+    ((name, page),) = clean("service_model", raw.encode())
+    assert name == "f#documentation"
+    assert page == (
+        "<h1>Queue Service</h1>\n\n<p>Welcome.</p>\n<p>It queues.</p>\n\n"
+        "<h2>Send</h2>\n\n<p>Sends.</p>\n\n<h2>Ask</h2>\n\n<p>The token.</p>\n"
+    )
+
+
+def test_markup_keeps_the_article_of_a_page_with_menus():
+    page = b'<nav>menu</nav><article class="bd-article"><p>Text.</p></article><div>contents</div>'
+    assert clean("markup", page) == [("f", '<article class="bd-article"><p>Text.</p>\n')]

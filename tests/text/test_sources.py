@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.text import sources
+from transformer_circuits.text import corpus, sources
 from transformer_circuits.text.sources import Package, Take
 
 
@@ -57,18 +57,22 @@ def source_archive(folder, mark, project):
     return path
 
 
-SETUPTOOLS = '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-FLIT = '[build-system]\nrequires = ["flit_core"]\nbuild-backend = "flit_core.buildapi"\n'
+def asks_for(backend):
+    """The pyproject.toml of an archive that names its build backend."""
+    return f'[build-system]\nrequires = []\nbuild-backend = "{backend}"\n'
+
+
+SETUPTOOLS = asks_for("setuptools.build_meta")
 
 
 def test_the_manifest_is_complete_and_licensed():
     for profile in ("small", "full"):
         for entry in sources.manifest(profile):
             assert len(entry.sha256) == 64 and entry.licence
-            assert entry.split in ("train", "validation", "by-document")
+            assert entry.split in (*corpus.SPLITS, "by-document")
             assert entry.takes
     families = {t.family for p in sources.manifest("small") for t in p.takes}
-    assert families == {"prose", "python", "html", "latex", "docs"}
+    assert families == {"prose", "python", "html", "latex", "docs", "c++"}
     with pytest.raises(ValueError, match='profile is "huge" but must be'):
         sources.manifest("huge")
 
@@ -118,7 +122,9 @@ def test_no_network_is_said_and_leaves_the_cache_usable(wheel, monkeypatch):
     assert [path.name for path in wheel.parent.iterdir()] == [wheel.name]
 
 
-@pytest.mark.parametrize("project", [SETUPTOOLS, FLIT, ""], ids=["setuptools", "flit", "neither"])
+@pytest.mark.parametrize(
+    "project", [*map(asks_for, sources.BACKENDS), ""], ids=[*sources.BACKENDS, "none"]
+)
 def test_nothing_of_a_source_archive_is_run(index, tmp_path, project):
     path = source_archive(index, tmp_path / "mark", project)
     sources.fetch([package(path)], tmp_path / "cache")

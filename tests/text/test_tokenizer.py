@@ -50,6 +50,13 @@ def test_a_token_is_found_by_its_text():
         tokenizer.token(" zebra")
 
 
+def test_words_go_on_after_a_letter_without_a_space():
+    letter, comma, word = (tokenizer.token(text) for text in ("s", ",", " the"))
+    tokens = torch.tensor([[letter, letter, comma, letter, word, letter, tokenizer.BEGIN, letter]])
+    right = [False, True, False, False, False, True, False, False]
+    assert tokenizer.inside_words(tokens).tolist() == [right]
+
+
 def test_trainer_is_deterministic():
     texts = ["the cat sat on the mat " * 20, "def f(x): return x " * 20]
     one, two = (tokenizer.train(texts, 280).to_str() for _ in range(2))

@@ -1,5 +1,6 @@
 """Windows, checked against what they are, written with slices in NumPy."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_windows_of_the_held_out_text_are_its_slices(name, n_ctx):
     held_out = corpus.tokens("small", "validation")
     length = config.n_ctx if n_ctx is None else n_ctx
     last = len(held_out) - length - (not config.begin)
-    starts = torch.linspace(0, last, 16).long().tolist()
+    starts = np.linspace(0, last, 16).astype(int).tolist()
     found = windows.evenly(held_out, 16, config, n_ctx=n_ctx)
     assert same(found, by_formula(held_out.numpy(), starts, length, config.begin))
 
@@ -51,6 +52,29 @@ def test_random_windows_are_slices_where_the_generator_says(begin):
     places = 2999 - 9 - (not begin) + 1
     starts = torch.randint(places, (50,), generator=torch.Generator().manual_seed(4)).tolist()
     assert same(found, by_formula(stream.numpy(), starts, 9, begin))
+
+
+def test_of_windows_near_each_other_the_one_that_repeats_itself_most_is_taken():
+    stream = torch.randint(1, 4, (5000,), generator=torch.Generator().manual_seed(0))
+    context, generator = shape(9), torch.Generator().manual_seed(4)
+    found = windows.batch(stream, 40, context, best_of=3, generator=generator)
+    again = torch.Generator().manual_seed(4)
+    places = torch.randint(5000 - 9 + 1, (40,), generator=again)
+    apart = torch.randint(-36, 37, (40, 3), generator=again)
+    for row, (place, offsets) in enumerate(zip(places.tolist(), apart.tolist(), strict=True)):
+        starts = [min(max(place + offset, 0), 5000 - 9) for offset in offsets]
+        texts = [[BEGIN, *stream[start : start + 9].tolist()] for start in starts]
+        scores = [8 - len({*zip(t[:-2], t[1:-1], t[2:], strict=True)}) for t in texts]
+        inputs, targets = (part[row].tolist() for part in found)
+        assert [*inputs, targets[-1]] == texts[scores.index(max(scores))]
+
+
+@pytest.mark.parametrize("n_tokens", range(2**25, 2**25 + 4))
+def test_windows_of_a_long_text_reach_its_end(n_tokens):
+    """The training text has more tokens than float32 has whole numbers."""
+    stream = torch.empty(n_tokens, dtype=torch.int8)
+    starts = windows.starts(stream, 3, shape(5))
+    assert starts.tolist() == [0, (n_tokens - 5) // 2, n_tokens - 5]
 
 
 def test_windows_open_with_begin_and_targets_are_one_ahead():
@@ -92,39 +116,16 @@ def test_windows_reach_from_the_first_to_the_last_token(begin):
         windows.batch(STREAM[:4], 2, shape(5, begin), generator=generator)
 
 
-def batches(stream, size, config, copies):
-    """The same random windows as they are, and with copied passages."""
-    return (
-        windows.batch(
-            stream, size, config, copies=share, generator=torch.Generator().manual_seed(0)
-        )
-        for share in (0.0, copies)
-    )
+@pytest.mark.parametrize("n_vocab", [2, 5, 60])
+def test_repeats_are_found_as_a_loop_finds_them(n_vocab):
+    text = torch.from_numpy(np.random.default_rng(n_vocab).integers(0, n_vocab, (7, 41)))
+    found = windows.completes_repeat(text[:, :-1], text[:, 1:])
+    for row, marks in zip(text.tolist(), found.tolist(), strict=True):
+        bigrams = list(itertools.pairwise(row))
+        assert marks == [bigram in bigrams[:at] for at, bigram in enumerate(bigrams)]
+    assert 0 < found.float().mean() < 1
 
 
-def test_a_share_of_a_batch_has_a_passage_twice():
-    stream = torch.arange(1, 3000, dtype=torch.int32)
-    (plain, _), (inputs, targets) = batches(stream, 8, shape(99, begin=False), 0.25)
-    assert torch.equal(inputs[:, 1:], targets[:, :-1])
-    assert torch.equal(inputs[2:], plain[2:])
-    for row, before in zip(inputs[:2], plain[:2], strict=True):
-        changed = (row != before).nonzero().flatten()
-        first, last = int(changed[0]), int(changed[-1])
-        assert 15 <= len(changed) == last - first + 1 <= 50
-        origin = int((before == row[first]).nonzero())
-        assert origin + len(changed) <= first
-        assert torch.equal(row[changed], before[origin : origin + len(changed)])
-
-
-def test_what_comes_twice_is_text_and_never_the_begin_token():
-    stream = torch.arange(1, 3000, dtype=torch.int32)
-    _, (inputs, targets) = batches(stream, 200, shape(9), 1.0)
-    assert (inputs[:, 0] == BEGIN).all()
-    assert (targets != BEGIN).all()
-    assert (targets.diff() != 1).any()  # passages do come twice
-
-
-def test_the_text_itself_is_left_alone():
-    stream = torch.arange(1, 300, dtype=torch.int64)  # which `long` does not copy
-    list(batches(stream, 40, shape(99, begin=False), 1.0))
-    assert torch.equal(stream, torch.arange(1, 300))
+def test_a_window_says_nothing_of_another_one():
+    text = torch.tensor([[1, 2, 3], [1, 2, 3]])
+    assert not windows.completes_repeat(text[:, :-1], text[:, 1:]).any()

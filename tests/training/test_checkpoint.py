@@ -1,18 +1,19 @@
 import dataclasses
+import math
 
 import pytest
 import torch
 from conftest import PLAN, SHAPE, full_disk
 
+from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, config, cross_entropy
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
-    monkeypatch.setattr(checkpoint, "other_seeds_dir", lambda: tmp_path / "others")
     return tmp_path
 
 
@@ -20,7 +21,7 @@ def saved(store, generator, shape=None):
     shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
     model = Transformer(shape)
     model.randomise(generator=generator)
-    checkpoint.save(store / "m", model, PLAN, "0" * 64, 123)
+    checkpoint.save(store / "m", model, PLAN, "0" * 64, [{"tokens": 123}])
     return model
 
 
@@ -28,20 +29,15 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
     model = saved(store, generator)
     again = checkpoint.load("m")
     assert again.config == model.config
-    assert all(
-        torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True)
-    )
+    for new, old in zip(again.parameters(), model.parameters(), strict=True):
+        assert new.dtype == torch.float32
+        assert torch.equal(new, old.half().float())
     assert not any(weight.requires_grad for weight in again.parameters())
     assert checkpoint.settings("m") == (model.config, PLAN)
 
 
-def test_what_is_too_large_is_kept_in_half_precision(store, generator, monkeypatch):
-    monkeypatch.setattr(checkpoint, "HALF_PRECISION_ABOVE", 1000)
+def test_a_weight_takes_two_bytes(store, generator):
     model = saved(store, generator)
-    again = checkpoint.load("m")
-    for new, old in zip(again.parameters(), model.parameters(), strict=True):
-        assert new.dtype == torch.float32
-        assert torch.equal(new, old.half().float())
     size = (store / "m" / "weights.safetensors").stat().st_size
     assert size < 2.1 * sum(weight.numel() for weight in model.parameters())
 
@@ -91,6 +87,8 @@ def test_unknown_and_untrained_models_are_named(store, generator):
 
 def test_a_log_is_read_line_by_line(store, generator):
     saved(store, generator)
+    assert checkpoint.records("m") == [{"tokens": 123}]
+    (store / "m" / "training.jsonl").unlink()
     with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
         checkpoint.records("m")
     (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
@@ -135,13 +133,43 @@ def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
         ),
         full_disk(),
     ):
-        checkpoint.save(store / "m", other, PLAN, "0" * 64, 123)
-    assert torch.equal(checkpoint.load("m").W_E, model.W_E)
+        checkpoint.save(store / "m", other, PLAN, "0" * 64, [{"tokens": 123}])
+    assert torch.equal(checkpoint.load("m").W_E, model.W_E.half().float())
 
 
-@pytest.mark.parametrize("name", ["zero-layer", "one-layer", "one-layer-twin", "two-layer"])
-def test_the_models_of_the_book_load(name):
+def test_seeds_of_a_model_are_those_that_are_trained_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path)
+    names = ["m", "m-seed-10", "m-seed-2", "m-mlp", "m-seed-2-seed-3", "x-seed-1"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text("")
+    (tmp_path / "m-seed-4").mkdir()  # in training
+    assert checkpoint.seeds("m") == ["m", "m-seed-2", "m-seed-10"]
+
+
+NAMES = sorted(path.parent.name for path in checkpoint.models_dir().glob("*/weights.safetensors"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_models_of_the_book_load_and_had_all_of_their_training(name):
     model = checkpoint.load(name)
     assert all(torch.isfinite(weight).all() for weight in model.parameters())
-    size = sum(path.stat().st_size for path in (checkpoint.models_dir() / name).iterdir())
-    assert size < 10e6
+    folder = checkpoint.models_dir() / name
+    tables = config.read(folder / "config.toml", "model", "training", "provenance")
+    shape, plan = tables["model"], tables["training"]
+    assert tables["provenance"].tokens == plan.steps * plan.batch * shape.n_ctx
+    assert (folder / "weights.safetensors").stat().st_size < 8e6
+    assert checkpoint.records(name)[-1]["step"] == plan.steps
+    assert cross_entropy.held_out_nats(name) < math.log(shape.n_vocab)
+
+
+def test_one_run_has_at_least_twenty_moments_and_each_is_half_the_size():
+    folder = checkpoint.folder("two-layer")
+    steps = checkpoint.moments(folder)
+    assert len(steps) >= 20
+    assert (folder / "moments" / files.SUMS).is_file()
+    for path in (folder / "moments").glob("*.safetensors"):
+        files.require_as_listed(path)
+        assert path.stat().st_size < 0.52 * (folder / "weights.safetensors").stat().st_size
+    for step in (steps[0], steps[-1]):
+        checkpoint.load("two-layer", step=step)

@@ -47,7 +47,8 @@ def test_impossible_shapes_are_refused(change, message):
         ({"seed": 99999999999999999999}, "seed is 9+ but must lie between 0 and"),
         ({"lr_embed": 0.0}, "lr_embed is 0.0 but must be positive"),
         ({"decay_from": 1.0}, "decay_from is 1"),
-        ({"copies": 1.5}, r"copies is 1.5 but must lie in \[0, 1\]"),
+        ({"decay_attention": -0.1}, "decay_attention is -0.1 but must be at least 0"),
+        ({"blind_steps": -1}, "blind_steps is -1 but must be at least 0"),
         ({"corpus": "huge"}, 'corpus is \'huge\' but must be "small" or "full"'),
     ],
 )

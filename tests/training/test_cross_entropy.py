@@ -12,7 +12,7 @@ from conftest import SHAPE
 
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.training import checkpoint, cross_entropy
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 
@@ -63,6 +63,21 @@ def test_the_mean_leaves_out_what_is_not_counted(case):
     assert torch.equal(cross_entropy.loss_nats(lambda _: logits, targets, targets), mean)
 
 
+def test_weights_say_how_much_each_target_counts(case, generator):
+    logits, targets = case
+    weights = torch.randint(4, targets.shape, generator=generator).to(logits.dtype)
+    found = cross_entropy.loss_nats(lambda _: logits, targets, targets, weights=weights)
+    each = cross_entropy.per_token(logits, targets)
+    total = sum(
+        float(w) * float(loss) for w, loss in zip(weights.flatten(), each.flatten(), strict=True)
+    )
+    assert float(found) == pytest.approx(total / float(weights.sum()), rel=1e-5)
+    alike = cross_entropy.loss_nats(
+        lambda _: logits, targets, targets, weights=torch.full_like(weights, 3)
+    )
+    torch.testing.assert_close(alike, cross_entropy.mean(logits, targets))
+
+
 @pytest.mark.parametrize(("n", "sizes"), [(1, [1]), (8, [8]), (9, [5, 4]), (20, [7, 7, 6])])
 def test_parts_are_nearly_equal_and_together_the_whole(n, sizes):
     inputs = torch.arange(3 * n).reshape(n, 3)
@@ -79,6 +94,23 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
     torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
 
 
+def test_the_loss_of_a_model_is_the_one_in_its_log(monkeypatch):
+    log = [{"step": 1, "held_out_nats": 9.0}, {"step": 2, "held_out_nats": 4.5}]
+    monkeypatch.setattr(checkpoint, "records", {"m": log, "n": [*log, {"step": 3}]}.get)
+    assert cross_entropy.held_out_nats("m") == 4.5
+    with pytest.raises(ValueError, match=r"log of n ends with step 3, without .* train n"):
+        cross_entropy.held_out_nats("n")
+
+
+def test_the_uncertainty_is_that_of_means_over_windows(generator):
+    """Windows vary, and their tokens with them: nine of ten means lie within two errors."""
+    losses = torch.randn(200, 64, 1, generator=generator) + torch.zeros(11)
+    within = [abs(one.mean()) <= cross_entropy.uncertainty(one) for one in losses]
+    assert 180 <= sum(within) <= 199
+    with pytest.raises(ValueError, match="at least 2 of them but got 1"):
+        cross_entropy.uncertainty(losses[0, :1])
+
+
 def test_an_untrained_model_knows_nothing():
     """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
     model = Transformer(SHAPE, generator=torch.Generator().manual_seed(0))
@@ -91,6 +123,6 @@ def test_an_untrained_model_knows_nothing():
 
 def test_analyses_do_not_import_what_only_training_needs():
     """Neither analyses nor recorded results need `accelerate`."""
-    modules = "analysis.development, transformer_circuits.experiments.seeds"
+    modules = "experiments.development, transformer_circuits.verdicts.own"
     script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,13 +1,14 @@
 """What the command line adds to the trainer; `test_main` runs whole trainings with it."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import PLAN, SHAPE
 
 from transformer_circuits import files, settings
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint, runs
 
 TEXTS = {"train": torch.arange(400) % 17, "validation": torch.arange(300) ** 2 % 17}
@@ -47,7 +48,7 @@ def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
     ours, other = (runs.prepare("two", seed=seed, compile=False) for seed in (PLAN.seed, 9))
     assert (ours.name, ours.folder) == ("two", place / "models" / "two")
     assert other.name == "two-seed-9"
-    assert other.folder == checkpoint.other_seeds_dir() / "two-seed-9"
+    assert other.folder == place / "models" / "two-seed-9"
     assert other.trainer.config == dataclasses.replace(PLAN, seed=9)
     elsewhere = runs.prepare("two", seed=9, folder=place / "x", compile=False)
     assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")
@@ -59,3 +60,83 @@ def test_the_loss_that_is_told_is_the_loss_that_is_saved(place):
     nats = run.save()
     assert checkpoint.records("none")[-1]["held_out_nats"] == nats
     assert (run.folder / "weights.safetensors").is_file()
+
+
+def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
+    monkeypatch.setattr(runs, "APART", 1.2)
+    monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
+    plan = dataclasses.replace(PLAN, steps=40, moments=True)
+    text = settings.dumps(model=SHAPE, training=plan)
+    (place / "models" / "two" / "config.toml").write_text(text)
+    run = runs.prepare("two", compile=False)
+    run.trainer.every = 4
+    checkpoint.save_moment(run.folder, run.trainer.model, 9)  # of an earlier training
+    checkpoint.save_moment(run.state, run.trainer.model, 11)  # of one whose state was deleted
+    seen = {}
+    for record in run.records():
+        seen[record["step"]] = run.trainer.model.W_E.detach().clone()
+    run.save()
+    assert checkpoint.moments(run.folder) == [4, 8, 12, 16, 20, 24, 32]
+    for step in (4, 32):
+        moment = checkpoint.load("two", step=step)
+        rows = seen[step].abs().amax(dim=0)  # a token shares a scale
+        assert ((moment.W_E - seen[step]).abs() <= rows / 253).all()
+    with pytest.raises(
+        ValueError, match=r"no weights of step 5 were kept in .*, only of steps \[4"
+    ):
+        checkpoint.load("two", step=5)
+    path = run.folder / "moments" / "000008.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # it has the shapes of the model still
+    with pytest.raises(ValueError, match=r"000008\.safetensors has SHA-256 .* git restore"):
+        checkpoint.load("two", step=8)
+    checkpoint.take_moments(run.state, run.folder)
+    checkpoint.load("two", step=8)
+    (path.parent / files.SUMS).unlink()  # as an older version of this code left moments
+    path.write_bytes(whole[:50])
+    with pytest.raises(ValueError, match=r"000008\.safetensors does not fit"):
+        checkpoint.load("two", step=8)
+
+
+def test_moments_without_a_list_of_checksums_get_one_from_their_own_folder(place):
+    run = runs.prepare("two", compile=False)
+    checkpoint.save_moment(run.folder, run.trainer.model, 9)
+    checkpoint.take_moments(run.folder, run.folder)
+    assert checkpoint.moments(run.folder) == [9]
+    (run.folder / "moments" / "000009.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=r"000009\.safetensors has SHA-256"):
+        files.require_as_listed(run.folder / "moments" / "000009.safetensors")
+
+
+def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place, monkeypatch):
+    monkeypatch.setattr(runs, "APART", 1.2)
+    plan = dataclasses.replace(PLAN, steps=40, moments=True)
+    (place / "models" / "two" / "config.toml").write_text(
+        settings.dumps(model=SHAPE, training=plan)
+    )
+    run = runs.prepare("two", compile=False)
+    run.trainer.every = 4
+    for record in run.records():
+        if record["step"] == 12:
+            break
+    (run.state / "moments" / "000012.safetensors").unlink()  # stopped just before it was written
+    again = runs.prepare("two", compile=False)
+    again.trainer.every = 4
+    list(again.records())
+    assert checkpoint.moments(again.state) == [4, 8, 12, 16, 20, 24, 32]
+    assert checkpoint.moments(again.folder) == []  # until it is saved
+
+
+def test_a_run_keeps_no_moments_unless_asked(place):
+    run = runs.prepare("two", compile=False)
+    list(run.records())
+    assert checkpoint.moments(run.folder) == []
+
+
+def test_positions_are_not_rounded_with_the_weights(place):
+    run = runs.prepare("two", compile=False)
+    list(run.records())
+    before = run.trainer.model.W_P.clone()
+    run.save()
+    assert torch.equal(run.trainer.model.W_P, before)
+    assert torch.equal(run.trainer.model.W_U, run.trainer.model.W_U.half().float())

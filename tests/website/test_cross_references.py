@@ -35,6 +35,15 @@ def test_the_longest_term_is_found_and_no_part_of_a_word():
     ]  # fmt: skip
 
 
+def test_a_term_in_capitals_is_no_verb():
+    terms = {cross_references.key(name): 0 for name in ("BEGIN", "begin token", "MLP", "Head")}
+    assert set(terms) == {"BEGIN", "begin token", "MLP", "head"}
+    text = "It begins: begin. Begin tokens are written BEGIN; MLPs have no HEAD"
+    assert [match[0] for match in cross_references.pattern(terms).finditer(text)] == [
+        "Begin tokens", "BEGIN", "MLPs", "HEAD",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
 def test_code_and_links_are_left_as_they_are(inside):
     text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))

@@ -32,6 +32,18 @@ def test_a_page_is_printed_with_all_that_is_folded(browser, tmp_path):
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.browser
+def test_a_pdf_has_tags_bookmarks_a_title_and_a_language(browser, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html><html lang=en><title>All</title><h1>One</h1><h2>Two</h2>")
+    assert printed(page, tmp_path / "page.pdf") == 1
+    made = (tmp_path / "page.pdf").read_bytes()
+    for mark in (b"/StructTreeRoot", b"/Marked true", b"/Outlines", b"/Title (All)", b"/Lang (en)"):
+        assert mark in made
+    for name in printing.SHEETS:
+        assert '<html lang="en"' in (HTML / f"{name}.html").read_text(encoding="utf-8")
+
+
 def test_what_is_not_built_cannot_be_printed(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.html and a Chromium are needed"):
         printing.print_pdf(tmp_path / "nothing.html", tmp_path / "page.pdf")
@@ -65,6 +77,27 @@ def test_a_sheet_is_one_page_when_a_browser_prints_it(watched, name, margin):
     watched.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
     margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
     assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
+
+
+BEYOND = """() => [...document.querySelectorAll(
+    "section.present section.present :is(p, li, h1, h2, img, .katex-html)")].filter((part) => {
+    const box = part.getBoundingClientRect();
+    return box.width && (box.left < -1 || box.top < -1 || box.right > innerWidth + 1
+        || box.bottom > innerHeight + 1);
+}).map((part) => part.innerText || part.alt)"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [(1280, 720), (1024, 768)], ids=["16:9", "4:3"])
+def test_nothing_on_a_slide_is_beyond_its_edge_and_notes_are_not_shown(watched, size):
+    watched.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
+    notes = watched.locator("aside.notes")
+    assert notes.count() == (ROOT / f"{printing.SLIDES}.md").read_text().count("{revealjs-notes}")
+    for note in notes.all():
+        assert not note.is_visible() and note.text_content().startswith("Minutes: ")
+        assert watched.evaluate(BEYOND) == []
+        watched.keyboard.press("ArrowRight")
 
 
 @pytest.mark.browser

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from types import SimpleNamespace
 
 from transformer_circuits.website import cross_references, executed, printing, serving
 
@@ -16,3 +17,27 @@ def test_every_mark_has_scripts_and_the_first_model_comes_with_its_page():
         assert scripts
     live = serving.NEEDED_BY["<div data-live-model"]
     assert f"live/{next(iter(serving.LIVE_MODELS))}.js" in live
+
+
+def test_tips_are_written_in_the_same_order_in_every_build():
+    pairs = [
+        (None, "term-b"),
+        ("glossary", None),
+        (None, "term-a"),
+        ("glossary", "x"),
+        (None, None),
+    ]
+    page = {"refs_in_page": set(pairs)}
+    app = SimpleNamespace(env=SimpleNamespace(tippy_data={"pages": {"index": page}}))
+    serving._sort_tips(app, None)
+    assert page["refs_in_page"] == [
+        (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None), ("glossary", "x"),
+    ]  # fmt: skip
+    serving._sort_tips(SimpleNamespace(env=SimpleNamespace()), None)  # no page was written
+
+
+def test_what_the_page_that_trains_loads_is_served():
+    needed = serving.NEEDED_BY["<div data-train-here"]
+    assert set(needed) <= set(serving._scripts())
+    served = {name for name in serving._scripts() if name.startswith("train/")}
+    assert served <= set(needed)

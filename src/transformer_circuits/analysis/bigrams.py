@@ -14,16 +14,38 @@ def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_v
     Raises:
         ValueError: if the stream holds a token beyond n_vocab.
     """
-    ids = stream.long()  # n_vocab² may need more than 32 bits
-    if len(ids) and int(ids.max()) >= n_vocab:
-        raise ValueError(f"the stream has token {int(ids.max())} but n_vocab is {n_vocab}")
-    pairs = torch.bincount(ids[1:] * n_vocab + ids[:-1], minlength=n_vocab**2)
+    return counts_of(stream[:-1], stream[1:], n_vocab)
+
+
+def counts_of(
+    inputs: Int[Tensor, "*pos"], targets: Int[Tensor, "*pos"], n_vocab: int
+) -> Float[Tensor, "n_vocab n_vocab"]:
+    """The same for pairs of a token and the one that follows it, such as those of windows.
+
+    Raises:
+        ValueError: if a token is beyond n_vocab.
+    """
+    src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
+    if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
+        raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
+    pairs = torch.bincount(out * n_vocab + src, minlength=n_vocab**2)
     return pairs.reshape(n_vocab, n_vocab).double()
 
 
 def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
     """Log-probabilities of the add-one (Laplace) estimate of P(out | src). [nats]"""
     return ((table + 1) / (table + 1).sum(dim=0)).log()
+
+
+def mixed(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
+    """Log-probabilities of bigrams, mixed with unigrams where there is little to count. [nats]
+
+    For n tokens counted after a source, T of them different, the unigrams weigh T / (n + T): they
+    stand for what would be new (Witten and Bell 1991).
+    """
+    n_different = (table > 0).sum(dim=0).clamp(min=1)  # [src]
+    expected = table + n_different * unigram(table).exp()
+    return (expected / (table.sum(dim=0) + n_different)).log()
 
 
 def unigram(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
@@ -85,10 +107,28 @@ def correlation(
     return (model * measured).sum(dim=0) / norms, kept
 
 
+def _leading(
+    matrix: Float[Tensor, "rows cols"], rank: int
+) -> tuple[Float[Tensor, "rows kept"], Float[Tensor, " kept"], Float[Tensor, "kept cols"]]:
+    """The largest `rank` singular values with their vectors, by subspace iteration.
+
+    Exact where `rank` is full; else near, and for a large matrix many times faster than all of them
+    (Halko, Martinsson and Tropp 2011).
+    """
+    width = min(rank + 16, *matrix.shape)
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(matrix.shape[1], width, generator=generator, dtype=matrix.dtype)
+    Q = torch.linalg.qr(matrix @ drawn.to(matrix.device)).Q  # [rows, width]
+    for _ in range(2):
+        Q = torch.linalg.qr(matrix @ (matrix.T @ Q)).Q
+    U, S, Vh = torch.linalg.svd(Q.T @ matrix, full_matrices=False)
+    return Q @ U[:, :rank], S[:rank], Vh[:rank]
+
+
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:
     """Logits W_U W_E of the given rank that come near the bigrams in KL: what the rank allows.
 
-    Fitted to the whole table at once, without sampling. It starts from the truncated singular
+    Fitted to the whole table at once, without sampling. It starts near the truncated singular
     value decomposition of the log-probabilities, weighted by how common their tokens are, and goes
     on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
     possible; more steps bring it closer. In float32, whatever the table: the
@@ -106,10 +146,10 @@ def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Te
     of_src = how_often.clamp(min=1e-7).sqrt()  # [src]
     log_p = add_one(table).float()  # [out, src]
     weighted = of_out[:, None] * (log_p - log_p.mean(dim=0)) * of_src  # [out, src]
-    U, S, Vh = torch.linalg.svd(weighted, full_matrices=False)
-    root = S[:rank].sqrt()  # [rank]
-    W_U = (U[:, :rank] * root / of_out[:, None]).requires_grad_()  # [out, rank]
-    W_E = (root[:, None] * Vh[:rank] / of_src).requires_grad_()  # [rank, src]
+    U, S, Vh = _leading(weighted, rank)
+    root = S.sqrt()  # [rank]
+    W_U = (U * root / of_out[:, None]).requires_grad_()  # [out, rank]
+    W_E = (root[:, None] * Vh / of_src).requires_grad_()  # [rank, src]
     adam = torch.optim.Adam([W_U, W_E], lr=0.1, betas=(0.9, 0.99))
     for step in range(steps):
         adam.param_groups[0]["lr"] = 0.1 * (1 + math.cos(math.pi * step / steps)) / 2

@@ -110,6 +110,47 @@ def null(d_model: int, d_head: int, n: int, *, generator: torch.Generator) -> Fl
     return torch.tensor([score(draw(), draw()) for _ in range(n)])
 
 
+IMPOSSIBLE = ((0, 0), (0, 1), (1, 1))
+"""Layers (later, earlier) whose heads never compose: in the wrong order, or side by side."""
+
+
+def impossible(model: Transformer, kind: str) -> dict[tuple[int, int], Float[Tensor, " pair"]]:
+    """Scores of pairs of trained heads that cannot compose, by the layers of `IMPOSSIBLE`.
+
+    For three kinds these are nine sets: nulls with the trained model's own matrices. A head with
+    itself is left out.
+
+    Raises:
+        ValueError: if the kind is none of Q, K, V, or there are not two layers.
+    """
+    return {layers: apart(scores(model, kind, *layers), layers) for layers in IMPOSSIBLE}
+
+
+def apart(
+    values: Float[Tensor, "later earlier"], layers: tuple[int, int]
+) -> Float[Tensor, " pair"]:
+    """All values of pairs of heads of two layers, less those of a head with itself."""
+    same = torch.eye(*values.shape, dtype=torch.bool) & (layers[0] == layers[1])
+    return values[~same]
+
+
+def rotated(
+    later: LowRank, earlier: LowRank, n: int, *, generator: torch.Generator
+) -> Float[Tensor, " n"]:
+    """Scores of a pair with a random rotation of the stream between the two.
+
+    All singular values stay, only directions change: the null for *this* pair. Its spread depends
+    on the pair, so a score is compared with rotations of its own.
+    """
+    one, other = later.singular_values(), earlier.singular_values()
+    d_model, found = earlier.shape[0], []
+    for _ in range(n):
+        normal = torch.randn(d_model, len(other), generator=generator).to(other)
+        turn = torch.linalg.qr(normal).Q[: len(one)]  # between the pair's singular vectors
+        found.append((one[:, None] * turn * other).norm())
+    return (torch.stack(found) / (one.norm() * other.norm())).cpu()
+
+
 def published_k_score(later: LowRank, earlier: LowRank) -> float:
     """What the paper's figure shows instead of the K-score, by its own "Correction" comment.
 
@@ -143,4 +184,7 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
         new.W_O_concat.copy_(T @ old.W_O_concat)
         for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
             getattr(new, name).copy_(getattr(old, name) @ back)
+    for new, old in zip(other.mlps, model.mlps, strict=True):
+        new.W_I.copy_(old.W_I @ back)
+        new.W_O.copy_(T @ old.W_O)
     return other

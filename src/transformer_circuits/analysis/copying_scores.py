@@ -90,3 +90,22 @@ def copying(
         raised = (left[sample] @ circuit.right[:, sample]).relu()  # [out, src], of the sample
         shares.append(raised.diagonal() / raised.sum(dim=0).clamp(min=1e-12))
     return float(torch.cat(shares).mean())
+
+
+def deletion(
+    reads: Float[Tensor, "read d_model"],
+    x: Float[Tensor, "batch pos d_model"],
+    w: Float[Tensor, "batch pos d_model"],
+) -> Float[Tensor, " batch"]:
+    """How much of what was there is deleted by what is written, for a reader of the stream.
+
+    1 − Σ ‖reads (x + w)‖² / Σ ‖reads x‖², over positions, for what was there `x` and what is written
+    `w`. 1: nothing is left to read. A head that writes the negative of d_head dimensions which are
+    read like any others deletes d_head/d_model. 0: as much is read as before. Negative: more is.
+
+    >>> x = torch.tensor([[[3.0, 4.0]]])
+    >>> deletion(torch.eye(2), x, torch.tensor([[[-3.0, 0.0]]]))  # 9 of 25
+    tensor([0.3600])
+    """
+    before, after = (stream @ reads.T for stream in (x, x + w))
+    return 1 - after.square().sum(dim=(1, 2)) / before.square().sum(dim=(1, 2))

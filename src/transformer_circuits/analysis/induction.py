@@ -1,151 +1,15 @@
-"""Induction: how well a model predicts tokens that are repeated, how much it gains from context,
-and which heads match prefixes (paper: "Induction Heads"; scores as in Olsson et al. 2022)."""
-
-from collections.abc import Iterator
+"""Induction: how much a model gains from context, and which heads match prefixes
+(paper: "Induction Heads"; scores as in Olsson et al. 2022). See `repeats` for what it predicts."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
-
-
-def repeated(
-    n_vocab: int, length: int, n_copies: int, n: int, *, generator: torch.Generator
-) -> Int[Tensor, "n pos"]:
-    """BEGIN, then `n_copies` times the same `length` uniformly random tokens.
-
-    Use several lengths: at a single one, a head that always looks that far back would do.
-
-    Raises:
-        ValueError: if there is not at least one token and one copy.
-    """
-    if length < 1 or n_copies < 1:
-        raise ValueError(f"{n_copies} copies of {length} tokens asked for; both must be at least 1")
-    tokens = torch.randint(1, n_vocab, (n, length), generator=generator)
-    begin = torch.full((n, 1), BEGIN)
-    return torch.cat([begin, tokens.repeat(1, n_copies)], dim=1)
-
-
-def every_length(
-    model: Transformer, lengths: range, n_copies: int, n: int, *, generator: torch.Generator
-) -> Iterator[tuple[int, Int[Tensor, "n pos"]]]:
-    """For each length, that length and `n` sequences of `repeated` tokens.
-
-    Raises:
-        ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
-            has a single token.
-    """
-    longest = 1 + max(lengths) * n_copies
-    if longest > model.config.n_ctx:
-        raise ValueError(
-            f"{n_copies} copies of {max(lengths)} tokens and BEGIN are {longest} tokens "
-            f"but n_ctx is {model.config.n_ctx}"
-        )
-    if min(lengths) < 2:
-        raise ValueError(f"the shortest length is {min(lengths)} but must be at least 2")
-    for length in lengths:
-        yield length, repeated(model.config.n_vocab, length, n_copies, n, generator=generator)
-
-
-def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int[Tensor, "n pos"]:
-    """The next tokens within one copy (from 0) of `repeated` tokens, and -100 elsewhere.
-
-    The first token of the copy is left out: no context says that a copy begins there.
-    """
-    position = torch.arange(tokens.shape[1], device=tokens.device)
-    counted = (position > copy * length) & (position < (copy + 1) * length)
-    return tokens.roll(-1, dims=1).masked_fill(~counted, -100)
-
-
-@torch.no_grad()
-def copy_losses(
-    model: Transformer,
-    lengths: range,
-    n_copies: int,
-    n: int = 4,
-    *,
-    generator: torch.Generator,
-) -> Float[Tensor, " copy"]:
-    """Mean loss within each copy of random tokens, over sequences of every length. [nats]
-
-    The first token of each copy is left out: no context says that a copy begins there.
-
-    Raises:
-        ValueError: if the copies of the longest length do not fit into n_ctx, or the shortest
-            has a single token.
-    """
-    rows = []
-    for length, tokens in every_length(model, lengths, n_copies, n, generator=generator):
-        tokens = tokens.to(model.W_E.device)
-        loss = cross_entropy.per_token(model(tokens)[:, :-1], tokens[:, 1:])
-        rows.append(loss.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
-    return torch.stack(rows).mean(dim=0).cpu()
-
-
-@torch.no_grad()
-def next_token_preference(
-    model: Transformer,
-    lengths: range,
-    n_copies: int,
-    n: int = 4,
-    *,
-    generator: torch.Generator,
-) -> Float[Tensor, " copy"]:
-    """How often the next token gets a higher logit than another token of the passage, by copy.
-
-    The share of pairs (position, other token of the passage) in which it does: 0.5 by chance, 1
-    with perfect induction. A model that raises all the tokens it has seen alike, without knowing
-    which comes next, lowers its loss but stays at 0.5.
-
-    Raises:
-        ValueError: as `copy_losses`.
-    """
-    rows = []
-    for length, tokens in every_length(model, lengths, n_copies, n, generator=generator):
-        logits = model(tokens.to(model.W_E.device))[:, :-1].cpu()
-        passage, correct = tokens[:, 1 : 1 + length], tokens[:, 1:]  # [n, token], [n, pos]
-        of_correct = logits.gather(2, correct[:, :, None])  # [n, pos, 1]
-        every_position = passage[:, None].expand(-1, correct.shape[1], -1)  # [n, pos, token]
-        of_passage = logits.gather(2, every_position)  # [n, pos, token]
-        others = every_position != correct[:, :, None]  # [n, pos, token]
-        n_beaten = ((of_correct > of_passage) & others).sum(dim=2, dtype=logits.dtype)  # [n, pos]
-        beaten = n_beaten / others.sum(dim=2).clamp(min=1)  # [n, pos]
-        rows.append(beaten.unflatten(1, (n_copies, length))[:, :, 1:].mean(dim=(0, 2)))
-    return torch.stack(rows).mean(dim=0)
-
-
-def loss_increase_by_copy(
-    model: Transformer,
-    lengths: range,
-    n: int = 8,
-    frozen: bool = False,
-    *,
-    generator: torch.Generator,
-) -> Float[Tensor, "copy layer head"]:
-    """How much the loss rises without each head, in each of two copies of random tokens.
-
-    [nats per token], the mean over `n` sequences of every length. The head writes nothing;
-    `frozen` as in `ablation.with_output`. Losing a head can help on random tokens whether they
-    repeat or not: what the head does for repeats is the second increase minus the first.
-
-    Raises:
-        ValueError: if there are no lengths, or as `copy_losses`.
-    """
-    if not len(lengths):
-        raise ValueError("no lengths given, but at least one is needed")
-    rows = []
-    for length, tokens in every_length(model, lengths, 2, n, generator=generator):
-        tokens = tokens.to(model.W_E.device)
-        targets = (targets_of_copy(tokens, length, copy) for copy in (0, 1))
-        each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
-        rows.append(torch.stack(each))
-    return torch.stack(rows).mean(dim=0)
 
 
 @torch.no_grad()

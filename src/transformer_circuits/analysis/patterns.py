@@ -2,11 +2,26 @@
 
 import torch
 from einops import einsum
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Trace, Transformer
+
+
+def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
+    """The patterns of every layer: those of a trace, without its logits, which cost the most.
+
+    Raises:
+        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
+    """
+    model.require_attention_only()
+    x, W_P = model.embed(tokens)
+    found = []
+    for layer in model.layers:
+        found.append(layer.pattern(x, x, W_P))
+        x = x + layer(x, W_P, found[-1])
+    return tuple(found)
 
 
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:

@@ -39,8 +39,9 @@ def train_toy(
     """Train the toy model of Elhage et al. 2022 to carry features through too few dimensions.
 
     A feature is 0, or with probability `density` uniform in [0, 1]. The toy gives back
-    relu(Wᵀ W x + b); in its loss the squared error of feature i has the weight 0.9^i. With 0 steps
-    it stays untrained.
+    relu(Wᵀ W x + b); in its loss the squared error of feature i has the weight 0.9^i. The learning
+    rate falls linearly to 0. With too few steps dense features have not settled which of them get a
+    dimension; with 0 steps the toy stays untrained.
 
     Returns:
         W, whose column i is the direction of feature i, and b.
@@ -53,9 +54,9 @@ def train_toy(
     W = (torch.randn(d, n_features, generator=generator) / d**0.5).requires_grad_()
     b = torch.zeros(n_features, requires_grad=True)
     worth = 0.9 ** torch.arange(n_features)
-    optimizer = torch.optim.Adam([W, b], lr=3e-3)
+    optimizer = torch.optim.Adam([W, b], lr=2e-2)
     for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 3e-3 * (1 - step / steps)
+        optimizer.param_groups[0]["lr"] = 2e-2 * (1 - step / steps)
         x = torch.rand(512, n_features, generator=generator)
         x = x * (torch.rand(x.shape, generator=generator) < density)
         loss = (worth * (F.relu(x @ W.T @ W + b) - x) ** 2).mean()

@@ -12,10 +12,9 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
 
 
@@ -35,8 +34,8 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
 
     One run records the patterns. In the next, heads read the embeddings and their outputs are
     saved, not added; that is order 0. In each further one the outputs saved by the run before are
-    added instead, which is one order more. So n_layers + 2 runs, the last of which repeats the
-    whole model, do what an explicit sum does with (1 + n_heads)^n_layers paths.
+    added instead, which is one order more. So n_layers + 2 runs do what an explicit sum does with
+    (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here.
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
 
@@ -45,18 +44,46 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
     """
     model.require_attention_only()
     direct, W_P = model.embed(tokens)
-    patterns = model.trace(tokens).patterns if frozen else [None] * model.config.n_layers
+    patterns = of_all_layers(model, tokens) if frozen else (None,) * model.config.n_layers
     saved = [torch.zeros_like(direct)] * model.config.n_layers
-    orders, layers = [], ()
-    for _ in range(model.config.n_layers + 1):
+    orders, layers = [direct], ()
+    for _ in range(model.config.n_layers):
         x, outputs = direct, []
-        for index, layer in enumerate(model.layers):
-            outputs.append(layer(x, W_P, patterns[index]))
-            x = x + saved[index]
-        orders.append(x)
+        for layer, pattern, add in zip(model.layers, patterns, saved, strict=True):
+            outputs.append(layer(x, W_P, pattern))
+            x = x + add
+        orders.append(sum(outputs, start=direct))
         layers = layers or tuple(direct + output for output in outputs)
         saved = outputs
     return Streams(tuple(orders), layers)
+
+
+@torch.no_grad()
+def streams_by_steps(
+    model: Transformer, tokens: Int[Tensor, "batch pos"]
+) -> tuple[Float[Tensor, "batch pos d_model"], ...]:
+    """Final streams of the paths that take at most 0, 1, … n_layers steps, with frozen patterns.
+
+    A head moves a token's information a step only as far as it looks elsewhere: what it moves from
+    a position to that position itself is no step. So each pattern is its diagonal, which stays, and
+    the rest, which steps. The last stream is the whole model's.
+
+    Raises:
+        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
+    """
+    model.require_attention_only()
+    direct, W_P = model.embed(tokens)
+    exactly = [direct]  # by the number of steps
+    for layer, A in zip(model.layers, of_all_layers(model, tokens), strict=True):
+        stays = A * torch.eye(A.shape[-1]).to(A)
+        after = [stream + layer(stream, W_P, stays) for stream in exactly]
+        after.append(torch.zeros_like(direct))
+        for steps, stream in enumerate(exactly, 1):
+            after[steps] = after[steps] + layer(stream, W_P, A - stays)
+        exactly = after
+    return tuple(
+        sum(exactly[:n], start=torch.zeros_like(direct)) for n in range(1, len(exactly) + 1)
+    )
 
 
 @torch.no_grad()
@@ -90,52 +117,29 @@ def losses(
         ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
-    for batch, batch_targets in cross_entropy.batches(inputs, targets):
+    for batch, after in cross_entropy.batches(inputs, targets):
         kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                loss = cross_entropy.per_token(F.linear(x, model.W_U), batch_targets)
-                found.setdefault(f"{name} {index}", []).append(loss)
+                found.setdefault(f"{name} {index}", []).append(_loss(model, x, after))
     return {name: torch.cat(rows) for name, rows in found.items()}
 
 
-def documents(
-    stream: Int[Tensor, " n_tokens"], n_windows: int, config: ModelConfig
-) -> Int[Tensor, "n_windows n_ctx"]:
-    """Which document of the stream each target of `windows.evenly` belongs to, counted from 1.
+@torch.no_grad()
+def losses_by_steps(
+    model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, "steps batch pos"]:
+    """The loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]
 
     Raises:
-        ValueError: if the stream is shorter than one window.
+        ValueError: as `streams_by_steps`.
     """
-    number = (stream == tokenizer.BEGIN).cumsum(dim=0)  # [n_tokens]
-    first = windows.starts(stream, n_windows, config) + (not config.begin)  # of the targets
-    return number[first[:, None] + torch.arange(config.n_ctx)]
+    parts = [
+        torch.stack([_loss(model, x, after) for x in streams_by_steps(model, batch)])
+        for batch, after in cross_entropy.batches(inputs, targets)
+    ]
+    return torch.cat(parts, dim=1)
 
 
-def bootstrap(
-    values: Float[Tensor, "kind *place"],
-    document: Int[Tensor, "*place"],
-    n: int,
-    *,
-    generator: torch.Generator,
-) -> Float[Tensor, "n kind"]:
-    """Means over `n` draws, with replacement, of as many documents as there are.
-
-    Whole documents are drawn, for tokens of one document are alike; so the spread says what another
-    collection of such documents would have given. Every token counts the same, so long documents
-    weigh more. One draw serves all kinds: take differences within a draw.
-
-    Raises:
-        ValueError: if there are fewer than two documents.
-    """
-    ids, index = document.to(values.device).flatten().unique(return_inverse=True)  # [doc], [token]
-    if len(ids) < 2:
-        raise ValueError(f"a bootstrap draws among documents but there is {len(ids)}")
-    sums = values.new_zeros(len(values), len(ids))  # [kind, doc]
-    sums.index_add_(1, index, values.flatten(1))
-    n_tokens = index.bincount(minlength=len(ids)).to(values)  # [doc]
-    drawn = torch.randint(
-        len(ids), (n, len(ids)), generator=generator
-    )  # [n, doc], with replacement
-    total = sums[:, drawn].sum(dim=2).T  # [n, kind]
-    return total / n_tokens[drawn].sum(dim=1, keepdim=True)
+def _loss(model: Transformer, x: Tensor, targets: Tensor) -> Tensor:
+    return cross_entropy.per_token(F.linear(x, model.W_U), targets)

@@ -37,8 +37,8 @@ def in_words(ours: Figure) -> str:
 class _Passed:
     """A finding that held. Jupyter shows it with a tick, and its output's metadata has its parts."""
 
-    def __init__(self, statement: str, ours: str, claim: str | None, against: bool):
-        self.parts = {"statement": statement, "ours": ours, "claim": claim, "against": against}
+    def __init__(self, statement: str, ours: str, claim: str | None):
+        self.parts = {"statement": statement, "ours": ours, "claim": claim}
 
     def __str__(self) -> str:
         ours = self.parts["ours"]
@@ -58,30 +58,30 @@ def check(
     *,
     claim: str | None = None,
     ours: Figure | None = None,
-    against: bool = False,
 ) -> None:
     """State a finding and show that it holds, with our figure.
 
-    With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard: as
-    evidence for that claim or, where our models differ from the paper, `against` it. `ours` is
-    our figure, in words or numbers; several numbers are those of several seeds, the book's first.
+    With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard. That is for
+    claims about any weights and about what was built; one about trained models is decided by its
+    rule, with `verdicts.evaluate.decide`. `ours` is our figure, in words or numbers; several numbers
+    are those of several seeds, the book's first.
 
     Raises:
         AssertionError: with the statement, if it does not hold: the chapter, the test suite and
             the build of the book stop there.
-        ValueError: if the condition is not one truth value (an array, say), or there is no such
-            claim.
+        ValueError: if the condition is not one truth value (an array, say), there is no such
+            claim, or it is about trained models.
     """
     if isinstance(condition, torch.Tensor) and condition.numel() != 1:
         raise ValueError(
             f"check takes one truth value but got {tuple(condition.shape)}; use .all()"
         )
-    if claim is not None:
-        claims.testable(claim)
+    if claim is not None and claims.testable(claim).kind == "trained":
+        raise ValueError(f'claim "{claim}" is about trained models: its rule decides, not a check')
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
         raise AssertionError(f"does not hold: {statement}" + (f" ({figure})" if figure else ""))
-    passed = _Passed(statement, figure, claim, against)
+    passed = _Passed(statement, figure, claim)
     if "IPython" in sys.modules:
         from IPython.display import display
 

@@ -7,6 +7,8 @@ from transformer_circuits import files, settings
 
 SOURCES = ("paper", "follow-up", "retelling")
 KINDS = ("identity", "built", "trained")
+UNTESTED = ("not done", "not testable here")
+"""What becomes of a claim without a chapter: our models could tell, or they could not."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,65 @@ class Claim(settings.Table):
     reported: str
     """The figure reported there, or "qualitative"."""
     rule: str
-    """What counts for it here; why nothing can, if it has no chapter."""
+    """What counts for it here; why it was not tested, if it has no chapter."""
     chapter: str = ""
-    """The notebook whose checks decide it; empty if it is not testable here."""
+    """The notebook that decides it; empty if none does."""
+    untested: str = UNTESTED[-1]
+    """One of `UNTESTED`, of a claim without a chapter."""
 
     def __post_init__(self):
-        for name, among in (("source", SOURCES), ("kind", KINDS)):
+        for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
             if (given := getattr(self, name)) not in among:
                 raise ValueError(f'{self.id} has {name} "{given}" but it is one of {among}')
+
+
+@dataclass(frozen=True)
+class Rule(settings.Table):
+    """The table `[claim.decided]` of a claim about trained models: when it counts as reproduced."""
+
+    table = "claim.decided"
+
+    metric: str
+    """What is measured, as `module.function` of `verdicts.metrics`."""
+    of: str
+    """The model it is measured on, for every seed of it."""
+    side: str
+    """Where the claim says that the metric lies: "above" or "below" the threshold."""
+    threshold: float
+    threshold_from: str
+    """Who sets it, or why it is this."""
+    controls: str
+    """Where the rule must fail: names of `verdicts.controls.CONTROLS`, parted by commas."""
+    planted: str
+    """The control on which it must hold, for what is claimed was built in there; or nothing."""
+    registered: str
+    """When the rule was written down: commit and date, before the final models were measured; or what
+    was mended afterwards."""
+
+    def __post_init__(self):
+        self._require(self.side in ("above", "below"), "side", self.side, "be above or below")
+
+    @property
+    def control_names(self) -> list[str]:
+        return [name.strip() for name in self.controls.split(",") if name.strip()]
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """The rule of each claim about trained models that has one, by the claim's id.
+
+    Raises:
+        UserError: naming the file, if a rule is not as it must be.
+    """
+    path = files.data_dir() / "claims.toml"
+    found = {}
+    for row in files.read_toml(path).get("claim", []):
+        if "decided" in row:
+            try:
+                found[row["id"]] = Rule.from_dict(row["decided"])
+            except ValueError as error:
+                raise files.damaged(path, f"is not right in {row['id']}: {error}") from error
+    return found
 
 
 @cache
@@ -51,8 +104,9 @@ def read() -> dict[str, Claim]:
     found: dict[str, Claim] = {}
     for number, row in enumerate(rows, 1):
         try:
-            claim = Claim.from_dict({"chapter": "", **row})
-        except (TypeError, ValueError) as error:
+            row = {name: value for name, value in row.items() if name != "decided"}
+            claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **row})
+        except (AttributeError, TypeError, ValueError) as error:
             raise files.damaged(path, f"is not right in claim {number}: {error}") from error
         found[claim.id] = claim
     if len(found) < len(rows):

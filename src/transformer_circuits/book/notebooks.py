@@ -23,17 +23,18 @@ from transformer_circuits import files
 from transformer_circuits.book import claims
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
-SCORECARD = "13-scorecard"
+SCORECARD = "15-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
-DATA_FILES = ("data/models/*/*", "data/corpus.toml", "data/tokenizer.json",
-              "requirements.txt", "requirements.lock")  # fmt: skip
+DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
+              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 """That of this environment, whichever one an editor saved."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
+_METRICS = "transformer_circuits.verdicts.metrics"
 
 
 def root() -> Path:
@@ -106,14 +107,19 @@ def fingerprints() -> dict[str, str]:
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
+        # `book.check` knows the ids of claims, `evaluate.decide` also their rules, and imports
+        # metrics by name; the scorecard reads all of their file.
+        named, metrics = [], []
+        for claim in claims.read().values():
+            if claim.chapter and f'"{claim.id}"' in "".join(cells):
+                named.append(claim.id)
+                if rule := claims.rules().get(claim.id):
+                    named.append(f"{claim.statement} {rule}")
+                    metrics.append(f"from {_METRICS} import {rule.metric.partition('.')[0]}")
         try:
-            known = [*map(files.sha256, modules(cells)), *data]
+            known = [*map(files.sha256, modules([*cells, *metrics])), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
-        # `book.check` knows the ids of claims; the scorecard reads all of their file.
-        named = [
-            c.id for c in claims.read().values() if c.chapter and f'"{c.id}"' in "".join(cells)
-        ]
         if chapter == SCORECARD:
             known += [files.sha256(root() / "data" / "claims.toml"), *sorted(found.items())]
         made_of = json.dumps([cells, known, named, sys.version_info[:2]])
@@ -179,8 +185,8 @@ def execute(
     Each is kept as soon as it is done, so after an interruption only the rest remains.
 
     Raises:
-        UserError: naming the chapters that fail, when all others are done; the scorecard is then
-            not executed.
+        UserError: at once, if another process is executing chapters; naming the chapters that fail,
+            when all others are done. The scorecard is then not executed.
     """
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
@@ -189,6 +195,7 @@ def execute(
     stamps = fingerprints()
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
+        files.alone_in(executed_path("").parent / "running"),
         tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
         ThreadPoolExecutor(n_processes or min(4, os.cpu_count() or 1)) as pool,
     ):

@@ -1,4 +1,4 @@
-"""Long runs: the analysis over several seeds, the speed next to others.
+"""Long runs: what is measured along them, trainings that differ in a choice, the speed next to others.
 
-May import everything but the command line.
+May import everything but `verdicts` and the command line.
 """

@@ -57,7 +57,7 @@ class Stack(nn.ModuleList, Generic[Member]):
 class MLP(nn.Module):
     """W_O^m gelu(W_I^m x): what an MLP layer adds to each position's residual stream.
 
-    Only the twin of chapter 12 has such layers (paper: appendix "MLP Layers").
+    Only `two-layer-mlp`, of chapter 12, has such layers (paper: appendix "MLP Layers").
     """
 
     def __init__(self, config: ModelConfig):
@@ -167,19 +167,26 @@ class Transformer(nn.Module):
         self,
         tokens: Int[Tensor, "batch pos"],
         patterns: Sequence[Pattern] | None = None,
+        positions: Float[Tensor, " layer"] | None = None,
     ) -> Float[Tensor, "batch pos n_vocab"]:
         """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
 
+        `positions`: how strongly each layer's queries and keys see W_P, 1 for as they do; with 0
+        the layer cannot tell places apart.
+
         Raises:
-            ValueError: if the tokens are longer than n_ctx, or patterns are not one per layer.
+            ValueError: if the tokens are longer than n_ctx, or patterns or positions are not one
+                per layer.
         """
         x, W_P = self.embed(tokens)
-        if patterns is not None and len(patterns) != len(self.layers):
-            raise ValueError(
-                f"{len(patterns)} patterns given but the model has {len(self.layers)} layers"
-            )
+        for name, given in (("patterns", patterns), ("positions", positions)):
+            if given is not None and len(given) != len(self.layers):
+                raise ValueError(
+                    f"{len(given)} {name} given but the model has {len(self.layers)} layers"
+                )
         for index, layer in enumerate(self.layers):
-            x = x + layer(x, W_P, None if patterns is None else patterns[index])
+            seen = W_P if positions is None else positions[index] * W_P
+            x = x + layer(x, seen, None if patterns is None else patterns[index])
             if self.mlps:
                 x = x + self.mlps[index](x)
         return F.linear(x, self.W_U)

@@ -18,6 +18,11 @@ SHORTEST = 200
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff\ufffd]")
 _TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "—": "--", "…": "..."})
 _DOCSTRING = re.compile(r"(?s)([rRuUbBfF]{0,2})(\"\"\"|''')(.*?)\2")
+# What two themes of Sphinx have beside menus and tables of contents.
+_MAIN = re.compile(
+    r'(?is)<div[^>]*role="main".*?(?=<footer|\Z)|<article class="bd-article".*?(?=</article>|\Z)'
+)
+_BLOCK_END = re.compile(r"(</(?:p|ul|ol|li|dl|dt|dd|note|important|h\d)>|<(?:ul|ol|dl|note)>) ")
 _TEX_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 
 
@@ -145,7 +150,7 @@ def mathematics(name: str, raw: bytes) -> Documents:
 def markup(name: str, raw: bytes) -> Documents:
     """A web page or template without scripts, styles, SVG drawings and syntax colouring."""
     text = re.sub(r"(?is)<(script|style|svg)\b.*?</\1>", "", tidy(decode(raw)))
-    if main := re.search(r'(?is)<div[^>]*role="main".*?(?=<footer|\Z)', text):
+    if main := _MAIN.search(text):
         text = main.group(0)
     for _ in range(3):  # colouring spans nest
         text = re.sub(r'<span class="[a-z]{1,3}\d?">([^<]*)</span>', r"\1", text)
@@ -185,9 +190,30 @@ def factbook_prose(name: str, raw: bytes) -> Documents:
     yield f"{name}#introduction", tidy("\n\n".join(blocks).translate(_TYPOGRAPHY))
 
 
+def service_model(name: str, raw: bytes) -> Documents:
+    """The documentation of one web service, which its JSON description holds as HTML.
+
+    Ours are only the headings (operations and data types by name, not their members) and the line
+    breaks between blocks. A text that the description repeats is written once.
+    """
+    model = json.loads(decode(raw))
+    parts = [("h1", model["metadata"]["serviceFullName"], model)]
+    parts += [("h2", *item) for item in (*model["operations"].items(), *model["shapes"].items())]
+    blocks, written = [], {""}
+    for heading, title, entry in parts:
+        described = (entry, *entry.get("members", {}).values())
+        texts = dict.fromkeys(one.get("documentation", "") for one in described)
+        if new := [text for text in texts if text not in written]:
+            blocks += [f"<{heading}>{title}</{heading}>", *new]
+            written.update(new)
+    text = "\n\n".join(blocks)
+    yield f"{name}#documentation", tidy(_BLOCK_END.sub(r"\1\n", text))
+
+
 CLEANERS: dict[str, Callable[[str, bytes], Documents]] = {
     cleaner.__name__: cleaner
     for cleaner in (
         prose, play, bible, python, mathematics, markup, documentation, factbook_page, factbook_prose,
+        service_model,
     )
 }  # fmt: skip

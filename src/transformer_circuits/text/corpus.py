@@ -2,13 +2,18 @@
 
 Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
 "full" (for training). A document of the small profile is the same document, on the same side of
-the split, in the full one; so held-out text of either was never trained on.
+the split, in the full one (but for blocks that another document of it has, see `without_repeats`);
+so held-out text of either was never trained on.
+
+Three splits: "train"; "validation", other packages with the same kinds of text (of one package,
+other documents); and "unseen-kind", a kind of text that no package of the training text was taken
+for.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,7 +26,7 @@ from transformer_circuits import files
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.text.cleaning import CLEANERS, SHORTEST
 
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation", "unseen-kind")
 VALIDATION_SHARE = 0.03
 """Share of the documents held out of a package that is split by document."""
 
@@ -53,14 +58,22 @@ def _documents(profile: str, archives: Path) -> Iterator[Document]:
                     if split == "by-document":
                         held_out = fraction(f"split {name}") < VALIDATION_SHARE
                         split = "validation" if held_out else "train"
+                    trained_on = split == "train" and profile == "small"
+                    if trained_on and fraction(f"small {name}") >= take.keep_small:
+                        continue
                     yield Document(take.family, name, text, split)
 
 
 def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
-    """Drop documents seen before and, inside documents, blocks of ≥ `block` characters seen before.
+    """Drop documents seen before and, inside documents, blocks that an earlier document has.
 
-    Blocks are separated by empty lines, and compared without regard to white space. Validation
-    goes first, so a block of both splits stays in validation and is never trained on.
+    Blocks of at least `block` characters are compared; they are separated by empty lines, and white
+    space does not count. What repeats inside one document stays: that is what a model can learn
+    to copy. Held-out text goes first, so a block of both sides stays there and is never trained on.
+
+    A document of which less than `cleaning.SHORTEST` is left is dropped, and still counts as earlier:
+    a block that it alone had is then nowhere. The small profile has no such document, and to count
+    otherwise could change the pinned text of the full one.
     """
 
     def key(text: str) -> str:
@@ -69,14 +82,15 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
     seen: set[str] = set()
     whole: set[str] = set()
     kept = []
-    for document in sorted(documents, key=lambda d: d.split != "validation"):
-        blocks = []
+    for document in sorted(documents, key=lambda d: d.split == "train"):
+        blocks, here = [], set()
         for text in document.text.strip("\n").split("\n\n"):
             if len(text) >= block:
                 if key(text) in seen:
                     continue
-                seen.add(key(text))
+                here.add(key(text))
             blocks.append(text)
+        seen |= here
         text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(blocks)).strip("\n") + "\n"
         if len(text) >= SHORTEST and key(text) not in whole:
             whole.add(key(text))
@@ -87,7 +101,7 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
 def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
 
-    Does nothing where both files are there with the SHA-256 that `data/corpus.toml` pins.
+    Does nothing where all files are there with the SHA-256 that `data/corpus.toml` pins.
 
     Raises:
         UserError: if the profile is unknown, a package cannot be downloaded, or the text that was
@@ -139,6 +153,56 @@ def read(profile: str, split: str) -> list[Document]:
         return [Document(**json.loads(line)) for line in file]
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one package gives to one family of a split; `share` of the split's characters, 0 to 1."""
+
+    family: str
+    package: str
+    documents: int
+    characters: int
+    share: float
+
+
+def composition(profile: str, split: str) -> list[Part]:
+    """What a split is made of: one part for each family and package, the largest first.
+
+    Raises:
+        UserError: as `read`.
+    """
+    lengths: dict[tuple[str, str], list[int]] = {}
+    for document in read(profile, split):
+        key = document.family, document.name.split("/")[0]
+        lengths.setdefault(key, []).append(len(document.text))
+    total = sum(map(sum, lengths.values()))
+    parts = [Part(*key, len(n), sum(n), sum(n) / total) for key, n in lengths.items()]
+    return sorted(parts, key=lambda part: (-part.characters, part.family, part.package))
+
+
+VOCABULARY = {
+    "prose": 25_500_000,
+    "python": 12_000_000,
+    "docs": 12_000_000,
+    "html": 5_000_000,
+    "latex": 4_000_000,
+}
+"""Characters of each family that the vocabulary is learned from. Nearly half is prose, an eighth of
+the training text, so that common English words become tokens; it costs the code 3 % more tokens."""
+
+
+def first(profile: str, characters: Mapping[str, int]) -> Iterator[Document]:
+    """Documents for training, in their order, until each family has so many characters.
+
+    Raises:
+        UserError: as `build`.
+    """
+    left = dict(characters)
+    for document in read(profile, "train"):
+        if left.get(document.family, 0) > 0:
+            left[document.family] -= len(document.text)
+            yield document
+
+
 def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
     """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
 
@@ -156,3 +220,16 @@ def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
         files.write_sealed(cached, content := stream.numpy().astype(np.uint16).tobytes())
     # 16 bits on disk hold every vocabulary that `tokenizer.train` allows; torch computes with 32.
     return torch.from_numpy(np.frombuffer(content, dtype=np.uint16).astype(np.int32))
+
+
+def tokens_of(profile: str, split: str, family: str) -> Int32[Tensor, " n_tokens"]:
+    """The documents of one family in the stream that `tokens` gives, in their order.
+
+    Raises:
+        UserError: if the split has no such family, and as `read`.
+    """
+    stream, families = tokens(profile, split), [d.family for d in read(profile, split)]
+    if family not in families:
+        raise files.UserError(f'no family "{family}" in {split}, only {sorted({*families})}')
+    document = (stream == tokenizer.BEGIN).cumsum(0) - 1  # [n_tokens], to which one each belongs
+    return stream[torch.tensor([one == family for one in families])[document]]

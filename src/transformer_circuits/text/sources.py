@@ -16,7 +16,13 @@ from tqdm.auto import tqdm
 
 from transformer_circuits import files
 
-BACKENDS = ("setuptools.build_meta", "flit_core.buildapi")
+BACKENDS = (
+    "setuptools.build_meta",
+    "flit_core.buildapi",
+    "hatchling.build",
+    "mesonpy",
+    "pbr.build",
+)
 """The build backends that source archives of `data/corpus.toml` ask for."""
 
 # pip asks a source archive's build backend for name and version, even to download it. This stands
@@ -50,6 +56,8 @@ class Take:
     leave_out: tuple[str, ...] = ()
     keep: float = 1.0
     """Fraction of the documents kept; a hash of a document's name decides."""
+    keep_small: float = 1.0
+    """Fraction of the kept training documents that the small profile holds, too."""
 
     def wants(self, name: str) -> bool:
         """Whether the file called `name` (path inside the archive) is taken."""
@@ -70,7 +78,7 @@ class Package:
     sha256: str
     licence: str
     split: str
-    """"train", "validation" or "by-document"."""
+    """"train", "validation", "unseen-kind" or "by-document"."""
     small: bool
     takes: tuple[Take, ...]
     inside: str = ""
@@ -133,10 +141,13 @@ def _download(package: Package, folder: Path) -> Path:
         kind = ["--only-binary=:all:", *platform]
     else:
         kind = ["--no-binary=:all:", "--use-pep517", "--no-build-isolation"]
-        for package_name, module in (backend.split(".") for backend in BACKENDS):
-            (folder / package_name).mkdir()
-            (folder / package_name / "__init__.py").touch()  # else an installed one goes first
-            (folder / package_name / f"{module}.py").write_text(_RUNS_NOTHING, encoding="utf-8")
+        for backend in BACKENDS:
+            *package_name, module = backend.split(".")
+            place = folder.joinpath(*package_name)
+            if package_name:
+                place.mkdir()
+                (place / "__init__.py").touch()  # else an installed one goes first
+            (place / f"{module}.py").write_text(_RUNS_NOTHING, encoding="utf-8")
     # -vv: pip tells only then why an index did not answer.
     command = [sys.executable, "-m", "pip", "download", "-vv", "--no-deps", "--require-hashes"]
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))

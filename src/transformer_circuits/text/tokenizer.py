@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from jaxtyping import Int, Int32
+from jaxtyping import Bool, Int, Int32
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
@@ -116,6 +116,19 @@ def token(text: str) -> int:
         pieces = [label(load(), piece) for piece in ids]
         raise ValueError(f"{text!r} is not one token but {len(ids)}: {pieces}")
     return ids[0]
+
+
+def inside_words(tokens: Int[Tensor, "*batch pos"]) -> Bool[Tensor, "*batch pos"]:
+    """Where a token continues a word: it begins with a letter or an apostrophe, after a letter.
+
+    >>> "couldn't sing", inside_words(context("couldn't sing"))[0, -2:].tolist()
+    ("couldn't sing", [True, False])
+    """
+    goes_on = torch.tensor([text[:1].isalpha() or text[:1] in ("'", "’") for text in texts()])
+    open_end = torch.tensor([text[-1:].isalpha() for text in texts()])
+    inside = torch.zeros_like(tokens, dtype=torch.bool)
+    inside[..., 1:] = goes_on[tokens[..., 1:]] & open_end[tokens[..., :-1]]
+    return inside
 
 
 def texts() -> list[str]:

@@ -8,11 +8,15 @@ from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
 from transformer_circuits.text.tokenizer import BEGIN
+
+NEAR = 4
+"""How many contexts apart, at most, from a place drawn at random those windows begin among which
+`batch` takes the one that repeats itself most."""
 
 
 @runtime_checkable
@@ -38,7 +42,15 @@ def starts(
     Raises:
         UserError: if the stream is shorter than one window.
     """
-    return torch.linspace(0, _last_start(stream, config, n_ctx), n).long()
+    return spaced(_last_start(stream, config, n_ctx), n)
+
+
+def spaced(last: int, n: int) -> Int[Tensor, " n"]:
+    """`n` evenly spaced places of a text, from 0 to `last`.
+
+    In float64: a long text has more places than float32 has whole numbers.
+    """
+    return torch.linspace(0, last, n, dtype=torch.float64).long()
 
 
 def at(
@@ -90,21 +102,60 @@ def batch(
     size: int,
     config: Context,
     *,
-    copies: float = 0.0,
+    best_of: int = 1,
     generator: torch.Generator,
 ) -> tuple[Int[Tensor, "size n_ctx"], Int[Tensor, "size n_ctx"]]:
     """Inputs and targets of windows at random places: what one training step sees.
 
-    `copies`: the share of windows in which a passage comes twice, at a random distance.
+    `best_of`: how many windows are drawn for each that is taken, all near each other (`NEAR`), so
+    that every kind of text keeps its share; the one with the most `repetition` is taken.
 
     Raises:
         UserError: if the stream is shorter than one window.
     """
     last = _last_start(stream, config)
-    text = _text(stream, torch.randint(last + 1, (size,), generator=generator), config)
-    for row in text[: round(copies * size), int(config.begin) :]:  # BEGIN is no text to repeat
-        _repeat_a_passage(row, generator=generator)
+    places = torch.randint(last + 1, (size,), generator=generator)
+    if best_of > 1:
+        reach = NEAR * config.n_ctx
+        apart = torch.randint(-reach, reach + 1, (size, best_of), generator=generator)
+        near = (places[:, None] + apart).clamp(0, last)
+        scores = repetition(_text(stream, near.flatten(), config)).view(size, best_of)
+        places = near[torch.arange(size), scores.argmax(dim=1)]
+    text = _text(stream, places, config)
     return text[:, :-1], text[:, 1:]
+
+
+def repetition(tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, " batch"]:
+    """How much a text repeats itself: the share of its trigrams that came before in it, 0 to 1.
+
+    >>> repetition(torch.tensor([[1, 2, 3, 4, 1, 2, 3], [5, 5, 5, 5, 5, 5, 5]]))
+    tensor([0.2000, 0.8000])
+    """
+    text = tokens.long()
+    n = int(text.max()) + 1
+    trigrams = (text[:, :-2] * n + text[:, 1:-1]) * n + text[:, 2:]
+    in_order = trigrams.sort(dim=1).values
+    return (in_order[:, 1:] == in_order[:, :-1]).sum(dim=1) / trigrams.shape[1]
+
+
+def completes_repeat(
+    inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
+) -> Bool[Tensor, "batch pos"]:
+    """Which targets complete a repeat: B after A, where an AB stood earlier in the window.
+
+    These are the targets that an ideal induction head may get right, as one of the places that it
+    looks at has the right follower.
+
+    >>> text = torch.tensor([[7, 8, 9, 7, 8, 7, 8]])
+    >>> completes_repeat(text[:, :-1], text[:, 1:])
+    tensor([[False, False, False,  True, False,  True]])
+    """
+    pairs = (
+        inputs.long() * (int(targets.max()) + 1) + targets
+    )  # [batch, pos], one number per bigram
+    in_order, places = pairs.sort(dim=1, stable=True)
+    seen = F.pad(in_order[:, 1:] == in_order[:, :-1], (1, 0))  # all but the first of equal ones
+    return torch.zeros_like(seen).scatter(1, places, seen)
 
 
 def _length(config: Context, n_ctx: int | None) -> int:
@@ -132,15 +183,3 @@ def _text(
         )
     text = stream[starts[:, None] + torch.arange(length)].long()  # [batch, length]
     return F.pad(text, (1, 0), value=BEGIN) if config.begin else text
-
-
-def _repeat_a_passage(text: Int[Tensor, " pos"], *, generator: torch.Generator) -> None:
-    """Write a passage of 16 tokens to half of the text over a later part of the same text."""
-
-    def draw(low: int, high: int) -> int:
-        return int(torch.randint(low, high + 1, (1,), generator=generator))
-
-    length = draw(min(16, len(text) // 2), len(text) // 2)
-    first = draw(0, len(text) - 2 * length)
-    second = draw(first + length, len(text) - length)
-    text[second : second + length] = text[first : first + length].clone()

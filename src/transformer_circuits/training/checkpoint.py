@@ -1,5 +1,9 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import safetensors.torch
@@ -7,6 +11,7 @@ import torch
 from safetensors import SafetensorError
 
 from transformer_circuits import files
+from transformer_circuits.model import quantisation
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.settings import dumps
@@ -20,38 +25,74 @@ def models_dir() -> Path:
     return files.data_dir() / "models"
 
 
-def other_seeds_dir() -> Path:
-    """`data/cache/models/`: models trained here from other seeds. Not under version control."""
-    return files.cache_dir() / "models"
-
-
-HALF_PRECISION_ABOVE = 10_000_000
-"""Bytes. Larger models are saved in half precision, to be small enough for the repository."""
-
-
 def save(
-    folder: Path, model: Transformer, training: TrainConfig, corpus_sha256: str, tokens: int
+    folder: Path,
+    model: Transformer,
+    training: TrainConfig,
+    corpus_sha256: str,
+    log: Sequence[Mapping],
 ) -> None:
-    """Write weights and their provenance; the config goes last, so a half-written model never loads.
+    """Write weights, the log of their training and their provenance.
+
+    The config goes last, and has the weights' hash, so a half-written model never loads.
+    Weights are written in half precision, to be small enough for the repository.
+
+    `log`: the records of the training; the last says on how many `tokens`.
 
     Raises:
         OSError: naming the file, if it cannot be written.
     """
-    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    if sum(tensor.nbytes for tensor in weights.values()) > HALF_PRECISION_ABOVE:
-        weights = {name: tensor.half() for name, tensor in weights.items()}
+    weights = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
         temporary.write_bytes(safetensors.torch.save(weights))
+    with files.atomic(folder / "training.jsonl") as temporary:
+        temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
     provenance = Provenance(
         corpus_sha256=corpus_sha256,
         tokenizer_sha256=files.sha256(files.data_dir() / "tokenizer.json"),
         weights_sha256=files.sha256(folder / "weights.safetensors"),
         torch=torch.__version__,
-        tokens=tokens,
+        tokens=int(log[-1]["tokens"]),
     )
     text = dumps(model=model.config, training=training, provenance=provenance)
     with files.atomic(folder / "config.toml") as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def save_moment(folder: Path, model: Transformer, step: int) -> None:
+    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
+    tensors = {}
+    for name, weight in quantisation.matrices(model).items():
+        whole, scale = quantisation.quantise(weight.detach().cpu())
+        tensors |= {name: whole.contiguous(), f"{name}.scale": scale}
+    with files.atomic(_moment(folder, step)) as temporary:
+        temporary.write_bytes(safetensors.torch.save(tensors))
+
+
+def moments(folder: Path) -> list[int]:
+    """The steps of a run whose weights were kept in a folder, in order."""
+    paths = (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
+    return sorted(int(path.stem) for path in paths)
+
+
+def take_moments(source: Path, folder: Path) -> None:
+    """Replace the moments that a folder has by those of another, with a list of their checksums."""
+    new, old = folder / ".moments.partial", folder / "moments"
+    shutil.rmtree(new, ignore_errors=True)
+    if moments(source):
+        shutil.copytree(source / "moments", new)
+        files.write_sums(new)
+    shutil.rmtree(old, ignore_errors=True)
+    if new.exists():
+        new.rename(old)
+
+
+def _moment(folder: Path, step: int) -> Path:
+    return folder / "moments" / f"{step:06}.safetensors"
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
@@ -64,12 +105,16 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
     return tables["model"], tables["training"]
 
 
-def load(name: str, device: str = "cpu") -> Transformer:
+def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transformer:
     """A trained model of the book, ready for analysis, on `device`, its weights frozen.
+
+    `step`: the model as it was after so many steps of its training, one of `moments`, its weights
+    rounded to eight bits.
 
     Raises:
         UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
-            weights are not those the config describes, or they learned with another tokenizer.
+            weights are not those the config describes, or they learned with another tokenizer; or
+            if no weights of that step were kept.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -96,26 +141,53 @@ def load(name: str, device: str = "cpu") -> Transformer:
             f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
         )
     model = Transformer(tables["model"])
-    load_weights(model, path)
+    if step is None:
+        load_weights(model, path)
+    else:
+        _load_moment(model, place, step)
     return model.requires_grad_(False).eval().to(device)
+
+
+def load_own(place: Path) -> Transformer:
+    """A reader's own model, from a folder; its config needs the table `[model]` alone.
+
+    Raises:
+        UserError: if a file is missing or damaged, or the vocabulary is not that of our tokenizer.
+    """
+    for name in ("config.toml", "weights.safetensors"):
+        if not (place / name).is_file():
+            raise files.UserError(f"there is no {name} in {place}")
+    path, tables = place / "weights.safetensors", config.read(place / "config.toml", "model")
+    known = tables.get("provenance")
+    if known and files.sha256(path) != known.weights_sha256:
+        raise files.UserError(f"{path} is not the file that [provenance] in its config describes")
+    if tables["model"].n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
+        raise files.UserError(
+            f"{place} has n_vocab {tables['model'].n_vocab}, but rules measure in {n_vocab} tokens"
+        )
+    model = Transformer(tables["model"])
+    try:
+        load_weights(model, path)
+    except files.UserError as error:  # nothing to restore: the file is the reader's
+        raise files.UserError(f"{path} does not fit its config: {error.__cause__}") from error
+    return model.requires_grad_(False).eval()
 
 
 def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 
-    `log`: "training", what was measured along its training (see `development.probe`); "seeds",
-    the same analysis of every seed, the committed weights first (see `experiments.seeds`); or
-    "runs", what came of each training that was tried.
+    `log`: "training", what was measured along its training (see `development.probe`); "variants",
+    short trainings that differ in a choice (see `experiments.variants`); "factorisation", what
+    more heads and gates bring (see `experiments.factorisation`); or "runs", what came of each
+    training that was tried.
 
     Raises:
         UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
-        command = "seeds" if log == "seeds" else "train"
-        raise files.UserError(
-            f"{path} is not there: run python -m transformer_circuits {command} {name}"
-        )
+        command = log if log in ("variants", "factorisation") else f"train {name}"
+        raise files.UserError(f"{path} is not there: run python -m transformer_circuits {command}")
     return files.read_json_lines(path)
 
 
@@ -132,18 +204,47 @@ def load_weights(model: Transformer, path: Path) -> None:
         raise files.damaged(path, f"does not fit the model: {error}") from error
 
 
+def _load_moment(model: Transformer, place: Path, step: int) -> None:
+    if step not in moments(place):
+        raise files.UserError(
+            f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
+        )
+    files.require_as_listed(path := _moment(place, step))
+    try:
+        tensors = safetensors.torch.load_file(path)
+        for name, weight in quantisation.matrices(model).items():
+            whole = tensors.pop(name), tensors.pop(f"{name}.scale")
+            weight.data.copy_(quantisation.dequantise(*whole))
+        if tensors:
+            raise KeyError(f"unknown weights {sorted(tensors)}")
+    except (SafetensorError, RuntimeError, KeyError) as error:
+        raise files.damaged(path, f"does not fit the model: {error}") from error
+
+
 def folder(name: str) -> Path:
-    """The folder of a model: of those that come with the book, or trained here from other seeds.
+    """The folder of a model of the book.
 
     Raises:
         UserError: if there is no such model.
     """
-    folders = [
-        path.parent
-        for place in (models_dir(), other_seeds_dir())
-        for path in place.glob("*/config.toml")
-    ]
-    for folder in folders:
-        if folder.name == name:
-            return folder
-    raise files.UserError(f'no model called "{name}"; there are {sorted(f.name for f in folders)}')
+    names = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
+    if name not in names:
+        raise files.UserError(f'no model called "{name}"; there are {names}')
+    return models_dir() / name
+
+
+def of_seed(name: str, seed: int) -> str:
+    """What the model is called that differs from `name` in its seed alone."""
+    return f"{name}-seed-{seed}"
+
+
+def seeds(name: str) -> list[str]:
+    """A model and those that differ from it in their seed alone, `name` itself first.
+
+    Raises:
+        UserError: if there is no such model.
+    """
+    pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
+    found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
+    others = sorted((match for match in found if match), key=lambda match: int(match[1]))
+    return [folder(name).name, *(match[0] for match in others)]

@@ -23,24 +23,39 @@ class TrainConfig(Table):
     lr_embed: float
     """Peak learning rate of AdamW, for W_E and W_U."""
     lr_attention: float
-    """Peak learning rate of Muon, for W_Q, W_K, W_V and W_O."""
+    """Peak learning rate of Muon, for W_Q, W_K, W_V and W_O, and the weights of MLPs."""
     warmup_steps: int
     decay_from: float
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
     """Which profile of the corpus, "small" or "full"."""
-    copies: float = 0.0
-    """Share of each batch's windows in which a passage comes twice; 0 for natural text alone."""
-    copies_from: float = 0.0
-    """Fraction of the run that comes before the first such window."""
+    best_of: int = 1
+    """Windows drawn near each other for each that is trained on, the one that repeats itself most:
+    see `windows.batch`. It is repeats that induction can be learned from."""
+    decay_unembed: float = 0.0
+    """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
+    decay_attention: float = 0.0
+    """The same for all that `lr_attention` is for, where the noise of small batches would pile up."""
+    rms_embed: float = 0.0
+    """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
+    it free. A decay in its place would wear down the embeddings of rare tokens most."""
+    blind_steps: int = 0
+    """Steps in which layers after the first see no positions; then half as many in which these grow
+    to full strength. 0 shows them from the start."""
+    moments: bool = False
+    """Whether the weights of some moments along the run are kept, at growing intervals."""
 
     def __post_init__(self):
         for names, holds, expected in (
             (("seed",), lambda v: 0 <= v < 2**32, "lie between 0 and 2**32 - 1"),
-            (("steps", "batch", "warmup_steps"), lambda v: v >= 1, "be at least 1"),
+            (("steps", "batch", "warmup_steps", "best_of"), lambda v: v >= 1, "be at least 1"),
             (("lr_embed", "lr_attention"), lambda v: v > 0, "be positive"),
+            (
+                ("decay_unembed", "decay_attention", "rms_embed", "blind_steps"),
+                lambda v: v >= 0,
+                "be at least 0",
+            ),
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
-            (("copies", "copies_from"), lambda v: 0 <= v <= 1, "lie in [0, 1]"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),
         ):
             for name in names:

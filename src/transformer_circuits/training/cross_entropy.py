@@ -2,18 +2,31 @@
 
 A token that was given the probability p costs −ln p. So a loss of L nats per token means that the
 right token was given e^−L, on (geometric) average; guessing among n tokens costs ln n.
+
+*The loss of a model on held-out text* is one number, wherever the book gives it: the mean of
+`evaluate`, over `N_WINDOWS` evenly spaced windows of the small profile's validation text, for every
+model the same ones. Training writes it into the log, `held_out_nats` reads it, and
+`python -m transformer_circuits eval NAME` computes it anew. Other windows would have given another
+number, by about as much as `uncertainty` says. What a chapter or a log measures on fewer windows, to
+save time, is called so ("on these 16 windows"), and is compared with losses on the same ones alone.
 """
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
+from transformer_circuits.training import checkpoint
+
+N_WINDOWS = 64
+"""Over how many windows of held-out text the loss of a model is taken."""
 
 
 def per_token(
@@ -43,9 +56,19 @@ def loss_nats(
     model: Callable[..., Tensor],
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],
+    *,
+    weights: Float[Tensor, "batch pos"] | None = None,
+    **options: Any,
 ) -> Float[Tensor, ""]:
-    """Mean loss of a model: what training makes small. [nats per token]"""
-    return mean(model(inputs), targets)
+    """Mean loss of a model: what training makes small. [nats per token]
+
+    `weights`: how much each target counts in the mean; all the same by default.
+    `options`: what the model's forward pass takes beside the inputs.
+    """
+    logits = model(inputs, **options)
+    if weights is None:
+        return mean(logits, targets)
+    return (weights * per_token(logits, targets)).sum() / weights.sum()
 
 
 def batches(
@@ -61,9 +84,11 @@ def batches(
 
 @torch.no_grad()
 def evaluate(
-    model: Transformer, stream: Int[Tensor, " n_tokens"], n_windows: int = 64
+    model: Transformer, stream: Int[Tensor, " n_tokens"], n_windows: int = N_WINDOWS
 ) -> Float[Tensor, "n_windows n_ctx"]:
     """Loss at every position of evenly spaced windows of a stream. [nats]
+
+    Of held-out text, and with as many windows as by default, its mean is the loss of the model.
 
     Raises:
         UserError: if the stream is shorter than one window.
@@ -71,3 +96,37 @@ def evaluate(
     pair = windows.evenly(stream, n_windows, model.config)
     parts = batches(*(part.to(model.W_E.device) for part in pair))
     return torch.cat([per_token(model(inputs), targets) for inputs, targets in parts]).cpu()
+
+
+def held_out_nats(name: str) -> float:
+    """The loss of a model of the book on held-out text, as its training wrote it down. [nats per token]
+
+    Raises:
+        UserError: if there is no such model, or its log has no such loss, as it was not trained to
+            the end.
+    """
+    last = checkpoint.records(name)[-1]
+    if "held_out_nats" not in last:
+        raise files.UserError(
+            f"the log of {name} ends with step {last['step']}, without held_out_nats: run "
+            f"python -m transformer_circuits train {name}"
+        )
+    return last["held_out_nats"]
+
+
+def uncertainty(losses: Float[Tensor, "n_windows n_ctx"]) -> float:
+    """Two standard errors of a mean loss, over windows: what other windows may make of it. [nats]
+
+    By windows, as the tokens of one window share their text and are not independent. The
+    difference between two models is mostly surer than either loss, since what makes a window hard
+    is hard for both; give this function the differences to see.
+
+    Raises:
+        ValueError: if there are fewer than two windows.
+
+    >>> round(uncertainty(torch.tensor([[3.0, 5.0], [1.0, 3.0], [5.0, 7.0], [3.0, 5.0]])), 3)
+    1.633
+    """
+    if len(losses) < 2:
+        raise ValueError(f"the spread over windows takes at least 2 of them but got {len(losses)}")
+    return 2 * float(losses.mean(dim=1).std()) / math.sqrt(len(losses))

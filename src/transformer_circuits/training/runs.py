@@ -1,48 +1,76 @@
 """Training a model of the book: what it learns from, where its state is kept, what is saved."""
 
 import dataclasses
-import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Int
 from torch import Tensor
 
 from transformer_circuits import files
+from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
+
+APART = 1.1
+"""How much later, as a factor of steps, the next moment of a run is kept."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training that `prepare` has set up: `for record in run.trainer.run()`, then `run.save()`."""
+    """A training that `prepare` has set up: `for record in run.records()`, then `run.save()`."""
 
     name: str
     folder: Path
-    """Where `save` puts the trained model."""
+    """Where `save` puts the trained model and its moments."""
+    state: Path
+    """Where the training keeps its state, and its moments until `save`."""
     trainer: Trainer
-    held_out: Int[Tensor, " n_tokens"]
+
+    def records(self) -> Iterator[dict]:
+        """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
+        if self.trainer.step == 0:
+            shutil.rmtree(self.state / "moments", ignore_errors=True)  # of a state that was deleted
+        self._keep_moment()  # it may have been stopped between the record and its moment
+        for record in self.trainer.run():
+            self._keep_moment()
+            yield record
+
+    def _keep_moment(self) -> None:
+        """Keep the weights as they are now if this step is a moment of the plan, see `APART`."""
+        trainer, due, steps = self.trainer, 0.0, []
+        for record in trainer.log:
+            if record["step"] >= due:
+                steps.append(record["step"])
+                due = APART * record["step"]
+        asked = trainer.config.moments and trainer.accelerator.is_main_process
+        missing = trainer.step in steps and trainer.step not in checkpoint.moments(self.state)
+        if asked and missing and trainer.step < trainer.config.steps:
+            checkpoint.save_moment(self.state, trainer.model, trainer.step)
 
     def save(self) -> float:
-        """Write the log, the weights and their provenance; return the loss on held-out text.
+        """Write log, moments, weights and their provenance; return the loss on held-out text.
 
         In nats per token, rounded to four digits, as the last record of the log has it from now
-        on under `held_out_nats`.
+        on under `held_out_nats`. Over which text, see `cross_entropy`.
 
         Raises:
             OSError: naming the file, if it cannot be written.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
-        nats = round(float(cross_entropy.evaluate(model, self.held_out).mean()), 4)
+        for weight in model.parameters():  # measured as it is saved; positions are not rounded
+            weight.data = weight.data.half().float()
+        held_out = corpus.tokens(plan.corpus, "validation")
+        nats = round(float(cross_entropy.evaluate(model, held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
-        with files.atomic(self.folder / "training.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
+        checkpoint.take_moments(self.state, self.folder)
         digest = files.sha256(corpus.build(plan.corpus)["train"])
-        checkpoint.save(self.folder, model.cpu(), plan, digest, int(log[-1]["tokens"]))
+        checkpoint.save(self.folder, model.cpu(), plan, digest, log)
         return nats
 
 
@@ -56,9 +84,9 @@ def prepare(
 ) -> Run:
     """Set up the training of the model called `name`, or take it up where it was interrupted.
 
-    `seed`: another than the one of the config gives another model, called `name`-seed-`seed`.
-    `folder`: where the trained model goes; by default to its config, or for another seed to
-    `checkpoint.other_seeds_dir`.
+    `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which keeps
+    no moments.
+    `folder`: where the trained model goes; by default to its folder among the models of the book.
     `compile`: as for `Trainer`.
     `probe`: measures the model on held-out text at every record, as `development.probe` does. A
     model without layers has no heads to measure, and is not probed.
@@ -71,14 +99,31 @@ def prepare(
     if seed is None or seed == plan.seed:
         folder = folder or checkpoint.folder(name)
     else:
-        plan = dataclasses.replace(plan, seed=seed)
-        name = f"{name}-seed-{seed}"
-        folder = folder or checkpoint.other_seeds_dir() / name
+        plan = dataclasses.replace(plan, seed=seed, moments=False)
+        name = checkpoint.of_seed(name, seed)
+        folder = folder or checkpoint.models_dir() / name
     state = files.cache_dir() / "runs" / name
     for place in (folder, state):
         files.require_writable(place)
+    return Run(name, folder, state, trainer(shape, plan, state, compile=compile, probe=probe))
+
+
+def trainer(
+    shape: ModelConfig,
+    plan: TrainConfig,
+    state: Path,
+    *,
+    compile: bool | None = None,
+    probe: Callable[[Transformer, Tensor], dict] | None = None,
+) -> Trainer:
+    """The training of a new model of this shape by a plan, or the one left in the folder `state`.
+
+    `compile` and `probe`: as for `prepare`.
+
+    Raises:
+        UserError: if the text cannot be had, or the state of another run is in the way.
+    """
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
-    text, held_out = (corpus.tokens(plan.corpus, split) for split in corpus.SPLITS)
+    text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None
-    trainer = Trainer(model, plan, text, state, compile=compile, probe=on_held_out)
-    return Run(name, folder, trainer, held_out)
+    return Trainer(model, plan, text, state, compile=compile, probe=on_held_out)

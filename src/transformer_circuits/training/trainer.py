@@ -1,11 +1,14 @@
 """The training loop: resumable at any moment, in one process or many."""
 
+import contextlib
 import io
 import json
 import math
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -16,35 +19,8 @@ from tqdm.auto import tqdm
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy, hardware
+from transformer_circuits.training import cross_entropy, hardware, recipe
 from transformer_circuits.training.config import TrainConfig
-
-
-def schedule(step: int, config: TrainConfig) -> float:
-    """Factor on the learning rates at a step: linear warm-up, constant, linear to 0."""
-    warm = min(1.0, (step + 1) / config.warmup_steps)
-    done = step / config.steps
-    return warm * min(1.0, (1 - done) / (1 - config.decay_from))
-
-
-def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """AdamW for the two embeddings, Muon for the matrices of attention (and of MLPs)."""
-    embeddings = [model.W_E, model.W_U]
-    device = model.W_E.device.type
-    adamw = torch.optim.AdamW(
-        embeddings,
-        lr=config.lr_embed,
-        betas=(0.9, 0.98),
-        weight_decay=0.0,
-        fused=device in ("cpu", "cuda"),
-    )
-    matrices = [*model.layers.parameters(), *model.mlps.parameters()]
-    if not matrices:
-        return [adamw]
-    return [
-        adamw,
-        torch.optim.Muon(matrices, lr=config.lr_attention, momentum=0.95, weight_decay=0.0),
-    ]
 
 
 class Trainer:
@@ -68,18 +44,23 @@ class Trainer:
         config: TrainConfig,
         stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
-        every: int = 100,
+        every: int = 25,
         compile: bool | None = None,
         precision: str | None = None,
         probe: Callable[[Transformer], dict] | None = None,
+        repeat_weight: float = 1.0,
+        differs: str = "",
     ):
         """Set up a run, or take up the one left in `folder`.
 
-        `folder`: where the state is kept, every `every` steps; None keeps none.
+        `folder`: where the state is kept, at every record; None keeps none.
+        `every`: the fewest steps between two records.
         `compile`: whether to use `torch.compile`, which is about three times as fast; by default
         wherever there is a C++ compiler that works.
         `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
         `probe`: measures the model at every record; what it returns becomes part of the record.
+        `repeat_weight`: of targets in the loss that `windows.completes_repeat`; all others have 1.
+        `differs`: what else a state in `folder` belongs to, if the two configs do not say it all.
         """
         if precision not in (None, "bf16", "no"):
             raise ValueError(f'precision is "{precision}" but must be "bf16" or "no"')
@@ -95,30 +76,33 @@ class Trainer:
         device = self.accelerator.device
         mixed = (precision or hardware.precision(device)) == "bf16"
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
+        self.stepping = contextlib.nullcontext() if mixed else hardware.WithoutBfloat16()
         n_processes = self.accelerator.num_processes
         if config.batch % n_processes:
             raise files.UserError(
                 f"batch is {config.batch} but {n_processes} processes do not divide it"
             )
         self.model, self.config, self.stream, self.every = model, config, stream, every
-        self.probe = probe
+        self.probe, self.repeat_weight, self.differs = probe, repeat_weight, differs
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
+        if device.type == "cpu":
+            hardware.keep_freed_memory()
         model.to(device)
-        self.optimizers = optimizers(model, config)
+        recipe.normalise(model, config.rms_embed)
+        self.optimizers = recipe.optimizers(model, config)
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
             self._resume(self.state_path)
         self.wrapped = self.accelerator.prepare_model(model)
-        self.loss = cross_entropy.loss_nats
-        if compile is None:
-            self.loss = hardware.compiled(self.loss)
-        elif compile:
-            self.loss = torch.compile(self.loss)
+        chosen = {None: hardware.compiled, True: torch.compile, False: lambda loss: loss}
+        self.loss = chosen[compile](cross_entropy.loss_nats)
 
     def run(self) -> Iterator[dict[str, float]]:
-        """Train to the end; every `every` steps, and at the last, keep the state and yield a record.
+        """Train to the end; from time to time, and at the last step, keep the state and yield a record.
+
+        Records are `every` steps apart or a twentieth of the steps made, whichever is more.
 
         Raises:
             FloatingPointError: if the loss stops being a number; the last good state is kept.
@@ -141,7 +125,7 @@ class Trainer:
             value = self._one_step()
             self.step += 1
             bar.update()
-            if self.step % self.every and self.step < self.config.steps:
+            if self.step < self._next_record():
                 continue
             nats = float(value)
             if not math.isfinite(nats):
@@ -162,35 +146,56 @@ class Trainer:
             bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
             yield record
 
+    def _next_record(self) -> int:
+        """The step of the next record: most changes early, so the intervals grow with the run."""
+        last = self.log[-1]["step"] if self.log else 0
+        return min(last + max(self.every, last // 20), self.config.steps)
+
     def _one_step(self) -> Tensor:
-        factor = schedule(self.step, self.config)
+        factor = recipe.schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
-            optimizer.param_groups[0]["lr"] = peak * factor
+            for group in optimizer.param_groups:
+                group["lr"] = peak * factor
         inputs, targets = self._share()
+        seen = recipe.positions(self.step, self.config, self.model.config.n_layers).to(
+            inputs.device
+        )
+        options = {}
+        if self.repeat_weight != 1:
+            repeats = windows.completes_repeat(inputs, targets)
+            options["weights"] = torch.where(repeats, self.repeat_weight, 1.0)
         with self.autocast:
-            loss = self.loss(self.wrapped, inputs, targets)
+            loss = self.loss(self.wrapped, inputs, targets, positions=seen, **options)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
-            optimizer.step()
+            with self.stepping:
+                optimizer.step()
             optimizer.zero_grad()
+        recipe.normalise(self.model, self.config.rms_embed)
         return self.accelerator.reduce(loss.detach(), reduction="mean")
 
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        config, done = self.config, self.step / self.config.steps
-        copies = config.copies if done >= config.copies_from else 0.0
         pair = windows.batch(
-            self.stream, config.batch, self.model.config, copies=copies, generator=generator
+            self.stream,
+            self.config.batch,
+            self.model.config,
+            best_of=self.config.best_of,
+            generator=generator,
         )
         rank, n = self.accelerator.process_index, self.accelerator.num_processes
         return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
 
-    @property
+    @cached_property
     def _settings(self) -> str:
-        """What a state belongs to: the shape of the model and the plan of the run."""
-        return json.dumps([vars(self.model.config), vars(self.config)])
+        """What a state belongs to: the shape of the model, the plan of the run, and the text."""
+        text = zlib.crc32(self.stream.contiguous().numpy())
+        belongs = [vars(self.model.config), vars(self.config), f"text {text:08x}"]
+        if self.repeat_weight != 1 or self.differs:
+            belongs.append(f"repeats weigh {self.repeat_weight}; {self.differs}")
+        return json.dumps(belongs)
 
     def _save(self) -> None:
         if self.state_path is None or not self.accelerator.is_main_process:

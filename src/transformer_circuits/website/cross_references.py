@@ -34,7 +34,7 @@ NO_TERMS_ON = (
     "seminar/",
 )  # fmt: skip
 """Prefixes of pages on which no term is linked."""
-ONCE_A_PAGE = {"head", "logit", "source", "destination"}
+ONCE_A_PAGE = {"head", "logit", "source", "destination", "window", "seed", "edge", "control"}
 """Terms so frequent that only their first mention on a page is linked."""
 LOGGER = logging.getLogger(__name__)
 
@@ -183,20 +183,29 @@ def _shown(app, node: chapter_figure) -> list[nodes.Node]:
     return []
 
 
+def key(term: str) -> str:
+    """What a term is looked up by: in lower case, unless it is all capitals, as BEGIN is."""
+    return term if term.isupper() else term.lower()
+
+
 def glossary(env) -> dict[str, tuple[str, str]]:
-    """The page and anchor of every term of the glossary, by the term in lower case."""
+    """The page and anchor of every term of the glossary, by its `key`."""
     entries = env.get_domain("std").get_objects()
     return {
-        name.lower(): (page, anchor) for name, _, kind, page, anchor, _ in entries if kind == "term"
+        key(name): (page, anchor) for name, _, kind, page, anchor, _ in entries if kind == "term"
     }
 
 
 def pattern(terms: Mapping[str, object]) -> re.Pattern:
-    """Finds a term as a word by itself, singular or plural; of two, the longer one."""
+    """Finds a term as a word by itself, singular or plural; of two, the longer one.
+
+    A term in capitals is found in capitals alone: "begins" is a verb, and no BEGIN token.
+    """
     longest_first = sorted(terms, key=len, reverse=True)
-    return re.compile(
-        rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})s?(?![\w-])", re.IGNORECASE
+    either = (
+        re.escape(term) if term.isupper() else f"(?i:{re.escape(term)})" for term in longest_first
     )
+    return re.compile(rf"(?<![\w-])({'|'.join(either)})s?(?![\w-])")
 
 
 def _link_terms(app, doctree, docname: str) -> None:
@@ -208,7 +217,7 @@ def _link_terms(app, doctree, docname: str) -> None:
         section = next((n for n in _above(text) if isinstance(n, nodes.section)), None)
         parts, end = [], 0
         for match in expression.finditer(text.astext()):
-            term = match[1].lower()
+            term = match[1] if match[1] in terms else match[1].lower()
             mention = term, None if term in ONCE_A_PAGE else id(section)
             if mention in seen:
                 continue

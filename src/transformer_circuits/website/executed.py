@@ -44,13 +44,14 @@ def _show_outputs(app, docname: str, source: list[str]) -> None:
 def with_outputs(notebook: dict, copy: dict) -> dict:
     """The notebook with the outputs of an executed copy, cell by cell.
 
-    The first check of each claim gets the anchor that the scorecard leads to.
+    It may have fewer cells than the copy, as that of the student edition. The first check of each
+    claim gets the anchor that the scorecard leads to.
     """
-    done = iter([cell for cell in copy["cells"] if cell["cell_type"] == "code"])
+    done = {cell["id"]: cell for cell in copy["cells"] if cell["cell_type"] == "code"}
     seen = set()
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            of_copy = next(done)
+            of_copy = done[cell["id"]]
             cell |= {key: of_copy[key] for key in ("outputs", "execution_count")}
     for output in notebooks.outputs(notebook):
         claim = output.get("metadata", {}).get("check", {}).get("claim")

@@ -20,6 +20,7 @@ from sphinxcontrib import katex
 from transformer_circuits import files
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
+from transformer_circuits.website import train
 from transformer_circuits.website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
@@ -27,6 +28,10 @@ MODULES = files.data_dir().parent / "node_modules"
 NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
 LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
+TRAIN = Path(train.__file__).parent
+"""Where the scripts and the style of the page that trains a model lie."""
+LEARNER = ("products.js", "model.js", "training.js", "worker.js")
+"""Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -44,8 +49,14 @@ NEEDED_BY = {
         "book/answers.js",
         "book/live.js",
     ),
+    "<div data-train-here": (
+        "train/train.css",
+        "book/views.js",
+        "book/parts.js",
+        *(f"train/{name}" for name in (*LEARNER, "pictures.js", "page.js")),
+    ),
 }
-"""Scripts, below `_static/`, of every page that contains a mark."""
+"""Scripts and styles, below `_static/`, of every page that contains a mark."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
@@ -67,6 +78,7 @@ def setup(app) -> dict[str, bool]:
     app.connect("builder-inited", _share)
     app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
+    app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     app.connect("html-page-context", _without_brands, priority=600)  # after the theme
     return {"parallel_read_safe": True}
@@ -128,7 +140,7 @@ def _serve(app) -> None:
 
 
 def _scripts() -> dict[str, Path]:
-    """Where every script that pages load comes from."""
+    """Where every script that pages load comes from, and every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
@@ -137,6 +149,9 @@ def _scripts() -> dict[str, Path]:
             f"book/{script.name}": script
             for folder in (SCRIPTS, LIVE)
             for script in folder.glob("*.js")
+        },
+        **{
+            f"train/{path.name}": path for path in TRAIN.iterdir() if path.suffix in (".js", ".css")
         },
     }
 
@@ -191,14 +206,28 @@ def _silence(app, modules: tuple[str, ...]) -> None:
                 app.disconnect(listener.id)
 
 
+def _sort_tips(app, exception) -> None:
+    """Let a page's tips be written in the same order in every build.
+
+    They are found by a set of pairs with None in some, whose hash is its address before Python 3.12.
+    """
+    for page in getattr(app.env, "tippy_data", {"pages": {}})["pages"].values():
+        page["refs_in_page"] = sorted(
+            page["refs_in_page"], key=lambda pair: [x or "" for x in pair]
+        )
+
+
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts that this page needs, and only those; paper needs none."""
+    """Add the scripts and styles that this page needs, and only those; paper needs none."""
     if app.builder.name == "singlehtml":
         return
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:
-                app.add_js_file(script, loading_method="defer")
+                if script.endswith(".css"):
+                    app.add_css_file(script)
+                else:
+                    app.add_js_file(script, loading_method="defer")
 
 
 def _without_brands(app, pagename, templatename, context, doctree) -> None:

@@ -1,0 +1,70 @@
+"""Causal scrubbing: the loss of a model that may use no more than a story says it does (Redwood
+Research 2022), here the plain story of induction heads."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import cross_entropy
+
+
+@torch.no_grad()
+def losses(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    targets: Int[Tensor, "batch pos"],
+    induction_heads: Sequence[tuple[int, int]],
+    previous: tuple[int, int],
+    as_token: Sequence[tuple[int, int]] = (),
+    n_partners: int = 3,
+) -> Float[Tensor, "three batch pos"]:
+    """Causal scrubbing of the plain story of induction heads. [nats per token]
+
+    The loss of the model as it is; with heads of the second layer that may use no more than the
+    story says they do; and with what they write resampled. The story: queries and values read the
+    embedding, keys read what the head `previous` wrote. All else that they read comes from the
+    same position of another window of the batch. The last two are means over `n_partners`
+    other windows. `as_token`: heads of the first layer that count with the embedding, since they look
+    at the present token alone.
+
+    Raises:
+        ValueError: if the model has not two layers or has MLPs, a head is not where it must be, or
+            there are not more windows than partners.
+    """
+    model.require_attention_only()
+    layers = {head[0] for head in induction_heads}
+    first = {previous[0], *(head[0] for head in as_token)}
+    if model.config.n_layers != 2 or layers != {1} or first != {0}:
+        raise ValueError(
+            f"heads {[*induction_heads]} behind {previous} are not those of two layers"
+        )
+    if not 0 < n_partners < len(inputs):
+        raise ValueError(f"{len(inputs)} windows are too few for {n_partners} partners")
+    trace, layer = model.trace(inputs), model.layers[1]
+    token, whole = trace.residual[:2]
+    token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)
+    before = trace.head_outputs[0][:, previous[1]]
+    W_P = model.W_P[: inputs.shape[1]]
+    rows = [cross_entropy.per_token(trace.logits, targets)]
+    scrubbed, resampled = torch.zeros_like(rows[0]), torch.zeros_like(rows[0])
+    for partner in range(1, n_partners + 1):
+        other_whole, other_token, other_before = (
+            part.roll(partner * len(inputs) // (n_partners + 1), dims=0)
+            for part in (whole, token, before)
+        )
+        from_token = token + other_whole - other_token
+        from_before = before + other_whole - other_before
+        story = torch.zeros_like(token)
+        none = torch.zeros_like(token)
+        for _, head in induction_heads:
+            A = layer.pattern(from_token, from_before, W_P, head=head)[:, 0]
+            own = trace.head_outputs[1][:, head]
+            story += A @ (from_token @ layer.W_V[head].T) @ layer.W_O[head].T - own
+            none += own.roll(partner * len(inputs) // (n_partners + 1), dims=0) - own
+        for sums, change in ((scrubbed, story), (resampled, none)):
+            logits = trace.logits + change @ model.W_U.T
+            sums += cross_entropy.per_token(logits, targets) / n_partners
+    return torch.stack([rows[0], scrubbed, resampled])

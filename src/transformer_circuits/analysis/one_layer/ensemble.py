@@ -1,0 +1,89 @@
+"""Parts of what the heads of a one-layer model do, each beside the direct path alone: copying and
+the rest, and every source weighed by itself (paper: "One-Layer Models", and the objection that a
+softmax makes sources compete)."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.model.attention import Pattern
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+def forms(texts: Sequence[str]) -> Int[Tensor, "token form"]:
+    """Of every token, the tokens that are the same word but for capitals and space; -1 to fill up.
+
+    >>> forms(["", " Two", "two", "2"])
+    tensor([[ 0, -1],
+            [ 1,  2],
+            [ 1,  2],
+            [ 3, -1]])
+    """
+    groups: dict[str | int, list[int]] = {}
+    keys = [text.strip().casefold() or token for token, text in enumerate(texts)]
+    for token, key in enumerate(keys):
+        groups.setdefault(key, []).append(token)
+    rows = [groups[key] for key in keys]
+    most = max(map(len, rows))
+    return torch.tensor([row + [-1] * (most - len(row)) for row in rows])
+
+
+def copying(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    pattern: Pattern,
+    forms: Int[Tensor, "token form"],
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """What the heads of the first layer add to the logits of the very tokens that they look at, or
+    of their other forms. Each OV entry counts minus its column's mean."""
+    n_batch, n_pos = inputs.shape
+    added = pattern.new_zeros(n_batch, n_pos, model.config.n_vocab)
+    W_U = model.W_U - model.W_U.mean(dim=0)
+    x = model.W_E.T[inputs]  # [batch, src, d_model]
+    written = [x @ heads.W_OV(model, head).right.T for head in heads.of_layer(model, 0)]
+    outs = [W_U @ heads.W_OV(model, head).left for head in heads.of_layer(model, 0)]
+    for k in range(forms.shape[1]):
+        out = forms[inputs, k]  # [batch, src]
+        index = out.clamp(min=0)
+        entries = torch.stack(
+            [(w * of[index]).sum(dim=-1) for w, of in zip(written, outs, strict=True)], dim=1
+        ).masked_fill((out < 0)[:, None], 0)  # [batch, head, src]
+        paid = (pattern * entries[:, :, None]).sum(dim=1)  # [batch, dst, src]
+        added.scatter_add_(2, index[:, None].expand_as(paid), paid)
+    return added
+
+
+def each_by_itself(
+    model: Transformer, inputs: Int[Tensor, "batch pos"], frequency: Float[Tensor, " n_vocab"]
+) -> Pattern:
+    """Attention of the first layer's heads if sources did not compete with each other.
+
+    The softmax divides a source's weight by the sum of the weights of all sources that happen to be
+    there. Here it is divided by what they would sum to if every other source were average text:
+    at each place, the mean over tokens by their `frequency`. So what a destination pays a source
+    depends on these two tokens and their places alone, as a skip-trigram's strength does. It need
+    not sum to one; each head is scaled so that on these inputs the two sums agree in geometric
+    mean.
+    """
+    layer, config = model.layers[0], model.config
+    x, W_P = model.embed(inputs)
+    scores = layer.scores(x, x, W_P)  # [batch, head, dst, src], -inf beyond
+    n_pos, rows = inputs.shape[1], []
+    future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)
+    share = (frequency / frequency.sum()).log()
+    for h in range(config.n_heads):
+        q = (x + W_P) @ layer.W_Q[h].T / math.sqrt(config.d_head)  # [batch, dst, d_head]
+        of_token = (q @ (layer.W_K[h] @ model.W_E) + share).logsumexp(dim=-1)  # [batch, dst]
+        of_place = q @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
+        average = (of_place + of_token[..., None]).masked_fill(future, -math.inf)
+        own = scores[:, h]
+        known = torch.eye(n_pos, dtype=torch.bool) | (inputs == BEGIN)[:, None]
+        total = torch.where(known, own, average).logsumexp(dim=-1)  # [batch, dst]
+        scale = (own.logsumexp(dim=-1) - total).mean()
+        rows.append((own - (total + scale)[..., None]).exp())
+    return torch.stack(rows, dim=1)

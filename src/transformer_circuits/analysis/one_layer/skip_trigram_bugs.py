@@ -1,0 +1,228 @@
+"""What skip-trigram bugs cost (paper: "Skip-Trigram Bugs").
+
+A head gives [a]…[b]→[c] the strength f₁(b, a) · f₂(c, a). Three tokens form three pairs; the pair
+(b, c), the present token and its successor, is the one the product cannot see. So a head that
+raises c for the sake of one destination raises it after every destination it attends from.
+
+Two measures, one from each side:
+
+- `veto`: forbid the heads to raise a successor that never followed the present token in training
+  text, wholly or in part, and see what that saves. It sees plain bugs only, and every raise that
+  was right counts against it.
+- `gated`: heads that do see the missing pair, because the present token gates their values, so
+  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
+  same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
+  beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
+  to avoid them. It is an estimate and no bound: the models are not trained to the end, and the new
+  heads have to learn from the start where to look.
+"""
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.model.attention import Attention, Pattern
+from transformer_circuits.model.transformer import Stack, Transformer
+from transformer_circuits.text import windows
+from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
+
+
+def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
+    """Which bigrams a text never has, though independent tokens would have at least `expected`."""
+    chance = counts.sum(dim=1, keepdim=True) * counts.sum(dim=0) / counts.sum()
+    return (counts == 0) & (chance >= expected)
+
+
+class Split(NamedTuple):
+    """Logits in two parts that sum to them."""
+
+    present: Float[Tensor, "batch pos out"]
+    """Of the present token: the direct path, and what heads move from that token and from BEGIN."""
+    earlier: Float[Tensor, "batch pos out"]
+    """Of the earlier tokens: what heads move from all others, minus its mean over outputs, which
+    is left with the first part."""
+
+
+def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
+    """Attention to earlier tokens alone: none to the present one, nor to BEGIN."""
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+    return pattern.masked_fill(itself | (inputs == BEGIN)[:, None, None], 0)
+
+
+def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
+    """Logits of a one-layer model by where they come from: the present token, or earlier ones.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    if model.config.n_layers != 1:
+        raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
+    trace = model.trace(inputs)
+    patterns = from_earlier(inputs, trace.patterns[0])
+    moved = model.layers[0].head_outputs(trace.residual[0], patterns).sum(dim=1)
+    earlier = F.linear(moved, model.W_U - model.W_U.mean(dim=0))
+    return Split(trace.logits - earlier, earlier)
+
+
+KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""How much of the forbidden raises is kept: 0 is a full veto, 1 the model as it is."""
+
+
+@dataclass(frozen=True)
+class Veto:
+    """Effect of a veto on a text: heads may not raise bigrams that the training text never has."""
+
+    losses: tuple[float, ...]
+    """Loss for every part in KEPT. [nats per token]"""
+    mass: float
+    """Mean probability the model gives to never-seen successors that its heads raise."""
+    mass_vetoed: float
+    """The same under a full veto: what the direct path gives them."""
+    frequency: float
+    """How often one of them is in fact the next token."""
+
+    @property
+    def cost(self) -> float:
+        """What a full veto costs; negative if it saves. [nats per token]"""
+        return self.losses[0] - self.losses[-1]
+
+    @property
+    def best_saving(self) -> float:
+        """What the best part in KEPT saves; 0 if the model as it is does best. [nats per token]"""
+        return self.losses[-1] - min(self.losses)
+
+
+@torch.no_grad()
+def veto(
+    model: Transformer,
+    stream: Int[Tensor, " n_tokens"],
+    never: Bool[Tensor, "out dst"],
+    n_windows: int = 64,
+) -> Veto:
+    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text.
+
+    Raises:
+        ValueError: if the model has not one layer.
+    """
+    pair = windows.evenly(stream, n_windows, model.config)
+    pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
+    losses = torch.zeros(len(KEPT), dtype=torch.float64)
+    masses = torch.zeros(3, dtype=model.W_E.dtype)
+    for inputs, targets in cross_entropy.batches(*pair, size=1):
+        present, earlier = split(model, inputs)
+        bugs = never.T[inputs] & (earlier > 0)
+        raised = earlier.masked_fill(~bugs, 0)
+        vetoed = present + earlier - raised
+        for i, kept in enumerate(KEPT):
+            losses[i] += float(cross_entropy.mean(vetoed + kept * raised, targets))
+        on_bugs = [
+            (logits.softmax(dim=-1) * bugs).sum(dim=-1).mean()
+            for logits in (vetoed + raised, vetoed)
+        ]
+        in_fact = bugs.gather(-1, targets[..., None]).to(vetoed).mean()
+        masses += torch.stack([*on_bugs, in_fact]).cpu()
+    return Veto(tuple((losses / n_windows).tolist()), *(masses / n_windows).tolist())
+
+
+def apart(
+    counts: Float[Tensor, "out dst"], forms: Int[Tensor, "token form"], least: int = 5
+) -> dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]]:
+    """Words in two forms that a text keeps apart: the places where heads that copy make bugs.
+
+    For every ordered pair of forms (b, b′) of a word, such as with a space before it and without,
+    two sets of destinations: those after which the text has b at least `least` times and b′ never,
+    and the reverse. Pairs where one of the sets is empty are left out.
+    """
+    found = {}
+    for row in forms.unique(dim=0).tolist():
+        tokens = [token for token in row if token > 0]
+        for one in tokens:
+            for other in tokens:
+                own, its = counts[one], counts[other]
+                sets = (own >= least) & (its == 0), (its >= least) & (own == 0)
+                if one != other and sets[0].any() and sets[1].any():
+                    found[one, other] = sets
+    return found
+
+
+def raised_together(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    kept_apart: dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]],
+) -> Float[Tensor, "pair four"]:
+    """What a source adds, by all heads of one layer, to two right outputs and two bugs. [logits]
+
+    Every source b must occur in the inputs. The source is the form b. Right are b after its own destinations and b′ after those of b′; the
+    bugs are b′ after those of b, and b after those of b′. Each is the mean over all places of the
+    inputs where source and destination stand, whatever follows; not a number where there is none.
+    """
+    patterns = model.trace(inputs).patterns[0]  # [batch, head, dst, src]
+    layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
+    for (one, other), sets in kept_apart.items():
+        there = inputs == one
+        batches = there.any(dim=1).nonzero()[:, 0]
+        paid = torch.stack([patterns[b][:, :, there[b]].sum(dim=-1) for b in batches])
+        seen = there[batches].cumsum(dim=1) > there[batches].int()  # before the destination
+        written = torch.einsum("hmd,hd->hm", layer.W_O, layer.W_V @ model.W_E[:, one])
+        f2 = written @ W_U[[one, other]].T  # [head, two]
+        added = torch.einsum("bhp,ho->bpo", paid, f2)
+        own, its = (added[seen & of[inputs[batches]]].mean(dim=0) for of in sets)
+        rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
+    return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)
+
+
+class GatedAttention(Attention):
+    """Heads whose result is multiplied, channel by channel, by 1 + W_G x of the destination."""
+
+    def __init__(self, plain: Attention):
+        nn.Module.__init__(self)
+        self.n_heads, self.d_head = plain.n_heads, plain.d_head
+        for name, weight in plain.named_parameters():
+            self.register_parameter(name, nn.Parameter(weight.detach().clone()))
+        self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return super()._results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
+
+
+def gated(model: Transformer) -> Transformer:
+    """A copy whose heads the present token can gate; computes the same until it is trained.
+
+    Only for training and its loss: `trace` and the circuits know nothing of the gate.
+    """
+    wider = copy.deepcopy(model).requires_grad_(True)
+    wider.layers = Stack(GatedAttention(layer) for layer in wider.layers)
+    return wider
+
+
+@torch.no_grad()
+def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
+    """A copy with n more heads in every layer that write nothing until they are trained.
+
+    Raises:
+        ValueError: if n is below 1.
+    """
+    if n < 1:
+        raise ValueError(f"{n} more heads asked for but it must be at least 1")
+    config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
+    wider = Transformer(config, generator=generator).to(model.W_E)
+    wider.W_E.copy_(model.W_E)
+    wider.W_U.copy_(model.W_U)
+    for new, old in zip(wider.layers, model.layers, strict=True):
+        width = len(old.W_Q_concat)
+        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
+            getattr(new, name)[:width] = getattr(old, name)
+        new.W_O_concat[:, :width] = old.W_O_concat
+    return wider

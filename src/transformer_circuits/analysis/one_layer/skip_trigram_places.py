@@ -1,0 +1,108 @@
+"""In which place a skip-trigram's output stands among all that a head raises for its source, for
+many skip-trigrams at once and without any array of all pairs of tokens; and which of them a text
+has."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+@dataclass(frozen=True)
+class Places:
+    """What the heads of a first layer make of some sources. f₁ and f₂ as in `skip_trigrams`."""
+
+    ov: list[LowRank]
+    """The OV circuit of each head; see `heads.full_ov`."""
+    scores: list[LowRank]
+    """The QK circuit of each head over √d_head: scores without positions."""
+    mean: Float[Tensor, "head src"]
+    """Mean of what each source adds to the logits, over outputs."""
+    least: Float[Tensor, "head src"]
+    """What an output needs to be among the first `n` that a head raises for a source."""
+
+    def f2(self, triples: Sequence[SkipTrigram]) -> Float[Tensor, "head triple"]:
+        """Logits written when all attention is on the source, minus their mean over outputs."""
+        src, _, out = torch.tensor(triples).T
+        return torch.stack([_entries(ov, out, src) for ov in self.ov]) - self.mean[:, src]
+
+    def f1(self, triples: Sequence[SkipTrigram]) -> Float[Tensor, "head triple"]:
+        """Attention to the source in the context BEGIN, source, destination, without positions."""
+        src, dst, _ = torch.tensor(triples).T
+        begin = torch.full_like(src, BEGIN)
+        three = [
+            torch.stack([_entries(scores, dst, of) for of in (begin, dst, src)])
+            for scores in self.scores
+        ]
+        return torch.stack(three).softmax(dim=1)[:, -1]
+
+    def first(
+        self, triples: Sequence[SkipTrigram], any_destination: bool = False
+    ) -> Bool[Tensor, " triple"]:
+        """Whether the output is among the first `n` of the head that holds the triple most strongly.
+
+        `any_destination`: the head is the one that raises the output most, whatever attends to it.
+        """
+        f2 = self.f2(triples)  # [head, triple]
+        strength = f2 if any_destination else self.f1(triples) * f2
+        return self.first_of_each(triples).gather(0, strength.argmax(dim=0)[None])[0]
+
+    def first_of_each(self, triples: Sequence[SkipTrigram]) -> Bool[Tensor, "head triple"]:
+        """Whether the output is among the first `n` that each head raises for the source."""
+        src = torch.tensor([triple.src for triple in triples])
+        f2 = self.f2(triples)
+        # A hair less: an entry by itself and in a matrix may differ in the last digits.
+        return f2 + 1e-4 * f2.abs() >= self.least[:, src]
+
+
+def _entries(
+    of: LowRank, row: Int[Tensor, " triple"], col: Int[Tensor, " triple"]
+) -> Float[Tensor, " triple"]:
+    return (of.left[row] * of.right.T[col]).sum(dim=1)
+
+
+@torch.no_grad()
+def read(model: Transformer, n: int = 20, size: int = 1024) -> Places:
+    """Read the first layer's OV circuits, `size` sources at a time."""
+    layer = heads.of_layer(model, 0)
+    ov = [heads.full_ov(model, head) for head in layer]
+    qk = [heads.full_qk(model, head) for head in layer]
+    scale = math.sqrt(model.config.d_head)
+    scores = [LowRank(each.left / scale, each.right.contiguous()) for each in qk]
+    mean = torch.stack([each.left.mean(dim=0) @ each.right for each in ov])
+    least = []
+    for each in ov:
+        parts = [part @ each.left.T for part in each.right.T.split(size)]  # [src, out] each
+        nth = [part.topk(min(n, part.shape[1])).values[:, -1] for part in parts]
+        least.append(torch.cat(nth))
+    return Places(ov, scores, mean, torch.stack(least) - mean)
+
+
+def times(
+    stream: Int[Tensor, " n_tokens"], triples: Sequence[SkipTrigram], window: int
+) -> Int[Tensor, " triple"]:
+    """How often a text has each skip-trigram, as `skip_trigrams.count` counts, all in one go."""
+    stream, (src, dst, out) = stream.long(), torch.tensor(triples).T
+    n, n_vocab = len(stream), int(max(stream.max(), src.max(), dst.max(), out.max())) + 1
+    places = (stream * n + torch.arange(n)).sort().values  # by token, then by place
+    pairs, order = (stream[:-1] * n_vocab + stream[1:]).sort()
+    wanted = dst * n_vocab + out
+    first = torch.searchsorted(pairs, wanted)  # [triple]
+    n_pairs = torch.searchsorted(pairs, wanted, right=True) - first
+    which = torch.repeat_interleave(torch.arange(len(wanted)), n_pairs)  # [pair]
+    within = torch.arange(len(which)) - (n_pairs.cumsum(0) - n_pairs)[which]
+    here = order[first[which] + within]  # [pair]: where the destination stands
+    before = torch.searchsorted(places, src[which] * n + here) - 1
+    last = places[before.clamp(min=0)] - src[which] * n  # below 0 if there is none
+    opened = torch.where(stream == BEGIN, torch.arange(n), 0).cummax(0).values[here]
+    there = (before >= 0) & (last >= torch.maximum(opened, here - window).clamp(min=0))
+    return torch.bincount(which[there], minlength=len(wanted))

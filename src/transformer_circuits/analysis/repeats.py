@@ -1,0 +1,175 @@
+"""Passages that come twice: how well a model predicts the second copy (paper: "Induction Heads").
+
+The passages are text, or random tokens: uniformly random ones, which rule out every statistic of
+the language, or tokens drawn as often as the text has them, for tokens that a model hardly ever
+saw say little about what it does with the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import ablation
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
+from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model makes of each token of each copy but the first, which nothing announces."""
+
+    loss: Float[Tensor, "n copy pos"]
+    """In nats."""
+    rank: Int[Tensor, "n copy pos"]
+    """Place of the right token among all of the vocabulary by its logit; 1 is the first. Tokens with
+    the same logit go before it: a model that gives all the same has found nothing."""
+    preferred: Float[Tensor, "n copy pos"]
+    """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
+    induction. A model that raises all it has seen alike, and so loses less on the second copy
+    without knowing which token comes next, stays at 0.5."""
+
+    def mean_loss(self) -> Float[Tensor, " copy"]:
+        """In nats per token. Guessing costs ln n_vocab."""
+        return self.loss.mean(dim=(0, 2))
+
+    def right_first(self) -> Float[Tensor, " copy"]:
+        """How often the right token gets the highest logit of all, from 0 to 1."""
+        return (self.rank == 1).to(self.loss.dtype).mean(dim=(0, 2))
+
+    def mean_preferred(self) -> Float[Tensor, " copy"]:
+        """How often the right token beats another of the passage: 0.5 by chance, at most 1."""
+        return self.preferred.mean(dim=(0, 2))
+
+    def median_rank(self) -> Float[Tensor, " copy"]:
+        """The place that half of the right tokens reach; about n_vocab / 2 by chance."""
+        return self.rank.transpose(0, 1).flatten(1).to(self.loss.dtype).quantile(0.5, dim=1)
+
+
+def drawn(
+    weights: Float[Tensor, " n_vocab"], n: int, length: int, *, generator: torch.Generator
+) -> Int[Tensor, "n length"]:
+    """`n` passages of random tokens, each drawn in proportion to its weight, but never BEGIN.
+
+    Ones draw uniformly, counts of a text (`counts`) as often as the text has each, and ones and
+    zeros (`quartile`) among some tokens.
+
+    Raises:
+        ValueError: if no token but BEGIN has a positive weight, or a weight is negative.
+    """
+    weights = weights.clone()
+    weights[BEGIN] = 0
+    if not weights.sum() > 0 or weights.min() < 0:
+        raise ValueError("weights must be at least 0, and above it for a token other than BEGIN")
+    return torch.multinomial(weights, n * length, True, generator=generator).view(n, length)
+
+
+def counts(text: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, " n_vocab"]:
+    """How often a text has each token."""
+    return torch.bincount(text.long(), minlength=n_vocab).float()
+
+
+def quartile(of: Float[Tensor, " n_vocab"], which: int) -> Float[Tensor, " n_vocab"]:
+    """1 for the tokens of one quarter of the vocabulary by how frequent they are, else 0.
+
+    `which`: 0 for the most frequent quarter to 3 for the rarest.
+
+    Raises:
+        ValueError: if `which` is not one of these.
+    """
+    if which not in range(4):
+        raise ValueError(f"the quartile is {which} but must be one of 0, 1, 2, 3")
+    chosen = torch.zeros_like(of)
+    chosen[of.argsort(descending=True, stable=True).tensor_split(4)[which]] = 1
+    return chosen
+
+
+def passages(text: Int[Tensor, " n_tokens"], n: int, length: int) -> Int[Tensor, "n length"]:
+    """`n` evenly spaced passages of a text.
+
+    Raises:
+        ValueError: if the text is shorter than one passage.
+    """
+    if len(text) < length:
+        raise ValueError(f"a passage takes {length} tokens but the text has {len(text)}")
+    first = windows.spaced(len(text) - length, n)
+    return text[first[:, None] + torch.arange(length)].long()
+
+
+def copies(passages: Int[Tensor, "n length"], n_copies: int = 2) -> Int[Tensor, "n pos"]:
+    """BEGIN, then each passage `n_copies` times.
+
+    >>> copies(torch.tensor([[7, 3]]))
+    tensor([[0, 7, 3, 7, 3]])
+    """
+    begin = passages.new_full((len(passages), 1), BEGIN)
+    return torch.cat([begin, passages.repeat(1, n_copies)], dim=1)
+
+
+@torch.no_grad()
+def predictions(
+    model: Transformer, passages: Int[Tensor, "n length"], n_copies: int = 2
+) -> Predictions:
+    """Loss and rank of the tokens of passages, each of which comes `n_copies` times.
+
+    Raises:
+        ValueError: if a passage has fewer than two tokens, or the copies do not fit into n_ctx.
+    """
+    length = passages.shape[1]
+    if length < 2:
+        raise ValueError(f"passages have {length} token but must have at least 2")
+    tokens = copies(passages.to(model.W_E.device), n_copies)
+    losses, ranks, preferred = [], [], []
+    for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:]):
+        logits = model(inputs)  # [n, pos, n_vocab]
+        losses.append(cross_entropy.per_token(logits, targets))
+        right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]
+        ranks.append((logits >= right).sum(dim=2))  # it is one of them
+        passage = targets[:, None, :length].expand(-1, targets.shape[1], -1)  # [n, pos, token]
+        others = passage != targets[:, :, None]
+        lower = others & (logits.gather(2, passage) < right)
+        n_lower = lower.sum(dim=2, dtype=logits.dtype)
+        preferred.append(n_lower / others.sum(dim=2).clamp(min=1))
+
+    def by_copy(rows: list[Tensor]) -> Tensor:
+        return torch.cat(rows).unflatten(1, (n_copies, length))[:, :, 1:].cpu()
+
+    return Predictions(by_copy(losses), by_copy(ranks), by_copy(preferred))
+
+
+def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int[Tensor, "n pos"]:
+    """The next tokens within one copy (from 0) of passages of this length, and -100 elsewhere.
+
+    The first token of the copy is left out: no context says that a copy begins there.
+    """
+    position = torch.arange(tokens.shape[1], device=tokens.device)
+    counted = (position > copy * length) & (position < (copy + 1) * length)
+    return tokens.roll(-1, dims=1).masked_fill(~counted, -100)
+
+
+def loss_increase_by_copy(
+    model: Transformer, passages: Sequence[Int[Tensor, "_ _"]], frozen: bool = False
+) -> Float[Tensor, "copy layer head"]:
+    """How much the loss rises without each head, in each of two copies of passages.
+
+    [nats per token], the mean over groups of passages [n, length] of several lengths: with a
+    single one, a head that always looks that far back would do. The head writes nothing; `frozen`
+    as in `ablation.with_output`. Losing a head can help on random tokens whether they repeat or
+    not: what the head does for repeats is the second increase minus the first.
+
+    Raises:
+        ValueError: if there are no passages, or two copies do not fit into n_ctx.
+    """
+    if not len(passages):
+        raise ValueError("no passages given, but at least one group of them is needed")
+    rows = []
+    for group in passages:
+        tokens = copies(group.to(model.W_E.device))
+        targets = (targets_of_copy(tokens, group.shape[1], copy) for copy in (0, 1))
+        each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
+        rows.append(torch.stack(each))
+    return torch.stack(rows).mean(dim=0)

@@ -1,0 +1,140 @@
+"""Why a head looks where it looks, and by which heads a token reaches a logit, on one text (Kamath
+et al. 2025, "Tracing Attention Computation Through Feature Interactions").
+
+A score is bilinear: one vector of the query, one of the key. So if what both read is a sum, the
+score is a sum over pairs: its *QK attributions*. And an edge from a token to a later logit is a sum
+over the heads that carried it: its *head loadings*. In that work features are found by a dictionary
+that leaves an error; ours are those of `features`, and leave none.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.expansion import HeadPath
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.since_2021 import features
+from transformer_circuits.analysis.since_2021.features import POSITION, TOKEN, Maker
+from transformer_circuits.model.transformer import Transformer
+
+
+class Part(NamedTuple):
+    """A part of what a query or a key reads."""
+
+    maker: Maker
+    at: int
+    """The position whose token it is about; for `POSITION`, that position itself."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The attention score of one destination and one source, by what made query and key."""
+
+    of_query: tuple[Part, ...]
+    of_key: tuple[Part, ...]
+    terms: Float[Tensor, "query_part key_part"]
+    """Their sum is the score, 1/√d_head included."""
+
+    def top(self, n: int) -> list[tuple[Part, Part, float]]:
+        """The n terms of the largest size, whatever their sign: query's part, key's part, value."""
+        order = self.terms.abs().flatten().topk(min(n, self.terms.numel())).indices.tolist()
+        places = (divmod(index, len(self.of_key)) for index in order)
+        return [(self.of_query[q], self.of_key[k], float(self.terms[q, k])) for q, k in places]
+
+
+@torch.no_grad()
+def _parts(
+    model: Transformer, tokens: Int[Tensor, " pos"], layer: int, at: int
+) -> tuple[tuple[Part, ...], Float[Tensor, "part d_model"]]:
+    """What a query or key of this layer reads at one position, with the vectors that make it up."""
+    x, W_P = model.embed(tokens[None])
+    parts, vectors = [Part(TOKEN, at), Part(POSITION, at)], [x[0, at], W_P[at]]
+    for earlier in heads.of_layer(model, 0) if layer else ():
+        A = model.layers[0].pattern(x, x, W_P, head=earlier.head)[0, 0, at]
+        moved = heads.W_OV(model, earlier)
+        written = A[: at + 1, None] * ((x[0, : at + 1] @ moved.right.T) @ moved.left.T)
+        parts += [Part(earlier, source) for source in range(at + 1)]
+        vectors += [*written]
+    return tuple(parts), torch.stack(vectors)
+
+
+def of_score(
+    model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int, src: int
+) -> Attribution:
+    """A score of one head, split over all pairs of what made the query and what made the key.
+
+    What a head of the first layer wrote counts apart for every token that it moved.
+
+    Raises:
+        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
+            or it is not 0 ≤ src ≤ dst < the length of the tokens.
+    """
+    heads.layer_of(model, head)
+    if not 0 <= src <= dst < len(tokens):
+        raise ValueError(f"no score from {dst} to {src} among {len(tokens)} tokens")
+    W_QK = heads.W_QK(model, head)
+    of_query, queries = _parts(model, tokens, head[0], dst)
+    of_key, keys = _parts(model, tokens, head[0], src)
+    terms = (queries @ W_QK.left) @ (keys @ W_QK.right.T).T / math.sqrt(model.config.d_head)
+    return Attribution(of_query, of_key, terms)
+
+
+@torch.no_grad()
+def by_maker(
+    model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int
+) -> Float[Tensor, "query_maker key_maker src"]:
+    """The scores of one destination with all sources up to it, by who made query and key.
+
+    Makers come in the order of `features.makers`. The softmax ignores what all sources share, so
+    read a term as its excess over the mean of its row: that is why one source is preferred.
+
+    Raises:
+        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
+            or there is no such destination.
+    """
+    layer, who = heads.layer_of(model, head), features.makers(model, head[0])
+    if not 0 <= dst < len(tokens):
+        raise ValueError(f"no destination {dst} among {len(tokens)} tokens")
+    x, W_P = model.embed(tokens[None])
+    parts = [x[0], W_P]
+    if len(who) > 2:
+        first = model.layers[0]
+        parts += [*first.head_outputs(x, first.pattern(x, x, W_P))[0]]
+    read = torch.stack(parts)[:, : dst + 1]  # [maker, src, d_model]
+    queries, keys = read[:, dst] @ layer.W_Q[head[1]].T, read @ layer.W_K[head[1]].T
+    return torch.einsum("qd,ksd->qks", queries, keys) / math.sqrt(model.config.d_head)
+
+
+@torch.no_grad()
+def loadings(
+    model: Transformer, tokens: Int[Tensor, " pos"], dst: int, out: int
+) -> dict[HeadPath, Float[Tensor, " src"]]:
+    """The logit of token `out` after position `dst`, by the token it came from and the heads it took.
+
+    With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
+    path, which brings the present token alone. [logits]
+
+    Raises:
+        ValueError: if there is no such destination or output, or the model has MLPs.
+    """
+    model.require_attention_only()
+    if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
+        raise ValueError(
+            f"position {dst} of {len(tokens)} and token {out} of {model.config.n_vocab} asked for"
+        )
+    trace = model.trace(tokens[None])
+    asks = torch.zeros_like(trace.residual[0][0])  # [pos, d_model]: what the logit reads where
+    asks[dst] = model.W_U[out]
+    found: dict[HeadPath, Tensor] = {(): asks}
+    for index in reversed(range(len(model.layers))):
+        layer = model.layers[index]
+        for path, g in list(found.items()):
+            for h in range(model.config.n_heads):
+                at_source = trace.patterns[index][0, h].T @ g
+                found[Head(index, h), *path] = (at_source @ layer.W_O[h]) @ layer.W_V[h]
+    return {path: (g * trace.residual[0][0]).sum(dim=-1) for path, g in found.items()}

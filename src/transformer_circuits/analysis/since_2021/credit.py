@@ -1,0 +1,181 @@
+"""Credit passed back from a prediction, edge by edge, with labels Q, K and V: what each edge is worth,
+told from one forward pass without cutting it.
+
+Two ways. `gradients` splits the derivative of a logit exactly: of all paths through queries, keys and
+values together nothing is left over (Nanda 2023, "Attribution Patching"). `shares` is our own short
+reading of Unpack (Chen et al. 2026, "Every Component is a Lookup"), after its abstract and its public
+code: credit is divided in proportion, and no derivative is taken.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model.transformer import Trace, Transformer
+
+LEAST = 0.3
+"""No sum by which credit is divided counts as smaller than this share of its terms' sizes: else terms
+that cancel would get credit without bound. Unpack's default."""
+Credit = Float[Tensor, "window kind later_head earlier_head"]
+
+
+class Step(NamedTuple):
+    """A head on a path, and by what it read what came before: its queries, keys or values."""
+
+    kind: str
+    head: Head
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.head}"
+
+
+@torch.no_grad()
+def paths(
+    model: Transformer, tokens: Int[Tensor, " pos"], dst: int, out: int
+) -> dict[tuple[Step, ...], Float[Tensor, "pos d_model"]]:
+    """The derivative of a logit by the embedding at each position, split by path. [logits per unit]
+
+    Paths are as in `expansion.paths`, earliest step first, but each head may be entered by its
+    queries, keys or values: (1 + 3 n_heads)^n_layers terms, whose sum is the whole derivative.
+    Those through values alone, times the embeddings, sum to the logit: attention held fixed.
+
+    Raises:
+        ValueError: if there is no such position or token, or the model has MLPs.
+    """
+    model.require_attention_only()
+    if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
+        raise ValueError(
+            f"position {dst} of {len(tokens)} and token {out} of {model.config.n_vocab} asked for"
+        )
+    trace = model.trace(tokens[None])
+    asks = torch.zeros_like(trace.residual[0][0])
+    asks[dst] = model.W_U[out]
+    found: dict[tuple[Step, ...], Tensor] = {(): asks}
+    for index in reversed(range(len(model.layers))):
+        for path, g in list(found.items()):
+            for h in range(model.config.n_heads):
+                for kind, back in zip(KINDS, _back(model, trace, Head(index, h), g), strict=True):
+                    found[Step(kind, Head(index, h)), *path] = back
+    return found
+
+
+def _back(
+    model: Transformer, trace: Trace, head: Head, g: Float[Tensor, "pos d_model"]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What queries, keys and values of one head pass back of the credit of what it wrote."""
+    layer, x = model.layers[head.layer], trace.residual[head.layer][0]
+    W_Q, W_K, W_V = (weight[head.head] for weight in (layer.W_Q, layer.W_K, layer.W_V))
+    A, at = trace.patterns[head.layer][0, head.head], x + model.W_P[: len(x)]
+    of_result = g @ layer.W_O[head.head]  # [dst, d_head]
+    worth = of_result @ (x @ W_V.T).T  # [dst, src]: what looking there brings
+    of_scores = A * (worth - (A * worth).sum(dim=-1, keepdim=True)) / math.sqrt(layer.d_head)
+    q, k = at @ W_Q.T, at @ W_K.T
+    return (of_scores @ k) @ W_Q, (of_scores.T @ q) @ W_K, (A.T @ of_result) @ W_V
+
+
+@torch.no_grad()
+def gradients(
+    model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
+) -> Credit:
+    """Size of what each edge adds to the predicted token's logit, to first order. [logits]
+
+    That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
+
+    Raises:
+        ValueError: if the model has not two layers, or has MLPs.
+    """
+    return _of_edges(model, inputs, places, _derivative)
+
+
+@torch.no_grad()
+def shares(
+    model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
+) -> Credit:
+    """Size of the credit for the predicted token's logit that each edge gets in proportion. [logits]
+
+    What a head adds to the logit is credited to its sources as they add to it; there a third each
+    goes to its query, key and value; and each third to those who made that query, key or value, in
+    proportion to their part in the score (less the mean that all sources have) or in the value.
+
+    Raises:
+        ValueError: if the model has not two layers, or has MLPs.
+    """
+    return _of_edges(model, inputs, places, _proportion)
+
+
+class _Reading(NamedTuple):
+    """What one head of the second layer does at some places of one window."""
+
+    A: Float[Tensor, "place src"]
+    score: dict[str, Float[Tensor, "maker place src"]]
+    """Each maker's part in the scores, by the query and by the key."""
+    worth: Float[Tensor, "maker place src"]
+    """What each maker's value at each source adds to the logit if looked at."""
+    seen: Bool[Tensor, "place src"]
+    """Which sources do not come after the destination."""
+
+
+def _of_edges(
+    model: Transformer, inputs: Tensor, places: Tensor, rule: Callable[[_Reading], Tensor]
+) -> Credit:
+    model.require_attention_only()
+    if model.config.n_layers != 2:
+        raise ValueError(f"edges join two layers but there are {model.config.n_layers}")
+    rows = []
+    for window in inputs.split(1):
+        trace = model.trace(window)
+        logits = trace.logits[0, places]
+        asks = model.W_U[logits.argmax(dim=-1)] - logits.softmax(dim=-1) @ model.W_U
+        each = [
+            rule(_reading(model, trace, h, places, asks))[:, 2:].abs().mean(dim=-1)
+            for h in range(model.config.n_heads)
+        ]
+        rows.append(torch.stack(each, dim=1))
+    return torch.stack(rows)
+
+
+def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: Tensor) -> _Reading:
+    """The makers are the token, its position and the heads of the first layer, in this order."""
+    layer, x = model.layers[1], trace.residual[0][0]
+    W_P = model.W_P[: len(x)]
+    parts = torch.cat([torch.stack([x, W_P]), trace.head_outputs[0][0]])  # [maker, pos, d_model]
+    q, k = parts @ layer.W_Q[head].T, parts @ layer.W_K[head].T
+    v = parts @ layer.W_V[head].T
+    v[1] = 0  # values do not read positions
+    scale = math.sqrt(layer.d_head)
+    score = {
+        "Q": q[:, places] @ k.sum(dim=0).T / scale,
+        "K": torch.einsum("pd,msd->mps", q.sum(dim=0)[places], k) / scale,
+    }
+    worth = torch.einsum("pd,msd->mps", asks @ layer.W_O[head], v)
+    seen = places[:, None] >= torch.arange(len(x), device=places.device)
+    return _Reading(trace.patterns[1][0, head, places], score, worth, seen)
+
+
+def _derivative(one: _Reading) -> Float[Tensor, "kind maker place"]:
+    whole = one.worth.sum(dim=0)
+    of_scores = one.A * (whole - (one.A * whole).sum(dim=-1, keepdim=True))
+    by_score = [(of_scores * one.score[kind]).sum(dim=-1) for kind in "QK"]
+    return torch.stack([*by_score, (one.A * one.worth).sum(dim=-1)])
+
+
+def _proportion(one: _Reading) -> Float[Tensor, "kind maker place"]:
+    from_source = one.A * one.worth.sum(dim=0)  # [place, src]
+    credit = from_source.sum(dim=-1, keepdim=True) * _divided(from_source, dim=-1) / len(KINDS)
+    parts, n_seen = {"V": one.worth}, one.seen.sum(dim=-1, keepdim=True)
+    for kind, score in one.score.items():
+        parts[kind] = score - (score * one.seen).sum(dim=-1, keepdim=True) / n_seen
+    return torch.stack([(credit * _divided(parts[kind], dim=0)).sum(dim=-1) for kind in KINDS])
+
+
+def _divided(values: Tensor, dim: int) -> Tensor:
+    """Values over their sum, which counts as no smaller than `LEAST` of the sum of their sizes."""
+    total, sizes = values.sum(dim=dim, keepdim=True), values.abs().sum(dim=dim, keepdim=True)
+    least = (LEAST * sizes).clamp(min=torch.finfo(values.dtype).tiny)
+    return values / torch.where(total < 0, -1, 1) / total.abs().maximum(least)

@@ -1,0 +1,133 @@
+"""Several edges patched at once, with what one likes in their place; whether two matter only
+together; and how small an effect can still be told from noise.
+
+`path_patching` cuts one edge and puts zero there. To cut is one choice of several: the head's mean, or
+what it wrote on another text, leave the later head among inputs that it knows.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.training import cross_entropy
+
+EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
+"""One of `composition.KINDS`, the later head, the earlier head."""
+INSTEAD = ("zero", "mean", "resampled")
+
+
+@torch.no_grad()
+def patched(
+    model: Transformer,
+    trace: Trace,
+    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """Logits of a two-layer model where each edge given carries something else than it did.
+
+    All other readers of the earlier heads read them as before. Exact, since nothing comes after the
+    second layer; so logits change by the sum of what they change for each later head alone.
+    `trace` is that of the whole model on the same tokens.
+
+    Raises:
+        ValueError: if the model has not two layers or has MLPs, or an edge is none between them.
+    """
+    model.require_attention_only()
+    for kind, later, earlier in instead:
+        heads.layer_of(model, later), heads.layer_of(model, earlier)
+        if model.config.n_layers != 2 or (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
+            raise ValueError(
+                f"an edge of kind Q, K or V goes from the first of two layers to the second, but "
+                f'there are {model.config.n_layers} layers and "{kind}" goes from {earlier} to {later}'
+            )
+    layer, full, logits = model.layers[1], trace.residual[1], trace.logits
+    W_P = model.W_P[: full.shape[1]]
+    for head in {later[1] for _, later, _ in instead}:
+        read = dict.fromkeys(KINDS, full)
+        for (kind, later, earlier), other in instead.items():
+            if later[1] == head:
+                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
+        A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
+        written = A @ (read["V"] @ layer.W_V[head].T) @ layer.W_O[head].T
+        logits = logits + (written - trace.head_outputs[1][:, head]) @ model.W_U.T
+    return logits
+
+
+def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tensor, "batch pos d"]:
+    """What to patch in for a head of the first layer: one of `INSTEAD`.
+
+    "zero"; its "mean" over the batch and all positions; or, "resampled", what it wrote at the same
+    position of the next text of the batch.
+
+    Raises:
+        ValueError: if it is none of these, or there is no other text to resample from.
+    """
+    written = trace.head_outputs[0][:, earlier[1]]
+    if what not in INSTEAD:
+        raise ValueError(f'patched in is one of {INSTEAD} but "{what}" was asked for')
+    if what == "zero":
+        return torch.zeros_like(written)
+    if what == "mean":
+        return written.mean(dim=(0, 1)).expand_as(written)
+    if len(written) < 2:
+        raise ValueError("resampling takes at least two texts but the batch has one")
+    return written.roll(1, dims=0)
+
+
+def rise(
+    model: Transformer,
+    trace: Trace,
+    targets: Int[Tensor, "batch pos"],
+    edges: Iterable[EdgeName],
+    what: str = "zero",
+) -> Float[Tensor, " batch"]:
+    """How much the loss of each text rises with these edges patched, together. [nats per token]
+
+    Targets of -100 are not counted.
+
+    Raises:
+        ValueError: as `patched` and `replacement` do.
+    """
+    instead = {edge: replacement(trace, edge[2], what) for edge in edges}
+    counted = (targets != -100).sum(dim=1)
+    after = cross_entropy.per_token(patched(model, trace, instead), targets).sum(dim=1)
+    return (after - cross_entropy.per_token(trace.logits, targets).sum(dim=1)) / counted
+
+
+def interaction(
+    model: Transformer,
+    trace: Trace,
+    targets: Int[Tensor, "batch pos"],
+    one: EdgeName,
+    other: EdgeName,
+    what: str = "zero",
+) -> Float[Tensor, " batch"]:
+    """By how much two edges cost more together than the sum of what each costs. [nats per token]
+
+    Above 0, one stands in for the other, and each looks dispensable while the other is there. Below
+    0 they work as one, so that cutting the second adds little. At 0 they matter apart.
+
+    Raises:
+        ValueError: as `rise` does.
+    """
+    both = rise(model, trace, targets, (one, other), what)
+    alone = [rise(model, trace, targets, (edge,), what) for edge in (one, other)]
+    return both - alone[0] - alone[1]
+
+
+def noise_floor(
+    values: Float[Tensor, "unit *edge"], n: int = 200, *, generator: torch.Generator
+) -> Float[Tensor, ""]:
+    """The size of mean that chance alone exceeds for no edge at all, nineteen times in twenty.
+
+    The sign of every unit (a window, a passage) is drawn anew, for all edges alike, so that no
+    mean is left but that of noise; of each of the `n` draws the largest of all edges counts. Stop
+    following edges whose mean is smaller: other text would give another order.
+    """
+    signs = torch.randint(2, (n, len(values)), generator=generator).to(values) * 2 - 1
+    means = (signs @ values.flatten(1) / len(values)).abs()
+    return means.max(dim=1).values.quantile(0.95)

@@ -1,0 +1,109 @@
+"""QK and OV circuits from feature to feature, of features that we know exactly (Olah, "Revisiting
+A Mathematical Framework with the Language of Features", Circuits Updates, July 2025).
+
+In a large model features must be found first. In ours, what heads of the first two layers read is a
+sum of vectors that we know: one for the token, one for its position, and for each head of the first
+layer one for every token that it may have moved here. How strongly each is there is known, too: 1,
+or the attention that moved it. So nothing is left over.
+"""
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
+
+TOKEN, POSITION = "token", "position"
+Maker = Head | str
+"""What put features into the stream: `TOKEN`, `POSITION`, or a head of the first layer."""
+
+
+def makers(model: Transformer, layer: int) -> list[Maker]:
+    """Who makes the features that heads of this layer read. `POSITION` is for Q and K alone.
+
+    Raises:
+        ValueError: if there is no such layer, it is not one of the first two, or there are MLPs.
+    """
+    model.require_attention_only()
+    heads.of_layer(model, layer)  # refuses a layer that is not there
+    if layer > 1:
+        raise ValueError(f"features are known in the first two layers but layer {layer} was given")
+    return [TOKEN, POSITION, *(heads.of_layer(model, 0) if layer else [])]
+
+
+def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"]:
+    """The direction of each feature of one maker, as columns: one per token, or per position.
+
+    Raises:
+        ValueError: if it is none of `TOKEN`, `POSITION` and the heads of the first layer.
+    """
+    if maker == TOKEN:
+        return model.W_E.detach()
+    if maker == POSITION:
+        return model.W_P.T
+    if isinstance(maker, str) or maker[0] != 0:
+        raise ValueError(
+            f'features are made by "{TOKEN}", "{POSITION}" or a head of layer 0, not by {maker}'
+        )
+    return (heads.W_OV(model, maker) @ model.W_E.detach()).dense()
+
+
+@torch.no_grad()
+def activations(
+    model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int
+) -> dict[Maker, Float[Tensor, "batch pos _"]]:
+    """How strongly each feature is there: 1 or 0, and for a head the attention it paid. 0 to 1.
+
+    `vectors` times these, summed over makers, is what queries and keys of the layer read. The
+    arrays have n_vocab numbers per position and maker: for short texts.
+
+    Raises:
+        ValueError: as `makers` does, or if the tokens are longer than n_ctx.
+    """
+    who = makers(model, layer)
+    x, W_P = model.embed(tokens)
+    one_hot = F.one_hot(tokens, model.config.n_vocab).to(x)
+    at = torch.eye(len(W_P), model.config.n_ctx).to(x).expand(len(tokens), -1, -1)
+    found: dict[Maker, Tensor] = {TOKEN: one_hot, POSITION: at}
+    if layer:
+        A = model.layers[0].pattern(x, x, W_P)
+        found |= {maker: A[:, maker.head] @ one_hot for maker in who if isinstance(maker, Head)}
+    return found
+
+
+def qk(model: Transformer, head: tuple[int, int], of_query: Maker, of_key: Maker) -> LowRank:
+    """W_QK from feature to feature, [destination's, source's]; scores are this over √d_head.
+
+    With tokens on both sides it is `heads.full_qk`. With a previous-token head's features in the
+    key it tells which token a destination looks for *one before* the source.
+
+    Raises:
+        ValueError: if there is no such head, or it does not read such features.
+    """
+    _require_read(model, head, of_query, of_key)
+    return vectors(model, of_query).T @ (heads.W_QK(model, head) @ vectors(model, of_key))
+
+
+def ov(model: Transformer, head: tuple[int, int], of_value: Maker) -> LowRank:
+    """W_U W_OV from feature to output, [output token, source's feature], in logits.
+
+    Raises:
+        ValueError: if there is no such head, or its values do not read such features.
+    """
+    _require_read(model, head, of_value)
+    if of_value == POSITION:
+        raise ValueError("values do not read positions in this architecture")
+    return model.W_U.detach() @ (heads.W_OV(model, head) @ vectors(model, of_value))
+
+
+def _require_read(model: Transformer, head: tuple[int, int], *asked: Maker) -> None:
+    heads.layer_of(model, head)
+    known = makers(model, head[0])
+    for maker in asked:
+        if maker not in known:
+            names = [str(one) for one in known]
+            raise ValueError(f"head {Head(*head)} reads features of {names}, not of {maker}")

@@ -1,0 +1,141 @@
+"""Learning a Markov chain from one context: what the best possible reader of it predicts, and how far
+a model's predictions are from that (after Edelman et al. 2024, who train on such chains; the models
+of the book have never seen one).
+
+States are numbers from 0; a model sees each as some token. Tables are [next state, present state].
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+
+
+def chains(
+    n: int, n_states: int, *, memory: bool = True, generator: torch.Generator
+) -> Float[Tensor, "n next present"]:
+    """Random Markov chains: each column is drawn from the flat Dirichlet distribution.
+
+    Flat means that all distributions over the states are equally likely. Without `memory` all
+    columns of a chain are one and the same: the present state says nothing about the next.
+
+    >>> chains(1, 3, generator=torch.Generator().manual_seed(0)).sum(dim=1)
+    tensor([[1.0000, 1.0000, 1.0000]], dtype=torch.float64)
+
+    Raises:
+        ValueError: if there is not at least one chain of two states.
+    """
+    if n < 1 or n_states < 2:
+        raise ValueError(f"{n} chains of {n_states} states asked for but the least is 1 of 2")
+    columns = n_states if memory else 1
+    drawn = torch.rand(n, n_states, columns, generator=generator, dtype=torch.float64)
+    exponential = -torch.log1p(-drawn)  # shares of exponential variables are flat Dirichlet
+    return (exponential / exponential.sum(dim=1, keepdim=True)).expand(-1, -1, n_states)
+
+
+def walks(
+    chains: Float[Tensor, "n next present"], length: int, *, generator: torch.Generator
+) -> Int[Tensor, "n length"]:
+    """One sequence of states of each chain, from a first state that is uniformly random."""
+    n, n_states, _ = chains.shape
+    states = [torch.randint(n_states, (n,), generator=generator)]
+    for _ in range(length - 1):
+        columns = chains[torch.arange(n), :, states[-1]]  # [n, next]
+        states.append(torch.multinomial(columns, 1, generator=generator)[:, 0])
+    return torch.stack(states, dim=1)
+
+
+def unigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
+    """What comes next for a reader who counts states, whatever they follow. Probabilities.
+
+    The exact prediction, after each position, of one who knows that all states are drawn from one
+    distribution and holds all distributions to be equally likely: (count + 1) / (all + n_states).
+    """
+    counts = _one_hot(states, n_states).cumsum(dim=1) + 1
+    return counts / counts.sum(dim=2, keepdim=True)
+
+
+def bigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
+    """What comes next for a reader who counts what has followed the present state. Probabilities.
+
+    The exact prediction, after each position, of one who knows that the sequence is a Markov chain
+    and holds all chains to be equally likely, as `chains` draws them. Nobody can do better on them.
+    """
+    hot = _one_hot(states, n_states)  # [n, pos, state]
+    steps = torch.zeros(*hot.shape, n_states, dtype=hot.dtype)  # [n, pos, next, present]
+    steps[:, 1:] = hot[:, 1:, :, None] * hot[:, :-1, None, :]
+    counts = (steps.cumsum(dim=1) * hot[:, :, None, :]).sum(dim=3) + 1
+    return counts / counts.sum(dim=2, keepdim=True)
+
+
+def uniform(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
+    """What comes next for a reader who has counted nothing: all states alike."""
+    return torch.full((*states.shape, n_states), 1 / n_states, dtype=torch.float64)
+
+
+READERS = {"uniform": uniform, "unigrams": unigrams, "bigrams": bigrams}
+"""The readers that a model is compared with, from the one that learns nothing from its context on."""
+
+
+def alphabets(
+    weights: Float[Tensor, " n_vocab"], n: int, n_states: int, *, generator: torch.Generator
+) -> Int[Tensor, "n state"]:
+    """For each of `n` sequences, which token stands for each state: all different, and never BEGIN.
+
+    Drawn in proportion to their weights, without putting back.
+
+    Raises:
+        ValueError: if fewer than `n_states` tokens besides BEGIN have a positive weight.
+    """
+    weights = weights.clone()
+    weights[BEGIN] = 0
+    if int((weights > 0).sum()) < n_states:
+        raise ValueError(
+            f"{n_states} tokens are needed but only {int((weights > 0).sum())} have a weight above 0"
+        )
+    return torch.multinomial(weights.expand(n, -1), n_states, generator=generator)
+
+
+@torch.no_grad()
+def predicted(
+    model: Transformer, states: Int[Tensor, "n pos"], alphabet: Int[Tensor, "n state"]
+) -> Float[Tensor, "n pos state"]:
+    """Log-probabilities of a model for the next state, after BEGIN and the states so far. [nats]
+
+    Of its logits only those of the sequence's own tokens count: they are renormalised. What it
+    gives to all other tokens, which cannot come, is left out.
+
+    Raises:
+        ValueError: if the sequences with BEGIN do not fit into n_ctx, or there are more states than
+            tokens.
+    """
+    if int(states.max()) >= alphabet.shape[1]:
+        raise ValueError(
+            f"there is a state {int(states.max())} but an alphabet has {alphabet.shape[1]} tokens"
+        )
+    tokens = alphabet.gather(1, states)
+    tokens = torch.cat([tokens.new_full((len(tokens), 1), BEGIN), tokens], dim=1)
+    found = []
+    device = model.W_E.device
+    for some, letters in zip(tokens.to(device).split(8), alphabet.to(device).split(8), strict=True):
+        logits = model(some)[:, 1:]  # after BEGIN alone nothing is predicted
+        own = logits.gather(2, letters[:, None].expand(-1, logits.shape[1], -1))
+        found.append(own.double().log_softmax(dim=2).cpu())
+    return torch.cat(found)
+
+
+def divergence(
+    reader: Float[Tensor, "n pos state"], log_model: Float[Tensor, "n pos state"]
+) -> Float[Tensor, "n pos"]:
+    """KL(reader ‖ model) of the next state. [nats], 0 if they agree.
+
+    How much more the model would pay than the reader, if the reader were right.
+    """
+    log_reader = reader.clamp(min=1e-300).log()
+    return (reader * (log_reader - log_model)).sum(dim=2)
+
+
+def _one_hot(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
+    return torch.nn.functional.one_hot(states, n_states).double()

@@ -1,0 +1,124 @@
+"""Composition in few directions: what of an edge is left if the earlier head may write, and the later
+one read, along its strongest singular directions alone.
+
+That a head's singular vectors are units worth looking at is said by Merullo et al. 2024 ("Talking
+Heads"), Ahmad et al. 2025 ("Beyond Components") and Franco et al. 2026 ("Singular Vectors of
+Attention Heads Align with Features").
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import composition, heads
+from transformer_circuits.analysis.since_2021 import edge_sets
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Trace, Transformer
+
+
+def strength(later: LowRank, earlier: LowRank) -> float:
+    """The largest singular value of later @ earlier, over that of each. From 0 to 1.
+
+    1 if the strongest direction written is the strongest one read, however much else the two do
+    apart; `composition.score` asks for all directions together.
+    """
+    most = [circuit.singular_values()[0] for circuit in (later @ earlier, later, earlier)]
+    return float(most[0] / (most[1] * most[2]))
+
+
+def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
+    """The `strength` of every pair of heads of two layers, as `composition.scores` has them.
+
+    Raises:
+        ValueError: if the kind is none of Q, K, V, or there are not two layers.
+    """
+    read = torch.stack(
+        [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
+    )
+    written = torch.stack([_rows(heads.W_OV(model, h).T).mT for h in heads.of_layer(model, 0)])
+    products = torch.einsum("lid,edj->leij", read, written)
+    most = [torch.linalg.matrix_norm(matrices, 2) for matrices in (products, read, written)]
+    return most[0] / (most[1][:, None] * most[2])
+
+
+def _rows(circuit: LowRank) -> Float[Tensor, "inner cols"]:
+    """A matrix of few rows with the same singular values and the same right singular vectors."""
+    return torch.linalg.qr(circuit.left).R @ circuit.right
+
+
+def meeting(later: LowRank, earlier: LowRank) -> Float[Tensor, "read written"]:
+    """How strongly each direction that is read meets each that is written, both strongest first.
+
+    Entry ij is s_i (v_i · u_j) t_j: the singular value of each side times the cosine between. The
+    squares sum to the squared norm of later @ earlier.
+    """
+    _, s, Vh = later.svd()
+    U, t, _ = earlier.svd()
+    return s[:, None] * (Vh @ U) * t
+
+
+def score_shares(meeting: Float[Tensor, "read written"]) -> Float[Tensor, " k"]:
+    """Share of the squared score that the first k directions of each side hold, for k = 1, 2, …
+
+    From 0 to 1, never falling, and 1 at the end.
+    """
+    squares = meeting.square()
+    return squares.cumsum(dim=0).cumsum(dim=1).diagonal() / squares.sum()
+
+
+def turned(
+    later: LowRank, earlier: LowRank, n: int, *, generator: torch.Generator
+) -> Float[Tensor, "n read written"]:
+    """`meeting` with a random rotation of the stream between the two: all singular values stay.
+
+    The null for `score_shares`: the strongest directions of a pair would hold much even so.
+    """
+    s, t = later.singular_values(), earlier.singular_values()
+    normal = torch.randn(n, earlier.shape[0], len(t), generator=generator).to(t)
+    return s[:, None] * torch.linalg.qr(normal).Q[:, : len(s)] * t
+
+
+@torch.no_grad()
+def channel(
+    model: Transformer,
+    edge: edge_sets.EdgeName,
+    k: int,
+    *,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "d_model d_model"]:
+    """The map that lets through k directions of an edge: those written, then those read.
+
+    It leaves of W_reader W_OV the product of both matrices cut to their k strongest singular
+    directions; with k = d_head all. With a generator, the null: k random directions of the same two
+    spaces instead.
+
+    Raises:
+        ValueError: if k is not from 0 to d_head, the kind is none of Q, K, V, or there is no such
+            head.
+    """
+    kind, later, earlier = edge
+    if not 0 <= k <= model.config.d_head:
+        raise ValueError(f"{k} directions asked for but a head has {model.config.d_head}")
+    written = heads.W_OV(model, earlier).svd()[0]  # [d_model, rank]
+    read = composition.reader(model, kind, later).svd()[2].mT
+    kept = []
+    for basis in (read, written):
+        if generator is not None:
+            normal = torch.randn(2 * basis.shape[1:], generator=generator).to(basis)
+            basis = basis @ torch.linalg.qr(normal).Q
+        kept.append(basis[:, :k] @ basis[:, :k].T)
+    return kept[0] @ kept[1]
+
+
+def narrowed(
+    model: Transformer, trace: Trace, edge: edge_sets.EdgeName, through: Float[Tensor, "d d_too"]
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """Logits when an edge carries what `through`, a `channel`, leaves of the earlier head's output.
+
+    With no direction that is `path_patching.without_edge`, with d_head the whole model.
+
+    Raises:
+        ValueError: if it is no edge between two layers, or the model has MLPs.
+    """
+    written = trace.head_outputs[0][:, edge[2][1]]
+    return edge_sets.patched(model, trace, {edge: written @ through.T})

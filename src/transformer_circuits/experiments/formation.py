@@ -1,0 +1,179 @@
+"""Why induction heads form: the trainings of `data/experiments.toml`, made, kept and read.
+
+`python -m transformer_circuits experiments` writes `experiments.jsonl` beside the two-layer model's
+weights: one line per training that the plan has no other log for, with what was measured along it.
+`records` reads these and the others together.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.experiments import development, plan
+from transformer_circuits.experiments.plan import Planned
+from transformer_circuits.experiments.variants import KEPT
+from transformer_circuits.model import altered
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus, windows
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.trainer import Trainer
+
+EVERY = 204_800
+"""Tokens from one record to the next, for every batch: 25 steps of the book's trainings."""
+
+COMMAND = "python -m transformer_circuits experiments"
+
+
+def write(compile: bool | None = None) -> None:
+    """Make the trainings that `experiments.jsonl` has not, and add each to it when it ends.
+
+    A line of another plan, made before the plan changed, goes when the first new one comes.
+
+    Raises:
+        UserError: if the plan or the file is damaged, or a state of another training is in the way.
+    """
+    planned = [one for one in plan.read() if not one.choices.taken_from]
+    found = _found(planned)
+    for one in planned:
+        if one.title in found:
+            continue
+        found[one.title] = one.row | {"training": _train(one, compile)}
+        lines = [json.dumps(found[other.title]) + "\n" for other in planned if other.title in found]
+        with files.atomic(path()) as temporary:
+            temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def path() -> Path:
+    """`experiments.jsonl`, which may not be there yet."""
+    return checkpoint.folder("two-layer") / "experiments.jsonl"
+
+
+def _found(planned: list[Planned]) -> dict[str, dict[str, Any]]:
+    """By title, the lines that the file has of these trainings as they are planned now."""
+    rows = files.read_json_lines(path()) if path().exists() else []
+    pairs = ((one, row) for one in planned for row in rows)
+    return {one.title: row for one, row in pairs if one.row.items() <= row.items()}
+
+
+def status() -> list[str]:
+    """One line for each training of the plan, in order: whether it is there, and what it is for."""
+    planned = plan.read()
+    found = _found([one for one in planned if not one.choices.taken_from])
+    lines = []
+    for one in planned:
+        log = one.choices.taken_from
+        state = "done" if one.title in found else _state(one)
+        if log:
+            state = f"in {log}.jsonl" if _taken(one) else f"missing in {log}.jsonl"
+        lines.append(f"{one.title}: {state} ({one.choices.why})")
+    return lines
+
+
+def _state(one: Planned) -> str:
+    return "begun" if (_folder(one) / "state.pt").exists() else "to do"
+
+
+def _folder(one: Planned) -> Path:
+    return files.cache_dir() / "runs" / one.title_of_state
+
+
+@torch.no_grad()
+def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development.Record:
+    """`development.probe`, and how much each head attends to the first token of a window of text.
+
+    `first_position` [layer][head]: a probability, the mean over the destinations of the window's
+    second half, on the windows whose patterns `development.probe` reads.
+    """
+    inputs, _ = windows.evenly(held_out, 8, model.config)
+    late = inputs.shape[1] // 2
+    patterns = model.trace(inputs.to(model.W_E.device)).patterns
+    first = [A[:, :, late:, 0].mean(dim=(0, 2)).tolist() for A in patterns]
+    rounded = [[round(share, 4) for share in layer] for layer in first]
+    return development.probe(model, held_out) | {"first_position": rounded}
+
+
+def trainer(one: Planned, compile: bool | None = None) -> Trainer:
+    """The training of a run, or the one left in the cache.
+
+    Raises:
+        UserError: if the text cannot be had, or the state of another run is in the way.
+    """
+    choices, training = one.choices, one.training
+    generator = torch.Generator().manual_seed(training.seed)
+    model = altered.model(one.shape, choices.first_layer, generator=generator)
+    family = (choices.family,) if choices.family else ()
+    source = corpus.tokens_of if choices.family else corpus.tokens
+    text = source(training.corpus, "train", *family)
+    held_out = corpus.tokens(training.corpus, "validation")
+    return Trainer(
+        model,
+        training,
+        text,
+        _folder(one),
+        every=max(1, EVERY // (training.batch * one.shape.n_ctx)),
+        compile=compile,
+        probe=lambda model: probe(model, held_out),
+        repeat_weight=choices.repeat_weight,
+        differs=choices.first_layer,
+    )
+
+
+def _train(one: Planned, compile: bool | None) -> list[development.Record]:
+    """The log of a training, up to the first record with as many tokens as planned."""
+    torch.compiler.reset()  # else it gives up compiling after the eighth model of one process
+    run = trainer(one, compile)
+    records = run.run()
+    while not run.log or run.log[-1]["tokens"] < one.choices.tokens:
+        record = next(records)
+        print(f"{one.title}: {record['tokens']:,} of {one.choices.tokens:,} tokens", flush=True)
+    return _kept(run.log, one.choices.tokens, "first_position")
+
+
+def _kept(log: list[development.Record], tokens: int, *also: str) -> list[development.Record]:
+    """What is kept of a log: `KEPT` of each record, up to the first that has so many tokens."""
+    before = sum(record["tokens"] < tokens for record in log)
+    return [{key: record[key] for key in (*KEPT, *also)} for record in log[: before + 1]]
+
+
+def _taken(one: Planned) -> list[development.Record]:
+    """The log of a run that other trainings made; empty if there is none with this plan."""
+    model, wanted = one.choices.model, one.row["training_plan"]
+    if one.choices.taken_from == "variants":
+        rows = checkpoint.records("two-layer", "variants")
+        logs = [r["training"] for r in rows if (r["model"], r["plan"]) == (model, wanted)]
+    else:
+        names = checkpoint.seeds(model)
+        same = [name for name in names if _settings(name) == (one.shape, one.training)]
+        logs = [checkpoint.records(name) for name in same]
+    return _kept(logs[0], one.choices.tokens) if logs else []
+
+
+def _settings(name: str) -> tuple[Any, Any]:
+    """Shape and plan of a model of the book, its moments aside."""
+    shape, training = checkpoint.settings(name)
+    return shape, dataclasses.replace(training, moments=False)
+
+
+def records() -> dict[str, list[list[development.Record]]]:
+    """By the name of the run, the logs of its seeds in order, each up to its last token.
+
+    Raises:
+        UserError: naming the run and the command that makes it, if one is missing.
+    """
+    planned = plan.read()
+    found = _found([one for one in planned if not one.choices.taken_from])
+    logs: dict[str, list[list[development.Record]]] = {}
+    for one in planned:
+        log = _taken(one) if one.choices.taken_from else found.get(one.title, {}).get("training")
+        if not log:
+            source = one.choices.taken_from
+            command = "python -m transformer_circuits variants" if source == "variants" else COMMAND
+            raise files.UserError(f'there is no log of "{one.title}": run {command}')
+        logs.setdefault(one.choices.name, []).append(log)
+    return logs

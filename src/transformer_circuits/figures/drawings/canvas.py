@@ -1,0 +1,211 @@
+"""What drawings are made of: words, boxes, lines with arrows, bars.
+
+A canvas remembers where its words and lines are, so that a test can say whether any two are on
+top of each other. Places are in pixels, from the upper left corner; y grows downwards.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from transformer_circuits.figures.drawings.voice import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
+from transformer_circuits.figures.drawings.words import INDEX, width, wrap
+
+Point = tuple[Px, Px]
+Anchor = Literal["start", "middle", "end"]
+_SHIFT = {"start": 0.0, "middle": 0.5, "end": 1.0}
+HEAD = 9.0
+"""The length of an arrow's head."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A piece of text and the box around it, as estimated with a wide font."""
+
+    text: str
+    left: Px
+    top: Px
+    right: Px
+    bottom: Px
+    size: Px
+
+
+class Canvas:
+    """A drawing in the making; `height` grows with what is put on it."""
+
+    def __init__(self, width: Px):
+        self.width, self.height = width, 0.0
+        self.parts: list[str] = []
+        self.words: list[Words] = []
+        self.strokes: list[list[Point]] = []
+        """Every line as the points on it."""
+
+    def text(
+        self,
+        x: Px,
+        y: Px,
+        words: str,
+        *,
+        role: Name = "ink",
+        anchor: Anchor = "start",
+        size: Px = TEXT,
+        bold: bool = False,
+        mono: bool = False,
+    ) -> None:
+        """One line of words; y is its middle. `W_OV` has its index set lower."""
+        wide = width(words, size, mono=mono, bold=bold)
+        left = x - wide * _SHIFT[anchor]
+        self.words.append(Words(words, left, y - 0.6 * size, left + wide, y + 0.6 * size, size))
+        inner = html.escape(words)
+        if not mono:
+            inner = INDEX.sub(
+                rf'<tspan dy="{0.22 * size:.1f}" font-size="{0.86 * size:.1f}">\1</tspan>'
+                rf'<tspan dy="{-0.22 * size:.1f}">&#8203;</tspan>',
+                inner,
+            )
+        extra = ' class="mono"' * mono + ' font-weight="700"' * bold
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y + 0.35 * size:.1f}" font-size="{size:g}" xml:space="preserve" '
+            f'text-anchor="{anchor}" style="fill:var(--{role})"{extra}>{inner}</text>'
+        )
+        self._reach(y + 0.8 * size)
+
+    def note(self, x: Px, y: Px, words: str, room: Px, *, anchor: Anchor = "start") -> float:
+        """Words in lines of at most `room` pixels; y is the middle of the first. Returns the y
+        that a next line would have."""
+        for line in wrap(words, room):
+            self.text(x, y, line, role="muted", anchor=anchor, size=SMALL)
+            y += 1.35 * SMALL
+        return y
+
+    def box(
+        self,
+        x: Px,
+        y: Px,
+        wide: Px,
+        high: Px,
+        words: Sequence[str] = (),
+        *,
+        role: Name,
+        mono: bool = False,
+        dashed: bool = False,
+    ) -> None:
+        """A box with its upper left corner at (x, y) and lines of words in its middle.
+
+        Raises:
+            ValueError: if a line is wider than the box.
+        """
+        dash = ' stroke-dasharray="5 4"' * dashed
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" rx="5"{dash} '
+            f'style="fill:var(--{role});fill-opacity:{TINT};stroke:var(--{role})" '
+            f'stroke-width="{LINE}"/>'
+        )
+        step = 1.3 * TEXT
+        for i, line in enumerate(words):
+            if width(line, mono=mono) > wide - 2:
+                raise ValueError(f'"{line}" is wider than its box of {wide:.0f} px')
+            middle = y + high / 2 + (i - (len(words) - 1) / 2) * step
+            self.text(x + wide / 2, middle, line, anchor="middle", mono=mono)
+        self._reach(y + high + 2)
+
+    def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:
+        """A filled bar; a negative width goes to the left of x."""
+        left, wide = min(x, x + wide), max(abs(wide), 1.0)
+        self.parts.append(
+            f'<rect x="{left:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" '
+            f'style="fill:var(--{role})"/>'
+        )
+        self._reach(y + high)
+
+    def dot(self, x: Px, y: Px, role: Name, radius: Px = 5.0) -> None:
+        """A filled dot."""
+        self.parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" style="fill:var(--{role})"/>'
+        )
+        self._reach(y + radius)
+
+    def ring(self, x: Px, y: Px, radius: Px, role: Name) -> None:
+        """A thin circle."""
+        self.parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" '
+            f'style="fill:none;stroke:var(--{role})" stroke-width="1.25"/>'
+        )
+        self._reach(y + radius)
+
+    def line(
+        self,
+        points: Sequence[Point],
+        role: Name,
+        *,
+        thick: Px = LINE,
+        arrow: bool = True,
+        dash: str | None = None,
+    ) -> None:
+        """A straight line from point to point, with an arrow at its end if `arrow` is set."""
+        self._stroke("M" + " L".join("{:.1f} {:.1f}".format(*p) for p in _short(points, arrow)),
+                     points, role, thick, arrow, dash)  # fmt: skip
+
+    def curve(
+        self, points: Sequence[Point], role: Name, *, thick: Px = LINE, dash: str | None = None
+    ) -> None:
+        """A cubic curve from the first to the last of four points, with an arrow at its end."""
+        a, b, c, d = _short(points, True)
+        path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*a, *b, *c, *d)
+        passed = [
+            tuple(
+                (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t**3 * s
+                for p, q, r, s in zip(*points, strict=True)
+            )
+            for t in (i / 24 for i in range(25))
+        ]
+        self._stroke(path, [*passed[:-1], points[-2], points[-1]], role, thick, True, dash, passed)
+
+    def _stroke(self, path, points, role: Name, thick, arrow, dash, passed=None) -> None:
+        dash = ROLES[role].dash if dash is None else dash
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(
+            f'<path d="{path}" style="fill:none;stroke:var(--{role})" stroke-width="{thick:g}" '
+            f'stroke-linejoin="round"{dashes}/>'
+        )
+        if arrow:
+            self.parts.append(_head(points[-2], points[-1], role, max(1.0, thick / LINE)))
+        self.strokes.append(list(passed or points))
+        self._reach(max(y for _, y in passed or points) + thick / 2)
+
+    def place(self, other: "Canvas", x: Px, y: Px) -> None:
+        """Another canvas with its upper left corner at (x, y)."""
+        self.parts += [f'<g transform="translate({x:.1f} {y:.1f})">', *other.parts, "</g>"]
+        self.words += [
+            Words(w.text, w.left + x, w.top + y, w.right + x, w.bottom + y, w.size)
+            for w in other.words
+        ]
+        self.strokes += [[(a + x, b + y) for a, b in line] for line in other.strokes]
+        self._reach(y + other.height)
+
+    def _reach(self, y: Px) -> None:
+        self.height = max(self.height, y)
+
+
+def _short(points: Sequence[Point], arrow: bool) -> list[Point]:
+    """The points, the last one moved back to the foot of the arrow's head."""
+    (x, y), (to_x, to_y) = points[-2:]
+    length = math.hypot(to_x - x, to_y - y)
+    share = max(0.0, 1 - 0.8 * HEAD / length) if arrow and length else 1.0
+    return [*points[:-1], (x + share * (to_x - x), y + share * (to_y - y))]
+
+
+def _head(start: Point, end: Point, role: Name, scale: Px) -> str:
+    """The head of an arrow as a triangle; no marker, whose id would have to be unique on a page."""
+    angle = math.atan2(end[1] - start[1], end[0] - start[0])
+    ends = (
+        (
+            end[0] - scale * HEAD * math.cos(angle + turn),
+            end[1] - scale * HEAD * math.sin(angle + turn),
+        )
+        for turn in (-0.45, 0.45)
+    )
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in (end, *ends))
+    return f'<polygon points="{places}" style="fill:var(--{role})"/>'

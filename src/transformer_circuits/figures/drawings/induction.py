@@ -1,0 +1,191 @@
+"""The two steps of an induction head on a line of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformer_circuits.figures.drawings import page
+from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.drawings.voice import SMALL, TALL, TEXT, Name, Px
+from transformer_circuits.figures.drawings.words import cut, width
+from transformer_circuits.figures.values import Number, number
+
+_CELL = 28.0
+"""The height of a token's box."""
+_AROUND = 2
+"""How many tokens before a place are shown; those between are left out."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The tokens that are shown, where their three places are, and what the two heads pay."""
+
+    tokens: list[str]
+    before: int
+    found: int
+    now: int
+    heads: Sequence[str]
+    weights: list[float]
+    predicted: str
+
+    @property
+    def steps(self) -> tuple[str, str]:
+        one, two = self.heads
+        return (
+            f"1. {one} looks one back ({self.weights[0]:.2f}): the key now says what stood before",
+            f"2. {two} finds the place whose key matches ({self.weights[1]:.2f})",
+        )
+
+
+def induction_steps(
+    tokens: Sequence[str],
+    now: int,
+    found: int,
+    *,
+    heads: Sequence[str],
+    weights: Sequence[Number],
+    predicted: str,
+    title: str = "An induction head in two steps: note what stood before, then look for it",
+) -> page.Drawing:
+    """How a model finds what followed the present token the last time.
+
+    `now`: the place of the present token; `found`: the place after an earlier one like it. `heads`:
+    the one that looks back and the one that matches, by name; `weights`: attention of the first
+    from `found` to the place before it, and of the second from `now` to `found`. `predicted`: the
+    token that the model puts first at `now`.
+
+    Raises:
+        ValueError: if the places are not in order, the tokens at `now` and before `found` differ,
+            or there are not two heads and two weights.
+    """
+    if not 1 <= found < now < len(tokens) or (len(heads), len(weights)) != (2, 2):
+        raise ValueError(
+            f"places {found} and {now} of {len(tokens)} tokens, {len(heads)} heads and "
+            f"{len(weights)} weights given, but needed are 1 <= found < now and two of each"
+        )
+    if tokens[found - 1] != tokens[now]:
+        raise ValueError(
+            f'before place {found} stands "{tokens[found - 1]}" but at {now} "{tokens[now]}": '
+            "induction needs the same token"
+        )
+    line = _shown(tokens, now, found, heads, [number(w) for w in weights], predicted)
+    alt = (
+        f'A line of text in which "{tokens[now]}" comes twice. Step 1: at "{tokens[found]}", head '
+        f"{heads[0]} looks one token back with weight {line.weights[0]:.2f}. Step 2: at the second "
+        f'"{tokens[now]}", head {heads[1]} looks at "{tokens[found]}" with weight '
+        f'{line.weights[1]:.2f}. The model puts "{predicted}" first.'
+    )
+    return page.Drawing(_across(line), _down(line), title, alt)
+
+
+def _shown(tokens, now: int, found: int, heads, weights, predicted: str) -> _Line:
+    first = max(0, found - 1 - _AROUND)
+    kept = [*range(first, found + 1), *range(max(found + 1, now - _AROUND), now + 1)]
+    words, places = (["…"] if first else []), {}
+    for i, place in enumerate(kept):
+        if i and place > kept[i - 1] + 1:
+            words.append("…")
+        places[place] = len(words)
+        words.append(tokens[place])
+    return _Line(words, places[found - 1], places[found], places[now], heads, weights, predicted)
+
+
+def _role(line: _Line, i: int) -> Name:
+    return "key" if i in (line.before, line.now) else "second" if i == line.found else "muted"
+
+
+def _across(line: _Line) -> Canvas:
+    """Tokens in a row, with what happens above it."""
+    canvas, y = Canvas(720), 122.0
+    gap, room = 8.0, 86.0
+    sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
+    spare = canvas.width - sum(sizes) - gap * (len(sizes) - 1) - 40
+    gap += max(0.0, min(14.0, spare / len(sizes)))
+    x, xs = 1.0, []
+    for i, token in enumerate(line.tokens):
+        _token(canvas, x, y, sizes[i], cut(token, room), _role(line, i))
+        xs.append(x + sizes[i] / 2)
+        x += sizes[i] + gap
+    x += 32
+    canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
+    canvas.box(
+        x, y, sizes[-1], _CELL, [cut(line.predicted, room)], role="second", mono=True, dashed=True
+    )
+    canvas.text(
+        min(x + sizes[-1] / 2, 668),
+        y + _CELL + 16,
+        "put first",
+        anchor="middle",
+        size=SMALL,
+        role="muted",
+    )
+    before, found, now = (xs[i] for i in (line.before, line.found, line.now))
+    canvas.curve(
+        [(before, y - 3), (before, y - 40), (found - 6, y - 40), (found - 6, y - 3)], "first"
+    )
+    canvas.curve([(found + 6, y - 3), (found + 6, y - 66), (now, y - 66), (now, y - 3)], "second")
+    one, two = line.steps
+    canvas.text(0, 12, one, role="first", bold=True, size=SMALL)
+    canvas.text(0, 36, two, role="second", bold=True, size=SMALL)
+    under = y + _CELL + 16
+    canvas.line([(before, y + _CELL + 3), (before, under), (now, under), (now, y + _CELL + 3)],
+                "key", arrow=False)  # fmt: skip
+    canvas.text(
+        (before + now) / 2, under + 14, "the same token", role="key", anchor="middle", size=SMALL
+    )
+    return canvas
+
+
+def _down(line: _Line) -> Canvas:
+    """Tokens in a column, for a phone, with what happens to the right of it."""
+    canvas, left, cell, step = Canvas(TALL), 26.0, 96.0, 40.0
+    ys = [4 + step * i for i in range(len(line.tokens))]
+    for i, token in enumerate(line.tokens):
+        _token(canvas, left, ys[i], cell, cut(token, cell - 4), _role(line, i))
+    before, found, now = (ys[i] + _CELL / 2 for i in (line.before, line.found, line.now))
+    right, room = left + cell + 3, 130.0
+    canvas.curve(
+        [(right, before), (right + 34, before), (right + 34, found - 6), (right, found - 6)],
+        "first",
+    )
+    canvas.curve(
+        [(right, found + 6), (right + 62, found + 6), (right + 62, now), (right, now)], "second"
+    )
+    canvas.line([(left - 3, before), (10, before), (10, now), (left - 3, now)], "key", arrow=False)
+    for words, y, role in zip(
+        line.steps, (before - 20, (found + now) / 2), ("first", "second"), strict=True
+    ):
+        _block(canvas, right + 60, max(y, 10), words, room + 20, role)
+    end = ys[-1] + _CELL
+    canvas.line([(left + cell / 2, end + 2), (left + cell / 2, end + 26)], "second")
+    canvas.box(
+        left,
+        end + 26,
+        cell,
+        _CELL,
+        [cut(line.predicted, cell - 4)],
+        role="second",
+        mono=True,
+        dashed=True,
+    )
+    canvas.text(right + 8, end + 26 + _CELL / 2, "put first by the model", size=SMALL, role="muted")
+    canvas.text(left, end + 80, "Line at the left: the same token.", size=SMALL, role="key")
+    return canvas
+
+
+def _block(canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name) -> None:
+    lines = [""]
+    for word in words.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if width(longer, SMALL, bold=True) > room and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    for i, each in enumerate(lines):
+        canvas.text(x, y + i * 1.35 * SMALL, each, role=role, size=SMALL, bold=True)
+
+
+def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name) -> None:
+    if token == "…":
+        canvas.text(x + wide / 2, y + _CELL / 2, token, anchor="middle", size=TEXT, role="muted")
+    else:
+        canvas.box(x, y, wide, _CELL, [token], role=role, mono=True)

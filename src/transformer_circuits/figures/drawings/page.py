@@ -1,0 +1,93 @@
+"""How a drawing is shown: two layouts, of which the page's width chooses one."""
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from transformer_circuits.figures.drawings import voice
+from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.drawings.voice import Px
+from transformer_circuits.figures.html import captioned
+
+GAP = 24.0
+"""Pixels between panels."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing that Jupyter shows under its title."""
+
+    wide: Canvas
+    """The layout for columns of at least `voice.BREAK` pixels."""
+    tall: Canvas
+    """The layout for phones."""
+    title: str
+    alt: str
+    """What there is to be seen, for those who do not see it."""
+
+    @cached_property
+    def svgs(self) -> tuple[str, str]:
+        """The wide and the tall layout, each an SVG document of its own."""
+        return self._svg(self.wide, "wide"), self._svg(self.tall, "tall")
+
+    def _svg(self, canvas: Canvas, layout: str) -> str:
+        title, alt = html.escape(self.title), html.escape(self.alt)
+        wide, high = round(canvas.width), round(canvas.height + 4)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
+            f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
+            f"<title>{title}</title><desc>{alt}</desc><style>{voice.style()}</style>"
+            f"{''.join(canvas.parts)}</svg>"
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
+        choice = (
+            "<style>.circuit-drawings{container-type:inline-size}"
+            ".circuit-drawings>svg{display:block;width:100%;height:auto;overflow:visible}"
+            f".circuit-drawings>.wide{{max-width:{voice.WIDE * 1.1:.0f}px}}"
+            f".circuit-drawings>.tall{{max-width:{voice.TALL * 1.2:.0f}px}}"
+            f"@container (min-width:{voice.BREAK}px){{.circuit-drawings>.tall{{display:none}}}}"
+            f"@container (max-width:{voice.BREAK - 0.02}px){{.circuit-drawings>.wide{{display:none}}}}"
+            "</style>"
+        )
+        body = f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
+        return {
+            "text/html": captioned(self.title, body),
+            "image/svg+xml": self.svgs[0],
+            "text/plain": f"[drawing: {self.title}. {self.alt}]",
+        }
+
+
+def twice(paint: Callable[[Px], Canvas], title: str, alt: str) -> Drawing:
+    """A drawing whose painter is given the width it has."""
+    return Drawing(paint(voice.WIDE), paint(voice.TALL), title, alt)
+
+
+def panels(each: Sequence[Canvas], title: str, alt: str) -> Drawing:
+    """Panels side by side, and on a phone one below the other."""
+    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
+    room = voice.WIDE - sum(panel.width for panel in each)
+    step = room / max(1, len(each) - 1) if len(each) > 1 else 0.0
+    x = 0.0 if len(each) > 1 else room / 2
+    for panel in each:
+        wide.place(panel, x, 0)
+        x += panel.width + step
+        tall.place(panel, (voice.TALL - panel.width) / 2, tall.height + GAP if tall.height else 0.0)
+    return Drawing(wide, tall, title, alt)
+
+
+def annotated(panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: str) -> Drawing:
+    """A panel with notes: beside it, each at its height; on a phone below it, in their order.
+
+    `notes`: the height in the panel that a note is about, and its words.
+    """
+    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
+    wide.place(panel, 0, 0)
+    tall.place(panel, (voice.TALL - panel.width) / 2, 0)
+    left, below, under = panel.width + 2 * GAP, tall.height + GAP, 0.0
+    for y, words in notes:
+        under = wide.note(left, max(y, under), words, voice.WIDE - left) + 4
+        below = tall.note(0, below, words, voice.TALL) + 6
+    return Drawing(wide, tall, title, alt)

@@ -1,0 +1,111 @@
+"""The sum over paths: every way from a token to a logit, and what it adds."""
+
+from collections.abc import Mapping, Sequence
+
+from transformer_circuits.figures.drawings import page
+from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.drawings.stream import LAYERS
+from transformer_circuits.figures.drawings.voice import SMALL, TALL, Name, Px
+from transformer_circuits.figures.values import Number, number
+
+Path = tuple[str, ...]
+"""The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
+_ROW = 30.0
+"""From one path to the next, in pixels."""
+
+
+def path_sum(
+    values: Mapping[Path, Number],
+    *,
+    what: str,
+    unit: str,
+    most: int = 8,
+    title: str = "The answer is a sum over paths",
+) -> page.Drawing:
+    """Each path as a track through the layers, with a bar for what it adds.
+
+    `values`: by path; one layer has the paths () and ("0.3",), two layers also ("0.3", "1.5").
+    The direct path and the `most` largest others, either sign, have tracks of their own; all that
+    are left share the last one, so that the bars add up to the total below. `what`: the answer that
+    is added up, `logit of " queen"`, say; `unit`: of the values.
+
+    Raises:
+        ValueError: if a path has more than two heads, one names its layers out of order, or there
+            are no paths.
+    """
+    if not values:
+        raise ValueError("there are no paths to draw, but at least one is needed")
+    named = {path: number(value) for path, value in values.items()}
+    for path in named:
+        layers = [_layer(head) for head in path]
+        if layers != sorted(set(layers)) or not {*layers} <= {0, 1}:
+            raise ValueError(f"the path {path} must go through layers 0 and 1 in this order")
+    others = sorted((p for p in named if p), key=lambda path: -abs(named[path]))
+    shown = [path for path in named if not path] + sorted(others[:most], key=len)
+    rows = [(path, named[path]) for path in shown]
+    rest = [named[path] for path in others[most:]]
+    total = sum(named.values())
+    alt = (
+        f"{len(rows)} tracks with bars, one a path: "
+        + "; ".join(f"{_name(path)} {value:+.2f}" for path, value in rows)
+        + (f"; {len(rest)} others together {sum(rest):+.2f}" if rest else "")
+        + f". Together {total:+.2f} {unit}: {what}."
+    )
+
+    def paint(room: Px) -> Canvas:
+        return _tracks(room, rows, rest, total, what, unit)
+
+    return page.twice(paint, title, alt)
+
+
+def _layer(head: str) -> int:
+    """The layer of a head by its name, "1.5" for instance.
+
+    Raises:
+        ValueError: if the name is not two numbers with a point between them.
+    """
+    layer, point, index = head.partition(".")
+    if not (point and layer.isdigit() and index.isdigit()):
+        raise ValueError(f'a head is named "layer.head" but one is "{head}"')
+    return int(layer)
+
+
+def _name(path: Path) -> str:
+    return " → ".join(path) or "direct"
+
+
+def _tracks(room: Px, rows: Sequence, rest: Sequence, total: Px, what, unit) -> Canvas:
+    canvas, wide = Canvas(room), room > TALL
+    n_layers = max([1, *(_layer(head) + 1 for path, _ in rows for head in path)])
+    start, end = (130.0, 400.0) if wide else (96.0, 186.0)
+    stops = [start + (end - start) * (k + 1) / (n_layers + 1) for k in range(n_layers)]
+    for layer, x in enumerate(stops):
+        words = f"layer {layer}" if wide else f"L{layer}"
+        canvas.text(x, 10, words, role=LAYERS[layer], anchor="middle", bold=True, size=SMALL)
+    canvas.text(end + 8, 10, unit, role="muted", size=SMALL)
+    each = [*rows, *([(None, sum(rest))] if rest else [])]
+    lowest = min(0.0, *(value for _, value in each), total)
+    highest = max(0.0, *(value for _, value in each), total)
+    scale = (room - end - 66) / ((highest - lowest) or 1.0)
+    zero = end + 8 - scale * lowest
+    for i, (path, value) in enumerate(each):
+        y = 38 + i * _ROW
+        role: Name = "muted" if path is None else LAYERS[_layer(path[-1])] if path else "direct"
+        name = f"{len(rest)} more" if path is None else _name(path)
+        canvas.text(0, y, name, size=SMALL)
+        canvas.line([(start, y), (end, y)], role, dash="2 3" if path is None else "", arrow=True)
+        for head in path or ():
+            layer = _layer(head)
+            canvas.dot(stops[layer], y, LAYERS[layer], 6)
+        _value(canvas, zero, y, value, scale, role)
+    y = 38 + len(each) * _ROW
+    canvas.line([(0, y - 10), (room, y - 10)], "muted", thick=1.25, arrow=False)
+    canvas.text(0, y + 8, "sum", bold=True)
+    _value(canvas, zero, y + 8, total, scale, "ink")
+    canvas.note(0, y + 34, f"Sum: {what}. Dots: the heads that a path goes through.", room)
+    return canvas
+
+
+def _value(canvas: Canvas, zero: Px, y: Px, value: Px, scale: Px, role: Name) -> None:
+    canvas.bar(zero, y - 7, scale * value, 14, role)
+    canvas.text(max(zero, zero + scale * value) + 6, y, f"{value:+.2f}", size=SMALL)

@@ -1,0 +1,105 @@
+"""The visual voice of the book's drawings: colours, type and lines, in one place.
+
+| role   | means                                   | light   | ratio | dark    | ratio | line     |
+|--------|-----------------------------------------|---------|-------|---------|-------|----------|
+| ink    | words, tokens                           | #1c2430 | 15.62 | #e8ecf1 | 15.79 | solid    |
+| muted  | what is there but not the point; notes  | #5c6470 |  5.98 | #aab2bd |  8.75 | solid    |
+| direct | embedding, direct path, residual stream | #5b6470 |  6.00 | #b3bcc8 |  9.76 | solid    |
+| first  | the first layer (layer 0)               | #0068a8 |  5.92 | #63b8f2 |  8.63 | solid    |
+| second | the second layer (layer 1)              | #b84300 |  5.47 | #ff9a5c |  8.95 | solid    |
+| query  | queries: what a destination asks        | #8a3fa0 |  6.37 | #d9a0ee |  9.11 | dotted   |
+| key    | keys: what a source answers to          | #00704f |  6.12 | #3fcf9f |  9.49 | dashed   |
+| value  | values, OV circuits: what is moved      | #86590a |  6.09 | #f0bf4c | 10.94 | solid    |
+
+Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
+stands alone: every coloured thing is named where it is, and query, key and value differ in their
+lines, too. Words in boxes are ink, on a tint of the box's colour.
+
+Type is the page's own, 14 px and for notes 13 px, tokens in its monospaced face. A drawing for a
+phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are
+2 px, secondary ones 1.25 px, and the residual stream is 8 px wide.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Name = Literal["ink", "muted", "direct", "first", "second", "query", "key", "value"]
+Theme = Literal["light", "dark"]
+Px = float | int
+"""A place or a length in pixels."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """How one kind of thing looks wherever it is drawn."""
+
+    light: str
+    """Its colour on a light page, `#rrggbb`."""
+    dark: str
+    """Its colour on a dark page."""
+    dash: str = ""
+    """SVG's stroke-dasharray; empty for a solid line."""
+
+
+ROLES: dict[Name, Role] = {
+    "ink": Role("#1c2430", "#e8ecf1"),
+    "muted": Role("#5c6470", "#aab2bd"),
+    "direct": Role("#5b6470", "#b3bcc8"),
+    "first": Role("#0068a8", "#63b8f2"),
+    "second": Role("#b84300", "#ff9a5c"),
+    "query": Role("#8a3fa0", "#d9a0ee", "2 4"),
+    "key": Role("#00704f", "#3fcf9f", "8 4"),
+    "value": Role("#86590a", "#f0bf4c"),
+}
+GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
+"""The page behind; nothing is painted there."""
+TINT = 0.12
+"""How much of its colour a box is filled with."""
+TEXT, SMALL = 14.0, 13.0
+"""Sizes of type in pixels."""
+LINE, THIN, STREAM = 2.0, 1.25, 8.0
+"""Widths of lines in pixels."""
+WIDE, TALL = 720, 340
+"""Widths of the two layouts in pixels."""
+BREAK = 680
+"""Columns narrower than this, in pixels, show the layout for phones."""
+SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+_DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.vscode-dark")
+"""How the book, JupyterLab and VS Code say that their page is dark."""
+
+
+def style() -> str:
+    """CSS for the element `svg.circuit-drawing`: the colours as variables, light and dark."""
+    names = ", ".join(f"{page} .circuit-drawing" for page in _DARK)
+    light, dark = (
+        "".join(f"--{name}:{getattr(role, theme)};" for name, role in ROLES.items())
+        for theme in ("light", "dark")
+    )
+    return (
+        f".circuit-drawing{{--on:{GROUND['light']};{light}font-family:{SANS}}}{names}{{--on:{GROUND['dark']};{dark}}}"
+        f".circuit-drawing .mono{{font-family:{MONO}}}"
+    )
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 has it, from 0 (black) to 1 (white), of a colour `#rrggbb`."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's contrast ratio of two colours, from 1 to 21; words need 4.5 and lines 3."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def tinted(colour: str, ground: str, share: float = TINT) -> str:
+    """`#rrggbb` of a colour laid over the ground with the given opacity: the fill of a box."""
+    mixed = (
+        share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{round(part):02x}" for part in mixed)

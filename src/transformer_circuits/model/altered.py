@@ -1,0 +1,101 @@
+"""Attention layers with one thing changed by hand, for experiments on how circuits form.
+
+They have the parameters of an ordinary layer, drawn in the same order, so a model that begins with
+one starts its training from the same weights as the model that it is compared with.
+"""
+
+import torch
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.model.attention import Attention, Pattern
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+
+
+def one_back(x: Float[Tensor, "*batch pos d"]) -> Float[Tensor, "*batch pos d"]:
+    """At each position what stood at the one before; the first, which has none before, keeps its own.
+
+    >>> one_back(torch.tensor([[1.0], [2.0], [3.0]])).flatten()
+    tensor([1., 1., 2.])
+    """
+    return torch.cat([x[..., :1, :], x[..., :-1, :]], dim=-2)
+
+
+class PreviousToken(Attention):
+    """A layer whose head 0 attends wholly to the previous token, whatever its W_Q and W_K are.
+
+    These two get no gradient there. Its W_V and W_O learn, and so do the other heads.
+    """
+
+    def pattern(
+        self,
+        q_in: Float[Tensor, "batch pos d_model"],
+        k_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        *,
+        head: int | None = None,
+    ) -> Pattern:
+        A = super().pattern(q_in, k_in, W_P, head=head)
+        if head is not None and range(self.n_heads)[head] > 0:
+            return A
+        n_pos = A.shape[-1]
+        clamped = one_back(torch.eye(n_pos, dtype=A.dtype, device=A.device))
+        return torch.cat([clamped.expand_as(A[:, :1]), A[:, 1:]], dim=1)
+
+    def _results(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        A: Pattern | None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        r = super()._results(x, W_P, A)
+        if A is not None:
+            return r
+        v = self._split(x, self.W_V_concat[: self.d_head])  # [batch, 1, pos, d_head]
+        return torch.cat([one_back(v), r[:, 1:]], dim=1)
+
+
+class ShiftedKeys(Attention):
+    """A layer in whose first half of heads each key is read off the residual stream one token back.
+
+    The position vector that is added stays that of the key's own place. Such a head can look for
+    "what comes after an A" with one layer, as a key knows which token came before.
+    """
+
+    def _keys(
+        self,
+        k_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        rows: slice = slice(None),
+    ) -> Float[Tensor, "batch head src d_head"]:
+        own = super()._keys(k_in, W_P, rows)
+        before = super()._keys(one_back(k_in), W_P, rows)
+        shifted = torch.arange(self.n_heads, device=own.device) < self.n_heads // 2  # [head]
+        if own.shape[1] != self.n_heads:
+            shifted = shifted[[rows.start // self.d_head]]
+        return torch.where(rearrange(shifted, "head -> head 1 1"), before, own)
+
+
+LAYERS: dict[str, type[Attention]] = {
+    "": Attention,
+    "previous token": PreviousToken,
+    "shifted keys": ShiftedKeys,
+}
+"""What a plan may call the first layer of a model; "" is the ordinary one."""
+
+
+def model(
+    config: ModelConfig, first_layer: str, *, generator: torch.Generator | None = None
+) -> Transformer:
+    """A new model whose first layer is one of `LAYERS`. The others, and all weights, are as ever.
+
+    Raises:
+        KeyError: if there is no such layer.
+        IndexError: if the model has no layers.
+    """
+    made = Transformer(config)
+    made.layers[0] = LAYERS[first_layer](config)
+    made.initialise(generator=generator)
+    return made

@@ -1,0 +1,150 @@
+"""Evaluates the rules of `data/claims.toml`: what a chapter shows, and all of them on one model."""
+
+import dataclasses
+import html
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.book import claims
+from transformer_circuits.book.claims import Claim, Rule
+from transformer_circuits.verdicts import controls, rules, subjects
+from transformer_circuits.verdicts.rules import Interval
+from transformer_circuits.verdicts.subjects import Subject
+
+Metric = Callable[[Subject], Float[Tensor, "*unit"]]
+_MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict with all that it rests on. Jupyter shows it; its output's metadata has its parts."""
+
+    claim: Claim
+    rule: Rule
+    verdict: str
+    """One of `rules.VERDICTS`."""
+    why: str
+    seeds: dict[str, Interval]
+    controls: dict[str, Interval | None]
+    """None, if it cannot be had: for a reader's own model without siblings."""
+    planted: Interval | None
+
+    @property
+    def row(self) -> dict[str, str]:
+        """What the scorecard shows of it, by column."""
+        null = {name: _or_not(found) for name, found in self.controls.items()}
+        if self.planted is not None:
+            null[f"planted, {self.rule.planted}"] = str(self.planted)
+        n_units = [found.n for found in self.seeds.values()]
+        measured = "; ".join(map(str, self.seeds.values()))
+        over = "" if n_units[0] == 1 else f", over {min(n_units)} or more units"
+        return {
+            "estimate (95 % interval), by seed": measured + over,
+            "must be": f"{self.rule.side} {self.rule.threshold:g}: {self.rule.threshold_from}",
+            "controls": "; ".join(f"{name} {found}" for name, found in null.items()),
+            "verdict": f"{self.verdict}: {self.why}",
+        }
+
+    def __str__(self) -> str:
+        mark = _MARKS.get(self.verdict, "~")
+        ours = ", ".join(map(str, self.seeds.values()))
+        must = f"must be {self.rule.side} {self.rule.threshold:g}"
+        others = "".join(f"; {name} {_or_not(found)}" for name, found in self.controls.items())
+        return f"{mark} {self.claim.statement}: {self.verdict} ({self.why}). {ours}; {must}{others}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        kind = self.verdict.replace(" ", "-")
+        shown = {
+            "text/html": f'<p class="claim {kind}">{html.escape(str(self))}</p>',
+            "text/plain": str(self),
+        }
+        parts = {
+            "statement": self.claim.statement,
+            "claim": self.claim.id,
+            "ours": ", ".join(map(str, self.seeds.values())),
+            "verdict": self.verdict,
+            "why": self.why,
+            "seeds": {name: asdict(found) for name, found in self.seeds.items()},
+            "controls": {name: found and asdict(found) for name, found in self.controls.items()},
+            "row": self.row,
+        }
+        return shown, {"check": parts}
+
+
+def _or_not(found: Interval | None) -> str:
+    return "unavailable" if found is None else str(found)
+
+
+def metric(name: str) -> Metric:
+    """The metric that a rule calls `module.function`.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    module, _, function = name.rpartition(".")
+    try:
+        return getattr(
+            importlib.import_module(f"transformer_circuits.verdicts.metrics.{module}"), function
+        )
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f'no metric is called "{name}"') from error
+
+
+@cache
+def measure(name: str, subject: Subject) -> Interval:
+    """A metric on a subject, with its interval."""
+    with torch.no_grad():
+        return rules.interval(metric(name)(subject))
+
+
+def decision(name: str, of: list[Subject] | None = None) -> Decision:
+    """Try the rule of a claim on models that differ in their seed: by default, those of the book.
+
+    Controls are made of the first of them.
+
+    Raises:
+        ValueError: if there is no such claim, or it has no rule.
+        UserError: if a model of the book is not trained.
+    """
+    claim, rule = claims.testable(name), claims.rules().get(name)
+    if rule is None:
+        raise ValueError(f'claim "{name}" has no rule in data/claims.toml')
+    of = of or subjects.of_seeds(rule.of)
+    seeds = {one.name: measure(rule.metric, one) for one in of}
+    nulls = {each: _of_control(rule.metric, each, of[0]) for each in rule.control_names}
+    planted = measure(rule.metric, controls.control(rule.planted, of[0])) if rule.planted else None
+    had = {each: found for each, found in nulls.items() if found is not None}
+    left = dataclasses.replace(rule, controls=", ".join(had))
+    verdict, why = rules.verdict(left, seeds, had, planted)
+    return Decision(claim, rule, verdict, why, seeds, nulls, planted)
+
+
+def _of_control(metric_name: str, name: str, subject: Subject) -> Interval | None:
+    """The metric on a control; None, if it cannot be had, which happens to a reader's own model."""
+    try:
+        return measure(metric_name, controls.control(name, subject))
+    except subjects.NotToBeHad:
+        return None
+
+
+def decide(name: str) -> None:
+    """Show the verdict on a claim about trained models; it counts on the scorecard.
+
+    Raises:
+        ValueError: if there is no such claim, or it has no rule.
+        UserError: if a model of the book is not trained.
+    """
+    found = decision(name)
+    if "IPython" in sys.modules:
+        from IPython.display import display
+
+        display(found)
+    else:
+        print(found)

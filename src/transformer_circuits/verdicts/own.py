@@ -1,0 +1,65 @@
+"""Every rule on a model of the reader's own: the scorecard of `python -m transformer_circuits scorecard`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tabulate import tabulate
+
+from transformer_circuits import files
+from transformer_circuits.book import claims
+from transformer_circuits.book.claims import Claim, Rule
+from transformer_circuits.training import checkpoint
+from transformer_circuits.verdicts import evaluate, subjects
+from transformer_circuits.verdicts.subjects import Subject
+
+COLUMNS = {"claim": 26, "made in, reported": 20, "estimate (95 % interval), by seed": 18,
+           "must be": 22, "controls": 22, "verdict": 18}  # fmt: skip
+"""What is printed, and the width of each column in characters."""
+UNAVAILABLE = "unavailable"
+
+
+def rows(subject: Subject) -> Iterator[dict[str, str]]:
+    """What each rule comes to on a model, in the order of the claims; the same columns as in the book.
+
+    What cannot be measured, for want of a training log or a sibling, say, is unavailable. So is a
+    rule of a model of another shape: with more or fewer layers, or with MLPs where this has none.
+    """
+    of_claims = claims.read()
+    for name, rule in claims.rules().items():
+        yield {**told(of_claims[name]), **_found(name, rule, subject)}
+
+
+def told(claim: Claim) -> dict[str, str]:
+    """A claim as the first columns have it."""
+    return {
+        "claim": f"{claim.statement} ({claim.id})",
+        "made in, reported": f"{claim.section}: {claim.reported}",
+    }
+
+
+def _found(name: str, rule: Rule, subject: Subject) -> dict[str, str]:
+    wanted, _ = checkpoint.settings(rule.of)
+    given = subject.model.config
+    nothing = {"estimate (95 % interval), by seed": "", "must be": "", "controls": ""}
+    if (wanted.n_layers, bool(wanted.d_mlp)) != (given.n_layers, bool(given.d_mlp)):
+        mlps = " and MLPs" if wanted.d_mlp else ""
+        return {**nothing, "verdict": f"left out: for {wanted.n_layers} layers{mlps}"}
+    try:
+        return evaluate.decision(name, [subject]).row
+    except (files.UserError, ValueError, LookupError) as error:
+        return {**nothing, "verdict": f"{UNAVAILABLE}: {error}"}
+
+
+def scorecard(place: Path) -> str:
+    """The whole table as text, for the model in a folder.
+
+    Raises:
+        UserError: if there is no such model, it is damaged, or it has another vocabulary.
+    """
+    subject = subjects.of_folder(place)
+    found = [[row[name] for name in COLUMNS] for row in rows(subject)]
+    shown = tabulate(
+        found, [*COLUMNS], tablefmt="grid", disable_numparse=True,
+        maxcolwidths=[*COLUMNS.values()], maxheadercolwidths=[*COLUMNS.values()],
+    )  # fmt: skip
+    return f"{shown}\nOne model is one seed: what it says holds for {place} alone."

@@ -1,0 +1,41 @@
+"""The figures of the README: those of the chapters, as files that a code host can show."""
+
+import base64
+import html
+import re
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+
+FIGURES = {
+    "kl-by-width.svg": ("04-zero-layers", "Wider models hold more of the bigram table"),
+    "right-first.svg": (
+        "08-induction-heads",
+        "How often the right token is first, of the whole vocabulary",
+    ),
+}
+"""The chapter and the title of each, by the name of its file in `_static/`."""
+
+
+def write() -> None:
+    """Write every figure as the executed chapters have it.
+
+    Raises:
+        UserError: if a chapter is not executed with the present code, or has no such figure.
+    """
+    executed = notebooks.fresh()
+    found = {name: _picture(executed, *where) for name, where in FIGURES.items()}
+    for name, svg in found.items():
+        with files.atomic(notebooks.root() / "_static" / name) as temporary:
+            temporary.write_bytes(svg)
+
+
+def _picture(executed: dict[str, dict], chapter: str, title: str) -> bytes:
+    """The SVG picture that a chapter shows under a title."""
+    if chapter not in executed:
+        raise files.UserError(f"{chapter} is not executed with this code; run `make book` first")
+    for output in notebooks.outputs(executed[chapter]):
+        shown = "".join(output.get("data", {}).get("text/html", ""))
+        if f">{html.escape(title)}</figcaption>" in shown:
+            return base64.b64decode(re.findall(r"data:image/svg\+xml;base64,([^\"]+)", shown)[0])
+    raise files.UserError(f"{chapter} shows no figure called {title!r}")

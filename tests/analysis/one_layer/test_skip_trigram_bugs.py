@@ -1,0 +1,138 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from conftest import PLAN, SHAPE
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer import skip_trigram_bugs
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+from transformer_circuits.training import cross_entropy
+from transformer_circuits.training.trainer import Trainer
+
+ONE = dataclasses.replace(SHAPE, n_layers=1)
+
+
+@pytest.fixture
+def one(generator):
+    model = Transformer(ONE).requires_grad_(False)
+    model.randomise(generator=generator)
+    return model
+
+
+def test_never_seen_needs_to_be_expected():
+    counts = torch.tensor([[0.0, 40.0, 1.0], [60.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    found = skip_trigram_bugs.never_seen(counts, expected=3.0)
+    assert found.tolist() == [[True, False, False], [False, True, False], [False, False, False]]
+
+
+def test_the_two_parts_sum_to_the_logits(one, tokens):
+    parts = skip_trigram_bugs.split(one, tokens)
+    torch.testing.assert_close(parts.present + parts.earlier, one(tokens))
+    torch.testing.assert_close(
+        parts.earlier.mean(dim=-1), torch.zeros(tokens.shape), atol=1e-5, rtol=0
+    )
+
+
+def test_earlier_tokens_are_neither_begin_nor_the_present_one(one):
+    earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, 4, BEGIN]])).earlier
+    assert earlier[0, :2].abs().max() == 0  # at token 4 there is only BEGIN and itself
+    assert earlier[0, 2].abs().max() > 0
+    earlier = skip_trigram_bugs.split(one, torch.tensor([[BEGIN, BEGIN, BEGIN]])).earlier
+    assert earlier.abs().max() == 0
+
+
+def test_veto_by_hand(one):
+    """Sources raise token 3 alone; the text forbids it after token 5, where it never comes."""
+    for weight in one.parameters():
+        weight.zero_()
+    one.W_E[0] = 1.0  # every token reads the same
+    one.W_U[3, 1] = 1.0
+    one.layers[0].W_V_concat[0, 0] = 1.0
+    one.layers[0].W_O_concat[1, 0] = 6.0
+    stream = torch.full((60,), 5)
+    never = torch.zeros(ONE.n_vocab, ONE.n_vocab, dtype=torch.bool)
+    untouched = skip_trigram_bugs.veto(one, stream, never, 2)
+    assert untouched.cost == pytest.approx(0) and untouched.mass == 0
+    never[3, 5] = True
+    found = skip_trigram_bugs.veto(one, stream, never, 2)
+    assert found.cost < -1  # the heads were wrong each time
+    assert found.best_saving == pytest.approx(-found.cost)
+    assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
+    right = skip_trigram_bugs.veto(one, torch.full((60,), 3), never.roll(-2, dims=1), 2)
+    assert right.cost > 0.5  # here they are right each time, and the veto costs
+    assert right.best_saving == 0
+    assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
+
+
+def test_gates_and_more_heads_start_as_the_same_model_with_equally_many_parameters():
+    twelve = Transformer(dataclasses.replace(ONE, n_heads=12))
+    twelve.randomise(generator=torch.Generator().manual_seed(1))
+    tokens = torch.randint(ONE.n_vocab, (2, 9), generator=torch.Generator().manual_seed(2))
+    variants = [
+        skip_trigram_bugs.gated(twelve),
+        skip_trigram_bugs.with_more_heads(twelve, 3, generator=torch.Generator()),
+    ]
+    for variant in variants:
+        torch.testing.assert_close(variant(tokens), twelve(tokens))
+    sizes = {sum(p.numel() for p in variant.parameters()) for variant in variants}
+    assert len(sizes) == 1
+
+
+def test_a_gate_follows_frozen_patterns_too(one, tokens):
+    model = skip_trigram_bugs.gated(one).requires_grad_(False)
+    model.layers[0].W_G_concat.normal_()
+    patterns = [model.trace(tokens).patterns[0]]
+    torch.testing.assert_close(model(tokens, patterns), model(tokens))
+
+
+def test_gates_learn_what_one_head_cannot():
+    """The output is (source + destination) mod 3: every source goes with every output."""
+    share = (0.6, 0.3, 0.1)
+    src, dst = np.random.default_rng(0).choice(3, (2, 4000), p=share)
+    stream = torch.from_numpy(np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel())
+    shape = dataclasses.replace(ONE, n_heads=1, d_head=8, n_ctx=9)
+    plan = dataclasses.replace(PLAN, steps=800, batch=32, lr_embed=0.03, lr_attention=0.01)
+    losses = {}
+    for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
+        student = change(Transformer(shape, generator=torch.Generator().manual_seed(5)))
+        run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
+        list(run.run())
+        losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())
+    # Sources and destinations are chance, and outputs follow from them.
+    floor = -2 / 3 * sum(p * np.log(p) for p in share)
+    assert losses["gated"] < floor + 0.05 < losses["plain"]
+
+
+def test_what_cannot_be_split_or_widened_is_refused(model, tokens):
+    with pytest.raises(ValueError, match="has 2 layers but must have 1"):
+        skip_trigram_bugs.split(model, tokens)
+    with pytest.raises(ValueError, match="0 more heads asked for"):
+        skip_trigram_bugs.with_more_heads(model, 0, generator=torch.Generator())
+
+
+def test_forms_that_a_text_keeps_apart():
+    counts = torch.zeros(6, 6)
+    counts[1, 3], counts[2, 4] = 5, 7  # 1 after 3, 2 after 4
+    counts[1, 5], counts[2, 5] = 9, 1  # both after 5
+    forms = torch.tensor([[0, -1], [1, 2], [1, 2], [3, -1], [4, -1], [5, -1]])
+    found = skip_trigram_bugs.apart(counts, forms)
+    assert {*found} == {(1, 2), (2, 1)}
+    own, other = found[1, 2]
+    assert (own.nonzero().tolist(), other.nonzero().tolist()) == ([[3]], [[4]])
+
+
+def test_what_is_raised_together_is_what_the_sources_add(one):
+    inputs = torch.tensor([[0, 1, 3, 1, 4], [0, 3, 2, 5, 1]])
+    after_3, after_4 = (torch.arange(one.config.n_vocab) == token for token in (3, 4))
+    found = skip_trigram_bugs.raised_together(one, inputs, {(1, 2): (after_3, after_4)})
+    pattern = one.trace(inputs[:1]).patterns[0][0]
+    for dst, k, outs in ((2, (0, 2), (1, 2)), (4, (3, 1), (1, 2))):
+        added = 0
+        for h in range(one.config.n_heads):
+            column = heads.full_ov(one, (0, h)).dense()[:, 1]
+            paid = pattern[h, dst, inputs[0] == 1].sum()
+            added = added + paid * (column - column.mean())[list(outs)]
+        torch.testing.assert_close(found[0, list(k)], added)

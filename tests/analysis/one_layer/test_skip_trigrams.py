@@ -1,0 +1,167 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.analysis.one_layer.skip_trigrams import Factors, SkipTrigram
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer
+from transformer_circuits.text.tokenizer import BEGIN
+
+N = 13
+PLANTED = [SkipTrigram(3, 5, 7), SkipTrigram(4, 6, 8)]
+
+
+@pytest.fixture
+def random_model(generator):
+    """One head whose every token has a dimension of its own."""
+    model = Transformer(ModelConfig(1, 1, N + 1, N, N, 9, 100.0)).requires_grad_(False)
+    model.randomise(generator=generator)
+    model.W_E.copy_(torch.eye(N + 1, N))
+    model.W_U.copy_(torch.eye(N, N + 1))
+    return model
+
+
+@pytest.fixture
+def wired_model(random_model):
+    """Head 0.0 attends from each planted destination to its source, and writes its output."""
+    layer = random_model.layers[0]
+    for weight in layer.parameters():
+        weight.zero_()
+    for channel, (src, dst, out) in enumerate(PLANTED):
+        layer.W_Q[0, channel, dst] = 5.0
+        layer.W_K[0, channel, src] = 5.0
+        layer.W_V[0, channel, src] = 1.0
+        layer.W_O[0, out, channel] = 4.0
+    return random_model
+
+
+def random_factors(generator):
+    f1 = torch.rand(N, N, generator=generator)
+    return Factors(f1, torch.randn(N, N, generator=generator))
+
+
+def every_strength(factors, weight=None):
+    """The full array [src, dst, out] that the module never builds."""
+    f1 = factors.attention if weight is None else factors.attention * weight[:, None] * weight
+    return torch.einsum("ds,os->sdo", f1, factors.logits)
+
+
+def test_planted_skip_trigrams_are_found(wired_model):
+    factors = skip_trigrams.factors(wired_model, (0, 0))
+    assert set(skip_trigrams.top(factors, 2)) == set(PLANTED)
+    assert [skip_trigrams.rank(factors, planted) for planted in PLANTED] == [2, 2]  # a tie
+    assert set(skip_trigrams.strongest_sources(factors, 2)) == {3, 4}
+    dst, out = skip_trigrams.strongest_of_source(factors, 3, 1)
+    assert (dst, out) == ([5], [7])
+
+
+def test_nothing_is_found_in_a_random_model(random_model):
+    factors = skip_trigrams.factors(random_model, (0, 0))
+    found = skip_trigrams.top(factors, 10)
+    assert not set(PLANTED) & set(found)
+    # Far from a planted one: attention is spread, logits are of the size of the noise.
+    assert max(map(factors.strength, found)) < 1
+
+
+def test_the_factors_have_the_right_orientation(wired_model):
+    factors = skip_trigrams.factors(wired_model, (0, 0))
+    assert factors.attention[5, 3] > 0.9 and factors.attention[3, 5] < 0.5
+    assert factors.logits[7, 3] > 3 and factors.logits[3, 7] < 0.01
+    torch.testing.assert_close(factors.logits.mean(dim=0), torch.zeros(N), atol=1e-6, rtol=0)
+    assert (factors.attention[:, BEGIN] == 0).all()
+
+
+def test_attention_is_that_of_the_model_in_the_shortest_context(random_model):
+    random_model.W_P.zero_()
+    pattern = random_model.trace(torch.tensor([[BEGIN, 4, 9]])).patterns[0][0, 0]
+    factors = skip_trigrams.factors(random_model, (0, 0))
+    torch.testing.assert_close(factors.attention[9, 4], pattern[2, 1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_top_agrees_with_looking_at_every_triple(generator, weighted):
+    factors = random_factors(generator)
+    weight = torch.rand(N, generator=generator) if weighted else None
+    strengths = every_strength(factors, weight)
+    expected = strengths.flatten().topk(N).indices
+    found = skip_trigrams.top(factors, N, weight)
+    assert [s * N * N + d * N + o for s, d, o in found] == expected.tolist()
+
+
+def test_rank_agrees_with_looking_at_every_triple(generator):
+    factors = random_factors(generator)
+    strengths = every_strength(factors)
+    raised = [SkipTrigram(*t) for t in itertools.product(range(N), repeat=3) if strengths[t] > 0]
+    for triple in raised[::37]:
+        assert skip_trigrams.rank(factors, triple) == (strengths >= strengths[triple]).sum()
+
+
+def test_a_lowered_output_has_no_rank(generator):
+    factors = random_factors(generator)
+    out = int(factors.logits[:, 2].argmin())
+    with pytest.raises(ValueError, match="not raised but lowered"):
+        skip_trigrams.rank(factors, SkipTrigram(2, 1, out))
+
+
+def test_counts_agree_with_a_loop_over_the_text():
+    stream = np.random.default_rng(1).integers(0, 5, 400).tolist()
+    triple, window = SkipTrigram(1, 2, 3), 4
+    n = dict.fromkeys(("dst", "dst_out", "src_dst", "all"), 0)
+    for i in range(len(stream) - 1):
+        before = []
+        for j in range(i - 1, max(-1, i - 1 - window), -1):
+            if stream[j + 1] == BEGIN:
+                break
+            before.append(stream[j])
+        if stream[i] == triple.dst:
+            src, out = triple.src in before, stream[i + 1] == triple.out
+            n["dst"] += 1
+            n["dst_out"] += out
+            n["src_dst"] += src
+            n["all"] += src and out
+    found = skip_trigrams.count(torch.tensor(stream), triple, window)
+    assert (found.n_dst, found.n_dst_out, found.n_src_dst, found.n_all) == tuple(n.values())
+    assert found.lift == pytest.approx(n["all"] / n["src_dst"] / (n["dst_out"] / n["dst"]))
+    assert len(skip_trigrams.positions(torch.tensor(stream), triple, window)) == n["all"]
+
+
+def test_a_source_before_the_document_does_not_count():
+    stream = torch.tensor([BEGIN, 1, 4, BEGIN, 4, 1, 4, 4, 2, 4, 2])
+    assert skip_trigrams.destinations(stream, 1, 4, 5).tolist() == [2, 6, 7, 9]
+    assert skip_trigrams.destinations(stream, 1, 4, 1).tolist() == [2, 6]
+
+
+def test_neighbours_stand_where_the_source_stands(generator):
+    text = [BEGIN, 6, 1, 7, 2, 3, *[9] * 20, 2, 3]
+    stream = torch.tensor(text)
+    found = skip_trigrams.neighbours(stream, SkipTrigram(1, 2, 3), 3, 10, generator=generator)
+    assert set(found) == {6, 7}
+    with pytest.raises(ValueError, match="never stands before"):
+        skip_trigrams.neighbours(stream, SkipTrigram(8, 2, 3), 3, 10, generator=generator)
+
+
+def test_a_triple_is_shown_as_the_paper_writes_it():
+    triple = SkipTrigram(*map(tokenizer.token, (" try", "\n", " except")))
+    assert triple.shown() == "␣try…↵→␣except"
+
+
+def test_what_was_never_seen_has_no_lift():
+    stream = torch.tensor([BEGIN, 1, 2, 4])
+    found = skip_trigrams.count(stream, SkipTrigram(1, 2, 3), 4)
+    assert (found.n_src_dst, found.n_all, found.given) == (1, 0, 0.0)
+    assert math.isnan(found.lift)
+
+
+def test_bad_questions_are_refused(generator):
+    factors = random_factors(generator)
+    with pytest.raises(ValueError, match="n is 14 but must be between 1 and the 13 tokens"):
+        skip_trigrams.top(factors, 14)
+    with pytest.raises(ValueError, match="window is 0 but must be at least 1"):
+        skip_trigrams.destinations(torch.tensor([1]), 1, 1, 0)
+    with pytest.raises(ValueError, match="attention has 13 sources but logits have 12"):
+        Factors(factors.attention, factors.logits[:, :12])

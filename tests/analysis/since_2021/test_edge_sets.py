@@ -1,0 +1,88 @@
+import pytest
+import torch
+
+from transformer_circuits.analysis import path_patching
+from transformer_circuits.analysis.since_2021 import edge_sets
+
+
+@pytest.mark.parametrize("kind", ["Q", "K", "V"])
+def test_one_edge_with_zero_in_its_place_is_path_patching(model, tokens, kind):
+    trace = model.trace(tokens)
+    zero = edge_sets.replacement(trace, (0, 1), "zero")
+    found = edge_sets.patched(model, trace, {(kind, (1, 3), (0, 1)): zero})
+    wanted = path_patching.without_edge(model, trace, kind, (1, 3), (0, 1))
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
+
+
+def test_all_edges_of_a_head_and_its_direct_path_are_the_head(model, tokens):
+    """Cutting every edge of a first-layer head, and its own logits, is leaving it out."""
+    trace = model.trace(tokens)
+    written = trace.head_outputs[0][:, 1]
+    n_heads = model.config.n_heads
+    zero = torch.zeros_like(written)
+    edges = {(kind, (1, h), (0, 1)): zero for kind in "QKV" for h in range(n_heads)}
+    found = edge_sets.patched(model, trace, edges) - written @ model.W_U.T
+    model.layers[0].W_O[1] = 0
+    torch.testing.assert_close(found, model(tokens), rtol=0, atol=1e-10)
+
+
+def test_edges_into_different_heads_add_up_in_logits_and_those_into_one_need_not(model, tokens):
+    trace = model.trace(tokens)
+
+    def moved(*edges):
+        instead = {edge: edge_sets.replacement(trace, edge[2], "zero") for edge in edges}
+        return edge_sets.patched(model, trace, instead) - trace.logits
+
+    one, apart, same = (("K", (1, 3), (0, 1)), ("Q", (1, 2), (0, 1)), ("Q", (1, 3), (0, 4)))
+    torch.testing.assert_close(moved(one, apart), moved(one) + moved(apart), rtol=0, atol=1e-10)
+    assert (moved(one, same) - moved(one) - moved(same)).abs().max() > 1e-6
+
+
+def test_values_of_one_head_add_up_too(model, tokens):
+    trace = model.trace(tokens)
+    zero = {h: edge_sets.replacement(trace, (0, h), "zero") for h in (1, 4)}
+    both = {("V", (1, 3), (0, h)): zero[h] for h in (1, 4)}
+    found = edge_sets.patched(model, trace, both) - trace.logits
+    alone = [edge_sets.patched(model, trace, {e: zero[e[2][1]]}) - trace.logits for e in both]
+    torch.testing.assert_close(found, sum(alone), rtol=0, atol=1e-10)
+
+
+def test_what_is_patched_in(model, tokens):
+    trace = model.trace(tokens)
+    written = trace.head_outputs[0][:, 2]
+    assert edge_sets.replacement(trace, (0, 2), "zero").abs().max() == 0
+    mean = edge_sets.replacement(trace, (0, 2), "mean")
+    torch.testing.assert_close(mean[1, 3], written.mean(dim=(0, 1)))
+    torch.testing.assert_close(edge_sets.replacement(trace, (0, 2), "resampled")[1], written[0])
+    with pytest.raises(ValueError, match='"noise" was asked for'):
+        edge_sets.replacement(trace, (0, 2), "noise")
+    with pytest.raises(ValueError, match="the batch has one"):
+        edge_sets.replacement(model.trace(tokens[:1]), (0, 2), "resampled")
+
+
+def test_an_interaction_is_what_the_sum_misses(model, tokens):
+    trace, targets = model.trace(tokens), tokens.roll(-1, dims=1)
+    one, other = ("K", (1, 3), (0, 1)), ("Q", (1, 3), (0, 4))
+    found = edge_sets.interaction(model, trace, targets, one, other)
+    alone = [edge_sets.rise(model, trace, targets, [edge]) for edge in (one, other)]
+    both = edge_sets.rise(model, trace, targets, [one, other])
+    torch.testing.assert_close(found + sum(alone), both)
+    assert edge_sets.rise(model, trace, targets, []).abs().max() == 0
+
+
+def test_the_noise_floor_passes_effects_and_stops_noise(generator):
+    noise = torch.randn(40, 5, 5, generator=generator)
+    floor = edge_sets.noise_floor(noise, generator=generator)
+    assert 2 / 40**0.5 < floor < 4 / 40**0.5
+    assert (noise.mean(dim=0).abs() > floor).sum() <= 1
+    noise[:, 2, 3] += 1.5
+    floor = edge_sets.noise_floor(noise, generator=generator)
+    assert (noise.mean(dim=0).abs() > floor).nonzero().tolist() == [[2, 3]]
+
+
+def test_what_is_no_edge_is_refused(model, tokens):
+    trace = model.trace(tokens)
+    zero = edge_sets.replacement(trace, (0, 1), "zero")
+    for edge in (("K", (0, 1), (0, 1)), ("X", (1, 1), (0, 1))):
+        with pytest.raises(ValueError, match="an edge of kind Q, K or V"):
+            edge_sets.patched(model, trace, {edge: zero})

@@ -1,0 +1,70 @@
+import dataclasses
+
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.analysis import edge_effects, path_patching
+from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.model import hand_built
+from transformer_circuits.model.transformer import Transformer
+
+
+def test_effects_are_those_of_each_edge_by_path_patching(model, tokens):
+    targets, places = tokens.roll(-1, dims=1), torch.tensor([2, 5])
+    found = edge_effects.effects(model, tokens, targets, places)
+    trace = model.trace(tokens)
+    assert found.loss.shape == found.change.shape == (2, 3, SHAPE.n_heads, SHAPE.n_heads)
+    before = trace.logits[:, places].log_softmax(dim=-1)
+    for k, kind in enumerate(KINDS):
+        logits = path_patching.without_edge(model, trace, kind, (1, 3), (0, 1))
+        less = before - logits[:, places].log_softmax(dim=-1)
+        lost = less.gather(2, targets[:, places, None])[..., 0].mean(dim=1)
+        torch.testing.assert_close(found.loss[:, k, 3, 1], lost)
+        moved = (before.exp() * less).sum(dim=-1).mean(dim=1)
+        torch.testing.assert_close(found.change[:, k, 3, 1], moved)
+
+
+def test_an_edge_that_carries_nothing_has_no_effect(model, tokens):
+    model.layers[0].W_O[2] = 0
+    found = edge_effects.effects(model, tokens, tokens, torch.arange(7))
+    assert found.loss[..., 2].abs().max() < 1e-12
+    assert found.change[..., 2].abs().max() < 1e-12
+    assert found.change[..., 3].min() > 1e-9
+
+
+def test_the_built_circuit_composes_by_its_keys_alone():
+    tokens = torch.tensor([[0, 1, 2, 3, 1, 2, 3]])
+    model = hand_built.induction(n_vocab=4, n_ctx=7)
+    found = edge_effects.effects(model, tokens, tokens.roll(-1, dims=1), torch.tensor([4, 5]))
+    Q, K, V = found.change.flatten()
+    assert K > 0.01
+    assert Q == V == 0
+
+
+def test_effects_need_two_layers(tokens):
+    other = Transformer(dataclasses.replace(SHAPE, n_layers=3))
+    with pytest.raises(ValueError, match="there are 3"):
+        edge_effects.effects(other, tokens, tokens, torch.arange(2))
+
+
+def test_agreement_is_of_ranks():
+    values = torch.tensor([0.0, 1.0, 2.0, 3.0])
+    assert edge_effects.agreement(values, values.exp()) == pytest.approx(1)
+    assert edge_effects.agreement(values, -values) == pytest.approx(-1)
+    tied = edge_effects.agreement(torch.tensor([0.0, 0, 1, 1]), torch.tensor([1.0, 1, 5, 5]))
+    assert tied == pytest.approx(1)
+
+
+def test_reliability_tells_what_is_measured_from_noise(generator):
+    noise = torch.randn(40, 8, 8, generator=generator)
+    signal = torch.randn(8, 8, generator=generator)
+    assert abs(edge_effects.reliability(noise)) < 0.4
+    assert edge_effects.reliability(noise + 3 * signal) > 0.9
+
+
+def test_shuffled_heads_agree_no_more_than_by_chance(generator):
+    values = torch.randn(8, 8, generator=generator)
+    null = edge_effects.shuffled(values, values, 100, generator=generator)
+    assert abs(float(null.mean())) < 0.1
+    assert float(null.quantile(0.95)) < 0.5

@@ -1,0 +1,137 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from conftest import SHAPE
+
+from transformer_circuits.analysis import ablation, repeats
+from transformer_circuits.model import hand_built
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+
+
+def random(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_a_hand_built_induction_head_knows_the_second_copy_alone():
+    model = hand_built.induction(n_vocab=11, n_ctx=21).float()
+    passages = torch.stack([1 + torch.randperm(10, generator=random(i))[:8] for i in range(20)])
+    found = repeats.predictions(model, passages)
+    assert found.right_first()[1] == 1
+    assert found.right_first()[0] < 0.5
+    assert found.median_rank()[1] == 1 < found.median_rank()[0]
+    assert found.mean_loss()[1] < found.mean_loss()[0]
+    assert found.mean_preferred()[1] == 1 > found.mean_preferred()[0]
+
+
+def test_predictions_are_those_of_the_plain_forward_pass(model):
+    passages = repeats.drawn(torch.ones(SHAPE.n_vocab), 3, 5, generator=random())
+    model = model.float()
+    found = repeats.predictions(model, passages)
+    tokens = repeats.copies(passages)
+    logits = model(tokens[:, :-1])
+    assert found.loss.shape == found.rank.shape == (3, 2, 4)
+    for copy in (0, 1):
+        for pos in range(4):
+            at = copy * 5 + 1 + pos  # the destination whose next token is counted
+            right = tokens[:, at + 1]
+            row = logits[:, at]
+            expected = -row.log_softmax(-1).gather(1, right[:, None])[:, 0]
+            torch.testing.assert_close(found.loss[:, copy, pos], expected)
+            place = (row.argsort(descending=True) == right[:, None]).int().argmax(1) + 1
+            assert torch.equal(found.rank[:, copy, pos], place)
+
+
+def test_a_model_that_knows_nothing_is_at_chance():
+    shape = ModelConfig(**(vars(SHAPE) | {"n_ctx": 41}))
+    fresh = Transformer(shape, generator=random())  # all logits are 0
+    found = repeats.predictions(fresh, repeats.drawn(torch.ones(17), 4, 20, generator=random()))
+    assert found.mean_loss().tolist() == pytest.approx([math.log(17)] * 2)
+    assert found.right_first().tolist() == found.mean_preferred().tolist() == [0, 0]
+    assert found.median_rank().tolist() == [17, 17]
+
+
+def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator=generator)
+    passages = repeats.drawn(torch.ones(SHAPE.n_vocab), 400, 5, generator=generator)
+    share = repeats.predictions(model, passages).mean_preferred()
+    assert ((share - 0.5).abs() < 0.06).all()
+
+
+def test_only_the_other_tokens_of_the_passage_compete():
+    """A model whose logits are the same everywhere: the larger the token, the higher."""
+    model = Transformer(ModelConfig(**(vars(SHAPE) | {"n_layers": 0}))).requires_grad_(False)
+    model.W_E[:] = 1
+    model.W_U[:] = torch.arange(17.0)[:, None]
+    found = repeats.predictions(model, torch.tensor([[4, 9, 9, 5]]))
+    assert found.preferred[0, 0].tolist() == [1, 1, pytest.approx(1 / 3)]
+    assert torch.equal(found.preferred[0, 0], found.preferred[0, 1])
+    assert found.rank[0, 0].tolist() == [8, 8, 12]
+
+
+def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
+    uniform = torch.ones(SHAPE.n_vocab)
+    passages = [repeats.drawn(uniform, 3, length, generator=generator) for length in (3, 5)]
+    found = repeats.loss_increase_by_copy(model, passages)
+    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
+    expected = torch.zeros(2, dtype=torch.float64)
+    for group in passages:
+        tokens, length = repeats.copies(group), group.shape[1]
+        off = ablation.without(model, [(0, 1)])
+        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
+        expected[0] += rise[:, 1:length].mean() / 2
+        expected[1] += rise[:, length + 1 :].mean() / 2
+    torch.testing.assert_close(found[:, 0, 1], expected)
+    with pytest.raises(ValueError, match="no passages given"):
+        repeats.loss_increase_by_copy(model, [])
+
+
+def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first(generator):
+    passages = repeats.drawn(torch.ones(17), 2, 3, generator=generator)
+    tokens = repeats.copies(passages)  # BEGIN a b c a b c
+    none = torch.full((2, 1), -100)
+    first, second = (repeats.targets_of_copy(tokens, 3, copy) for copy in (0, 1))
+    b_c = tokens[:, 2:4]
+    assert torch.equal(first, torch.cat([none, b_c, none.expand(-1, 4)], dim=1))
+    assert torch.equal(second, torch.cat([none.expand(-1, 4), b_c, none], dim=1))
+
+
+def test_tokens_are_drawn_by_weight_and_never_begin():
+    weights = torch.tensor([9.0, 1.0, 0.0, 3.0])
+    drawn = repeats.drawn(weights, 100, 40, generator=random())
+    share = torch.bincount(drawn.flatten(), minlength=4) / drawn.numel()
+    assert share[0] == share[2] == 0
+    assert share[3] == pytest.approx(0.75, abs=0.03)
+
+
+def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
+    of = repeats.counts(torch.tensor([3, 3, 3, 1, 1, 0, 2, 2, 2, 2]), 8)
+    quarters = [repeats.quartile(of, which) for which in range(4)]
+    assert quarters[0].nonzero().flatten().tolist() == [2, 3]
+    assert quarters[1].nonzero().flatten().tolist() == [0, 1]
+    assert torch.equal(sum(quarters), torch.ones(8))
+
+
+def test_passages_are_evenly_spaced_from_the_first_to_the_last():
+    found = repeats.passages(torch.arange(10), 3, 4)
+    assert found.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
+    long = torch.zeros(2**25 + 7, dtype=torch.int8)  # float32 has not every place of it
+    long[-4:] = 1
+    assert repeats.passages(long, 3, 4).tolist() == [[0] * 4, [0] * 4, [1] * 4]
+
+
+def test_both_sides_of_what_cannot_be(model):
+    with pytest.raises(ValueError, match="takes 5 tokens but the text has 4"):
+        repeats.passages(torch.arange(4), 1, 5)
+    with pytest.raises(ValueError, match="have 1 token but must have at least 2"):
+        repeats.predictions(model, torch.ones(2, 1, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"tokens has length 12 but n_ctx is 11"):
+        repeats.predictions(model, torch.ones(2, 6, dtype=torch.long))
+    with pytest.raises(ValueError, match="quartile is 4 but must be one of"):
+        repeats.quartile(torch.ones(8), 4)
+    with pytest.raises(ValueError, match="above it for a token other than BEGIN"):
+        repeats.drawn(torch.tensor([1.0, 0.0]), 1, 2, generator=random())

@@ -1,0 +1,64 @@
+"""Students of one layer have the same number of new weights, and begin where it stands."""
+
+import json
+
+import pytest
+import torch
+
+from transformer_circuits import files
+from transformer_circuits.experiments import factorisation
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import checkpoint
+
+SHAPE = ModelConfig(1, 8, 24, 5, 19, 12, position_base=100.0)
+
+
+def n_weights(model):
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def test_students_begin_alike_and_grow_alike(generator):
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator=generator)
+    students = factorisation.variants(model)
+    assert n_weights(students["more_heads"]) == n_weights(students["gated"]) > n_weights(model)
+    tokens = torch.randint(SHAPE.n_vocab, (2, 9), generator=generator)
+    for name, student in students.items():
+        assert torch.allclose(student(tokens), model(tokens), atol=1e-5), name
+
+
+def test_results_of_the_book_are_of_its_weights():
+    rows = checkpoint.records("one-layer", "factorisation")
+    for row, name in zip(rows, checkpoint.seeds("one-layer"), strict=True):
+        weights = checkpoint.folder(name) / "weights.safetensors"
+        assert (row["model"], row["weights_sha256"]) == (name, files.sha256(weights))
+        assert len(row["as_it_is"]) == len(row["more_heads"]) == len(row["gated"]) == 4
+    assert len({row["start"] for row in rows}) == len(rows)
+
+
+def test_results_that_are_not_there_are_named_with_the_command():
+    with pytest.raises(files.UserError, match=r"is not there: run python -m .* factorisation$"):
+        checkpoint.records("zero-layer", "factorisation")
+
+
+def test_losses_before_and_along_are_written(tmp_path, monkeypatch, generator):
+    model = Transformer(SHAPE, generator=generator)
+    folder = tmp_path / "one-layer"
+    folder.mkdir()
+    (folder / "weights.safetensors").write_bytes(b"weights")
+    stream = torch.randint(1, SHAPE.n_vocab, (40_000,), generator=generator)
+    for target, name, value in [
+        (checkpoint, "seeds", lambda name: ["one-layer"]),
+        (checkpoint, "load", lambda name: model.requires_grad_(False)),
+        (checkpoint, "folder", lambda name: folder),
+        (files, "cache_dir", lambda: tmp_path),
+        (factorisation.corpus, "tokens", lambda profile, split: stream),
+    ]:
+        monkeypatch.setattr(target, name, value)
+    plan = {**vars(factorisation.PLAN), "steps": 2, "batch": 2, "warmup_steps": 1}
+    monkeypatch.setattr(factorisation, "PLAN", type(factorisation.PLAN)(**plan))
+    factorisation.write(compile=False)
+    (row,) = map(json.loads, (folder / "factorisation.jsonl").read_text().splitlines())
+    assert row["start"] > 0 and [*row][-3:] == ["as_it_is", "more_heads", "gated"]
+    assert all(len(row[name]) == 1 for name in ("as_it_is", "more_heads", "gated"))

@@ -1,0 +1,211 @@
+"""The command that makes the planned trainings: what is made is kept, and what is kept is read."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+from conftest import PLAN, SHAPE
+
+from transformer_circuits import files
+from transformer_circuits.experiments import formation, plan
+from transformer_circuits.experiments.variants import KEPT
+from transformer_circuits.model import altered
+from transformer_circuits.text import corpus
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.trainer import Trainer
+
+TEXT = {"full": torch.arange(400) % 17, "prose": torch.arange(400) ** 2 % 17}
+BASE = """
+[base]
+model = "two-layer"
+tokens = 300
+taken_from = ""
+first_layer = ""
+repeat_weight = 1.0
+family = ""
+[[run]]
+name = "base"
+why = "to compare with"
+taken_from = "training"
+[[run]]
+name = "free"
+why = "positions"
+taken_from = "variants"
+training = { blind_steps = 0 }
+"""
+MADE = {
+    "given": 'first_layer = "previous token"',
+    "silent": "repeat_weight = 0.0",
+    "small batch": "training = { batch = 2 }",
+    "prose": 'family = "prose"',
+    "bare": "shape = { begin = false }",
+    "shifted": 'first_layer = "shifted keys"',
+}
+
+
+def measured(model, held_out):
+    norm = float(model.W_U.detach().norm())
+    return dict.fromkeys([*KEPT[3:], "first_position"], norm) | {"k_scores": []}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A checkout whose two-layer model is tiny, with its own log and one of variants."""
+    settings = dataclasses.replace(PLAN, steps=40, blind_steps=2, seed=0)
+
+    def of(name):
+        seed = int(name[-1]) if name[-1].isdigit() else 0
+        return SHAPE, dataclasses.replace(settings, seed=seed, moments=True)
+
+    runs = [f'[[run]]\nname = "{name}"\nwhy = "x"\n{change}\n' for name, change in MADE.items()]
+    (tmp_path / "plan.toml").write_text(BASE + "".join(runs))
+    monkeypatch.setattr(plan, "path", lambda: tmp_path / "plan.toml")
+    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(checkpoint, "folder", lambda name: tmp_path)
+    monkeypatch.setattr(checkpoint, "settings", of)
+    monkeypatch.setattr(checkpoint, "seeds", lambda name: [name, f"{name}-1", f"{name}-2"])
+    monkeypatch.setattr(corpus, "tokens", lambda profile, split: TEXT["full"])
+    monkeypatch.setattr(corpus, "tokens_of", lambda profile, split, family: TEXT[family])
+    monkeypatch.setattr(formation, "probe", measured)
+    monkeypatch.setattr(formation, "EVERY", 88)  # two steps of the base
+
+    def log(name, kind="training"):
+        if kind == "training":
+            return [record(s) for s in (2, 4, 6, 8, 10)]
+        free = dataclasses.asdict(dataclasses.replace(settings, blind_steps=0, moments=False))
+        logs = [
+            {"plan": free | {"seed": s}, "training": [record(2), record(20)]} for s in (0, 1, 2)
+        ]
+        return [{"model": "two-layer"} | one for one in logs]
+
+    monkeypatch.setattr(checkpoint, "records", log)
+    return tmp_path
+
+
+def record(step):
+    return dict.fromkeys(KEPT, 0.5) | {"step": step, "tokens": 44 * step, "other": 1}
+
+
+def test_each_training_is_a_line_with_its_choices_and_its_log(place):
+    formation.write(compile=False)
+    rows = files.read_json_lines(place / "experiments.jsonl")
+    assert [(row["seed"], row["run"]) for row in rows] == [(s, n) for s in (0, 1, 2) for n in MADE]
+    for row in rows:
+        assert [list(r) for r in row["training"]] == len(row["training"]) * [
+            [*KEPT, "first_position"]
+        ]
+        tokens = [r["tokens"] for r in row["training"]]
+        assert tokens == ([88, 176, 264, 352] if row["run"] != "small batch" else tokens)
+        assert tokens[-2] < 300 <= tokens[-1]
+    ends = {row["run"]: row["training"][-1]["held_out"] for row in rows[: len(MADE)]}
+    assert len({*ends.values()}) == len(MADE)  # every choice makes another model
+
+
+def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, monkeypatch):
+    formation.write(compile=False)
+    path, whole = place / "experiments.jsonl", (place / "experiments.jsonl").read_text()
+    path.unlink()
+    (place / "cache").rename(place / "done")
+    n_steps, one_step = 0, Trainer._one_step
+
+    def until_stopped(self):
+        nonlocal n_steps
+        n_steps += 1
+        if n_steps == 29:  # within the fourth training
+            raise KeyboardInterrupt
+        return one_step(self)
+
+    monkeypatch.setattr(Trainer, "_one_step", until_stopped)
+    with pytest.raises(KeyboardInterrupt):
+        formation.write(compile=False)
+    assert 0 < len(kept := path.read_text().splitlines()) < len(MADE)
+    assert without_seconds("\n".join(kept)) == without_seconds(whole)[: len(kept)]
+    assert sum("begun" in line for line in formation.status()) >= 1
+    formation.write(compile=False)
+    assert without_seconds(path.read_text()) == without_seconds(whole)
+
+
+def without_seconds(text):
+    rows = [json.loads(line) for line in text.splitlines()]
+    for row in rows:
+        for one in row["training"]:
+            del one["seconds"]
+    return rows
+
+
+def test_what_was_made_is_not_made_again_and_another_plan_replaces_its_own_line_alone(
+    place, monkeypatch
+):
+    formation.write(compile=False)
+    path = place / "experiments.jsonl"
+    before = path.read_text().splitlines()
+    made, trainer = [], formation.trainer
+    monkeypatch.setattr(
+        formation, "trainer", lambda one, compile: made.append(one.title) or trainer(one, compile)
+    )
+    formation.write(compile=False)
+    assert not made and path.read_text().splitlines() == before
+    text = plan.path().read_text().replace("repeat_weight = 0.0", "repeat_weight = 0.5")
+    plan.path().write_text(text)
+    with pytest.raises(files.UserError, match=r"silent-seed-0/state.pt belongs to the run"):
+        formation.write(compile=False)
+    assert path.read_text().splitlines() == before
+    for state in (place / "cache" / "runs").glob("*silent*"):
+        state.rename(place / state.name)
+    made.clear()
+    formation.write(compile=False)
+    assert made == [f"silent, seed {seed}" for seed in (0, 1, 2)]
+    after = path.read_text().splitlines()
+    changed = [new != old for new, old in zip(after, before, strict=True)]
+    assert changed == [json.loads(line)["run"] == "silent" for line in before]
+
+
+def test_records_are_read_run_by_run_from_every_log(place):
+    formation.write(compile=False)
+    found = formation.records()
+    assert [*found] == ["base", "free", *MADE]
+    assert {len(logs) for logs in found.values()} == {3}
+    assert [r["step"] for r in found["base"][0]] == [2, 4, 6, 8]  # up to the first past 300 tokens
+    assert [r["step"] for r in found["free"][2]] == [2, 20]
+    assert "other" not in found["base"][0][0]
+
+
+def test_a_missing_log_is_named_with_the_command_that_makes_it(place, monkeypatch):
+    with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
+        formation.records()
+    assert "given, seed 0: to do (x)" in formation.status()
+    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
+    monkeypatch.setattr(checkpoint, "records", lambda name, kind="training": [])
+    assert "free, seed 1: missing in variants.jsonl (positions)" in formation.status()
+    with pytest.raises(files.UserError, match=r'"base, seed 0"'):
+        formation.records()
+
+
+def test_a_log_of_another_plan_is_not_taken(place):
+    plan.path().write_text(plan.path().read_text().replace("blind_steps = 0", "blind_steps = 1"))
+    with pytest.raises(files.UserError, match=r'"free, seed 0": run .* variants$'):
+        formation.records()
+
+
+def test_the_state_of_a_training_says_which_layer_it_has(place):
+    given = next(one for one in plan.read() if one.choices.name == "given")
+    run = formation.trainer(given, compile=False)
+    assert isinstance(run.model.layers[0], altered.PreviousToken)
+    next(run.run())
+    other = dataclasses.replace(given.choices, first_layer="shifted keys")
+    with pytest.raises(files.UserError, match="belongs to the run"):
+        formation.trainer(dataclasses.replace(given, choices=other), compile=False)
+
+
+def test_the_probe_says_how_much_heads_rest_on_the_first_token(monkeypatch):
+    monkeypatch.setattr(formation.development, "probe", lambda model, text: {"step": 7})
+    model = altered.model(SHAPE, "").requires_grad_(False)  # fresh: see the test of its formula
+    found = formation.probe(model, torch.arange(400) % 17)
+    from transformer_circuits.text import windows
+
+    inputs, _ = windows.evenly(torch.arange(400) % 17, 8, SHAPE)
+    for layer, A in zip(found["first_position"], model.trace(inputs).patterns, strict=True):
+        late = A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2))
+        assert layer == pytest.approx(late.tolist(), abs=1e-4)
+    assert found["step"] == 7

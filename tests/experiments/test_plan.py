@@ -1,0 +1,124 @@
+"""The plan file, read strictly: what is wrong in it is said with the file and the run."""
+
+import dataclasses
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.experiments import plan
+from transformer_circuits.training import checkpoint
+
+GOOD = """
+[base]
+model = "two-layer"
+tokens = 1000
+taken_from = ""
+first_layer = ""
+repeat_weight = 1.0
+family = ""
+[[run]]
+name = "one"
+why = "because"
+[[run]]
+name = "two"
+why = "because"
+repeat_weight = 0.0
+training = { batch = 4 }
+shape = { begin = false }
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write a plan in place of the book's."""
+    path = tmp_path / "experiments.toml"
+    monkeypatch.setattr(plan, "path", lambda: path)
+    return lambda text: path.write_text(text)
+
+
+def test_each_run_is_the_base_but_for_its_own_and_seeds_go_round(write):
+    write(GOOD)
+    found = plan.read()
+    assert [one.title for one in found] == [
+        f"{n}, seed {s}" for s in (0, 1, 2) for n in ("one", "two")
+    ]
+    shape, training = checkpoint.settings("two-layer")
+    same = dataclasses.replace(training, moments=False)
+    assert (found[0].shape, found[0].training) == (shape, same)
+    assert found[3].shape == dataclasses.replace(shape, begin=False)
+    assert found[3].training == dataclasses.replace(same, batch=4, seed=1)
+    assert (found[0].choices.repeat_weight, found[3].choices.repeat_weight) == (1.0, 0.0)
+    assert len({str(one.row) for one in found}) == len({one.title_of_state for one in found}) == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "repeat_weight = 0.0",
+            "repeat_weight = -1.0",
+            r'run 2, "two": \[run\] repeat_weight is -1',
+        ),
+        (
+            "repeat_weight = 0.0",
+            'repeat_weight = "no"',
+            r'run 2, "two": .* must be a finite number',
+        ),
+        ("repeat_weight = 0.0", "heavy = 1", r'run 2, "two": .* unknown keys \[\'heavy\'\]'),
+        ("batch = 4", "batch = 0", r'run 2, "two": \[training\] batch is 0'),
+        ("batch = 4", "seed = 4", r'run 2, "two": \[training\] has a seed'),
+        ("{ batch = 4 }", "4", r'run 2, "two": '),
+        ("begin = false", "begins = false", r'run 2, "two": \[model\] has unknown keys'),
+        ('model = "two-layer"', 'model = "other"', r'run 1, "one": no model called "other"'),
+        ('first_layer = ""', 'first_layer = "x"', r'run 1, "one": \[run\] first_layer is \'x\''),
+        ('taken_from = ""', 'taken_from = "x"', r'run 1, "one": \[run\] taken_from is \'x\''),
+        ('taken_from = ""', 'taken_from = "training"', r'run 2, "two": .* no log has such a run'),
+        ("tokens = 1000", "tokens = 0", r'run 1, "one": \[run\] tokens is 0'),
+        ("tokens = 1000", "", r'run 1, "one": .* misses \[\'tokens\'\]'),
+        ('name = "two"', 'name = ""', r'run 2, "": \[run\] name is \'\''),
+        ('name = "two"', 'name = "one"', r"more than one run called \['one'\]"),
+        ("[base]", "[bass]", r"must have one table \[base\]"),
+        ("[[run]]", "[[runs]]", r"must have one table \[base\] and tables \[\[run\]\]"),
+        ("[base]", "[base", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file_and_the_run(write, old, new, message):
+    assert old in GOOD
+    write(GOOD.replace(old, new))
+    with pytest.raises(files.UserError, match=rf"experiments\.toml .*{message}"):
+        plan.read()
+
+
+def test_a_layer_can_be_altered_only_where_there_is_one(write):
+    write(
+        GOOD.replace('"two-layer"', '"zero-layer"').replace('layer = ""', 'layer = "shifted keys"')
+    )
+    with pytest.raises(files.UserError, match=r'run 1, "one": .* there are no layers'):
+        plan.read()
+
+
+def test_the_book_s_plan_differs_from_the_base_in_each_run_and_has_every_seed():
+    planned = plan.read()
+    assert [one.training.seed for one in planned] == sorted(one.training.seed for one in planned)
+    first = [one for one in planned if one.training.seed == 0]
+    base = first[0]
+    assert base.choices.name == "base" and len(planned) == len(plan.SEEDS) * len(first)
+    for one in first[1:]:
+        changed = {key for key in one.row if key != "run" and one.row[key] != base.row[key]}
+        choices = {"first_layer", "repeat_weight", "family", "model"}
+        own = {c for c in choices if one.row["choices"][c] != base.row["choices"][c]}
+        assert changed - {"choices"} or own, one.title
+
+
+def test_batches_of_another_size_have_the_schedule_of_the_base_in_tokens():
+    found = {one.choices.name: one.training for one in plan.read()}
+    base = found["base"]
+    for batch in (4, 8, 32):
+        other = found[f"batch {batch}"]
+        assert other.batch == batch
+        for key in ("steps", "warmup_steps", "blind_steps"):
+            assert getattr(other, key) * batch == getattr(base, key) * base.batch, (key, batch)
+        same = {
+            key: getattr(base, key) for key in ("steps", "warmup_steps", "blind_steps", "batch")
+        }
+        assert dataclasses.replace(other, seed=base.seed, **same) == base

@@ -1,0 +1,115 @@
+"""Layers changed by hand, against the plain forward pass and against formulas in NumPy."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from conftest import SHAPE
+
+from transformer_circuits.model import altered
+from transformer_circuits.model.attention import Attention
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import cross_entropy
+
+
+@pytest.fixture
+def build(generator):
+    """A model in float64 with random weights, whose first layer is of a kind, and its plain twin."""
+
+    def build(kind):
+        model = altered.model(SHAPE, kind).double()
+        model.randomise(generator=generator)
+        plain = Transformer(SHAPE).double()
+        plain.load_state_dict(model.state_dict())
+        return model, plain
+
+    return build
+
+
+def gradients(model, tokens):
+    cross_entropy.loss_nats(model, tokens[:, :-1], tokens[:, 1:]).backward()
+    return {name: weight.grad for name, weight in model.named_parameters()}
+
+
+@pytest.mark.parametrize("kind", altered.LAYERS)
+def test_a_fresh_model_has_the_weights_of_an_ordinary_one(kind):
+    model = altered.model(SHAPE, kind, generator=torch.Generator().manual_seed(5))
+    plain = Transformer(SHAPE, generator=torch.Generator().manual_seed(5))
+    assert type(model.layers[0]) is altered.LAYERS[kind]
+    assert type(model.layers[1]) is Attention
+    for name, weight in plain.state_dict().items():
+        assert torch.equal(model.state_dict()[name], weight), name
+
+
+@pytest.mark.parametrize("kind", altered.LAYERS)
+def test_the_trace_and_the_forward_pass_are_one_model(build, kind, tokens):
+    model, _ = build(kind)
+    trace = model.trace(tokens)
+    torch.testing.assert_close(model(tokens), trace.logits)
+    torch.testing.assert_close(model(tokens, trace.patterns), trace.logits)
+    layer, x = model.layers[0], trace.residual[0]
+    for head in range(SHAPE.n_heads):
+        alone = layer.pattern(x, x, model.W_P[: tokens.shape[1]], head=head)
+        torch.testing.assert_close(alone[:, 0], trace.patterns[0][:, head])
+
+
+def test_a_given_previous_token_head_is_the_plain_pass_under_that_pattern(build, tokens):
+    model, plain = build("previous token")
+    (A, *_), n_pos = plain.trace(tokens).patterns, tokens.shape[1]
+    A[:, 0] = 0
+    for destination in range(n_pos):
+        A[:, 0, destination, max(destination - 1, 0)] = 1
+    torch.testing.assert_close(model.trace(tokens).patterns[0], A)
+    x, W_P = plain.embed(tokens)
+    x = x + plain.layers[0](x, W_P, A)
+    x = x + plain.layers[1](x, W_P)
+    torch.testing.assert_close(model(tokens), x @ plain.W_U.T)
+    assert (model(tokens) - plain(tokens)).abs().max() > 1e-3
+
+
+def test_it_learns_what_it_moves_and_not_where_it_looks(build, tokens):
+    found = gradients(build("previous token")[0], tokens)
+    width = SHAPE.d_head
+    for name in ("W_Q_concat", "W_K_concat"):
+        gradient = found[f"layers.0.{name}"]
+        assert gradient[:width].abs().max() == 0 < gradient[width:].abs().max()
+    assert found["layers.0.W_V_concat"][:width].abs().max() > 0
+    assert found["layers.0.W_O_concat"][:, :width].abs().max() > 0
+
+
+def test_shifted_keys_are_read_off_the_token_before(build, tokens):
+    """Attention by formula, one destination at a time."""
+    model, _ = build("shifted keys")
+    layer = model.layers[0]
+    x = model.W_E.detach().numpy().T[tokens.numpy()]
+    W_P, n_pos = model.W_P.numpy(), tokens.shape[1]
+    found = model.trace(tokens).patterns[0].numpy()
+    for head in range(SHAPE.n_heads):
+        W_Q, W_K = (weight[head].detach().numpy() for weight in (layer.W_Q, layer.W_K))
+        back = 1 if head < SHAPE.n_heads // 2 else 0
+        for destination in range(n_pos):
+            q = W_Q @ (x[0, destination] + W_P[destination])
+            keys = [W_K @ (x[0, max(s - back, 0)] + W_P[s]) for s in range(destination + 1)]
+            powers = np.exp([q @ k / np.sqrt(SHAPE.d_head) for k in keys])
+            expected = powers / powers.sum()
+            np.testing.assert_allclose(found[0, head, destination, : len(keys)], expected)
+
+
+def test_every_weight_of_shifted_keys_learns(build, tokens):
+    for name, gradient in gradients(build("shifted keys")[0], tokens).items():
+        assert gradient.abs().max() > 0, name
+
+
+@pytest.mark.parametrize("kind", altered.LAYERS)
+def test_the_path_that_is_compiled_is_the_same_model(build, kind, tokens, monkeypatch):
+    """In training: see `attention.causal_results`."""
+    model, _ = build(kind)
+    expected = model(tokens)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    torch.testing.assert_close(model(tokens), expected)
+
+
+def test_a_model_without_layers_has_none_to_alter():
+    with pytest.raises(IndexError):
+        altered.model(dataclasses.replace(SHAPE, n_layers=0), "shifted keys")

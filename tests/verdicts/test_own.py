@@ -1,0 +1,117 @@
+"""The scorecard of a reader's own model: every rule, and in words what cannot be had."""
+
+import dataclasses
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import files, settings
+from transformer_circuits.book import claims
+from transformer_circuits.book.claims import Claim, Rule
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.verdicts import evaluate, own, subjects
+
+RULE = Rule("m.size", "two", "above", 0.5, "the paper", "untrained", "", "2026-11-22")
+RULES = {
+    "plain": RULE,
+    "sibling": dataclasses.replace(RULE, controls="one layer, untrained"),
+    "logged": dataclasses.replace(RULE, metric="m.logged"),
+    "only-one": dataclasses.replace(RULE, of="one"),
+    "with-mlps": dataclasses.replace(RULE, of="mlp"),
+}
+
+
+def size(subject):
+    """1 for a model that was not made at random here."""
+    return torch.tensor(float(subject.own and subject.name != "untrained"))
+
+
+def logged(subject):
+    if subject.name == "untrained":
+        return torch.tensor(0.0)
+    return torch.tensor(subject.log[0]["x"])
+
+
+@pytest.fixture
+def shape():
+    return ModelConfig(2, 2, 4, 2, tokenizer.load().get_vocab_size(), 9, position_base=100.0)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, shape):
+    """A folder with a model, and rules of our own."""
+    one, mlp = (dataclasses.replace(shape, **it) for it in ({"n_layers": 1}, {"d_mlp": 8}))
+    shapes = {"two": shape, "one": one, "mlp": mlp}
+    monkeypatch.setattr(checkpoint, "settings", lambda name: (shapes[name], None))
+    monkeypatch.setattr(corpus, "tokens", lambda profile, split: torch.arange(100))
+    rows = {n: Claim(n, "paper", "trained", "s", f"{n} holds", "r", "r", "x") for n in RULES}
+    monkeypatch.setattr(claims, "read", lambda: rows)
+    monkeypatch.setattr(claims, "rules", lambda: RULES)
+    monkeypatch.setattr(evaluate, "metric", lambda name: {"m.size": size, "m.logged": logged}[name])
+    (tmp_path / "config.toml").write_text(settings.dumps(model=shape))
+    save_file(Transformer(shape).state_dict(), tmp_path / "weights.safetensors")
+    return tmp_path
+
+
+def test_every_rule_is_tried_or_says_why_not(place):
+    subject = subjects.of_folder(place)
+    found = dict(zip(RULES, own.rows(subject), strict=True))
+    assert {*found["plain"]} == {*own.COLUMNS}
+    assert found["plain"]["verdict"] == "reproduced: 1 of 1 seeds"
+    assert found["plain"]["controls"] == "untrained 0"
+    assert found["sibling"]["verdict"].startswith("reproduced")
+    assert found["sibling"]["controls"] == "one layer unavailable; untrained 0"
+    assert found["logged"]["verdict"].startswith("unavailable: ")
+    assert found["only-one"]["verdict"] == "left out: for 1 layers"
+    assert found["with-mlps"]["verdict"] == "left out: for 2 layers and MLPs"
+
+
+def test_what_was_logged_is_read_where_it_lies(place):
+    (place / "training.jsonl").write_text('{"x": 0.75}\n')
+    found = dict(zip(RULES, own.rows(subjects.of_folder(place)), strict=True))
+    assert found["logged"]["estimate (95 % interval), by seed"] == "0.75"
+
+
+def test_the_command_prints_the_table(place, capsys):
+    cli.main(["scorecard", "--model", str(place)])
+    said = capsys.readouterr().out
+    assert "plain holds" in said and "reproduced" in said and str(place) in said
+
+
+def ended(*arguments):
+    with pytest.raises(SystemExit) as raised:
+        cli.main([*arguments])
+    return raised.value.code
+
+
+def test_what_is_wrong_with_a_model_is_one_line(place, shape):
+    wrong = settings.dumps(model=dataclasses.replace(shape, n_heads=3))
+    (place / "config.toml").write_text(wrong)
+    assert "does not fit its config" in ended("scorecard", "--model", str(place))
+    (place / "config.toml").write_text(settings.dumps(model=dataclasses.replace(shape, n_vocab=7)))
+    assert "has n_vocab 7, but rules measure" in ended("scorecard", "--model", str(place))
+    (place / "config.toml").unlink()
+    assert "there is no config.toml in" in ended("scorecard", "--model", str(place))
+
+
+def test_the_checksum_counts_where_there_is_one(place, shape):
+    provenance = {"corpus_sha256": "", "tokenizer_sha256": "", "torch": "", "tokens": 1}
+    sha = files.sha256(place / "weights.safetensors")
+    for given, fits in ((sha, True), ("0" * 64, False)):
+        text = settings.dumps(model=shape, provenance=provenance | {"weights_sha256": given})
+        (place / "config.toml").write_text(text)
+        if fits:
+            assert checkpoint.load_own(place).config == shape
+        else:
+            with pytest.raises(files.UserError, match="not the file that"):
+                checkpoint.load_own(place)
+
+
+def test_an_own_model_has_no_siblings(place):
+    with pytest.raises(subjects.NotToBeHad, match="has no sibling one-layer"):
+        subjects.of_folder(place).sibling("one-layer")

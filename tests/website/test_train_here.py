@@ -1,0 +1,226 @@
+"""The model that learns in the reader's tab: its gradients against PyTorch's, and its page.
+
+The first tests run its scripts in Node, which the book has from PyPI. Those marked `browser` open the
+built page and are run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from einops import einsum
+from playwright.sync_api import expect
+
+from transformer_circuits.model.attention import causal_scores
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.website import serving
+
+PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "train-here.html"
+SIZES = dict(n_heads=3, d_model=10, d_head=2, n_vocab=11, n_ctx=7, position_base=50.0)
+CASES = [
+    (2, {"seen": [1, 0]}),
+    (2, {"seen": [0, 0]}),
+    (2, {"seen": [1, 1]}),
+    (1, {"shifted": True}),
+    (2, {"shifted": True}),
+]
+GRADIENTS = """
+const shape = { ...given.sizes, n_layers: given.n_layers };
+const model = new T.Model(shape, given.what);
+for (const name in model.weights) model.weights[name].set(given.weights[name]);
+const run = model.forward(Int32Array.from(given.tokens));
+model.backward(run);
+const gradients = {};
+for (const name in model.gradients) gradients[name] = Array.from(model.gradients[name]);
+answer({ losses: Array.from(run.losses), gradients });
+"""
+
+
+def in_node(code, given):
+    """What a script answers that has the learner `T` and `given`."""
+    scripts = [(serving.TRAIN / name).read_text(encoding="utf-8") for name in serving.LEARNER]
+    begin = f"const T = Circuits.train.load(); const given = {json.dumps(given)};"
+    end = "function answer(what) { process.stdout.write(JSON.stringify(what)); }"
+    done = subprocess.run(
+        [serving.NODE, "-"],
+        input="\n".join([*scripts, begin, code, end]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def logits(model, tokens, seen=(1, 1), shifted=False):
+    """As the library computes them; with shifted keys, which it does not have, by the formulas."""
+    if not shifted:
+        n_layers = model.config.n_layers
+        return model(tokens, positions=torch.tensor(seen[:n_layers], dtype=torch.float64))
+    x, W_P = model.embed(tokens)
+    for layer in model.layers:
+        q = einsum(layer.W_Q, x + W_P, "h d m, b dst m -> b h dst d")
+        k = einsum(layer.W_K, x + W_P, "h d m, b src m -> b h src d")
+        before = F.pad(k, (0, 0, 1, 0))[:, :, :-1]  # the key of the token before; 0 at the first
+        x = x + layer.head_outputs(x, causal_scores(q, before).softmax(dim=-1)).sum(dim=1)
+    return F.linear(x, model.W_U)
+
+
+@pytest.mark.parametrize("n_layers, what", CASES, ids=str)
+def test_gradients_are_those_of_pytorch(n_layers, what, generator):
+    model = Transformer(ModelConfig(n_layers=n_layers, **SIZES)).double()
+    model.randomise(generator=generator)
+    tokens = torch.randint(SIZES["n_vocab"], (3, SIZES["n_ctx"] + 1), generator=generator)
+    losses = F.cross_entropy(
+        logits(model, tokens[:, :-1], **what).flatten(0, 1),
+        tokens[:, 1:].flatten(),
+        reduction="none",
+    )
+    losses.mean().backward()
+
+    def rows(name, weight):
+        return weight.T if name == "W_E" else weight  # there, one row per token
+
+    weights = {n: rows(n, w).flatten().tolist() for n, w in model.named_parameters()}
+    given = {"sizes": SIZES, "n_layers": n_layers, "what": what, "weights": weights}
+    found = in_node(GRADIENTS, given | {"tokens": tokens.flatten().tolist()})
+    assert torch.allclose(torch.tensor(found["losses"]).double(), losses.detach(), rtol=1e-4)
+    assert found["gradients"].keys() == weights.keys()
+    for name, weight in model.named_parameters():
+        expected = rows(name, weight.grad).flatten()
+        difference = torch.tensor(found["gradients"][name], dtype=torch.float64) - expected
+        assert expected.norm() > 0 and difference.norm() <= 1e-4 * expected.norm(), name
+
+
+def test_words_are_new_in_each_context_and_go_on_as_before():
+    """Inside a word, what follows a letter is what followed it before; words differ in length."""
+    code = "const { tokens, inside } = T.probe(); answer({ tokens: Array.from(tokens), inside: Array.from(inside), ...T.SHAPE });"
+    found = in_node(code, {})
+    contexts = torch.tensor(found["tokens"]).reshape(-1, found["n_ctx"] + 1).tolist()
+    inside = torch.tensor(found["inside"]).reshape(-1, found["n_ctx"]).tolist()
+    every = set()
+    for letters, goes_on in zip(contexts, inside, strict=True):
+        assert min(letters) >= 0 and max(letters) < found["n_vocab"]
+        follower = {}
+        for letter, following, on in zip(letters, letters[1:], goes_on, strict=False):
+            if on:
+                assert follower.setdefault(letter, following) == following
+        every |= set(follower.items())
+    assert len({following for letter, following in every if letter == 0}) > 1
+
+
+def test_matches_are_what_followed_earlier_copies():
+    found = in_node("answer([0, 1, 2, 3, 4].map((i) => T.matches([9, 5, 7, 5, 5], 0, i)))", {})
+    assert found == [[], [], [], [2], [2, 4]]
+
+
+def test_the_worker_answers_by_its_text_alone():
+    """The text of the sources, as the page writes it into a worker, needs nothing around it."""
+    code = """
+    const posted = [];
+    const self = { postMessage: (message) => posted.push(message) };
+    const text = `const T = {}; for (const add of [${Circuits.train.sources.join(",")}]) add(T); T.serve(self);`;
+    new Function("self", "Circuits", text)(self, undefined);
+    self.onmessage({ data: { run: 7, begin: { seed: 1, n_layers: 1 } } });
+    self.onmessage({ data: { run: 7, steps: 2 } });
+    answer(posted.map(({ run, step, known, matching }) => ({ run, step, known, matching })));
+    """
+    before, after = in_node(code, {})
+    assert (before["run"], before["step"], after["run"], after["step"]) == (7, 0, 7, 2)
+    n_vocab = in_node("answer(T.SHAPE)", {})["n_vocab"]
+    assert before["known"] == pytest.approx(torch.tensor(n_vocab).log().item(), rel=1e-6)
+    assert after["known"] != before["known"] and 0 <= after["matching"][0][0] <= 1
+
+
+LEARNED = """
+const training = new T.Training({ seed: given.seed, ...given.what });
+training.run(300);
+const { patterns, ...found } = training.look();
+answer(found);
+"""
+HALF = 0.5
+"""Of the attention, where an induction head would look: that much is matching."""
+USUAL = {"n_layers": 2, "seen": [1, 0]}
+
+
+def learned(seed, what):
+    """Best matching of the last layer, and best attention to the token before of the first."""
+    found = in_node(LEARNED, {"seed": seed, "what": what})
+    return max(found["matching"][-1]), max(found["previous"][0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_layers_learn_to_look_one_back_and_to_match_much_sooner_than_without_positions(seed):
+    matching, one_back = learned(seed, USUAL)
+    assert min(matching, one_back) > HALF
+    blind, blind_back = learned(seed, USUAL | {"seen": [0, 0]})
+    assert blind < matching / 2 and blind_back < one_back / 2
+
+
+def test_one_layer_learns_it_with_shifted_keys_alone():
+    matching, one_back = learned(0, {"n_layers": 1, "shifted": True})
+    assert matching > HALF > one_back
+    assert max(learned(0, {"n_layers": 1})) < HALF / 2
+
+
+@pytest.fixture
+def page(watched):
+    watched.goto(PAGE.as_uri())
+    watched.wait_for_selector("[data-train-here][data-ready]")
+    return watched
+
+
+def step(page):
+    return int(page.locator("[data-train-here]").get_attribute("data-step"))
+
+
+@pytest.mark.browser
+def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
+    expect(page.locator(".train-status")).to_contain_text("Ready. Step 0")
+    page.get_by_role("button", name="Train", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 10")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Go on")).to_be_focused()
+    page.wait_for_function("Circuits.train.page.state.waiting === 0")
+    here = step(page)
+    page.wait_for_timeout(300)
+    assert step(page) == here
+    page.get_by_role("button", name="Start again").press("Enter")
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step === '0'")
+
+
+@pytest.mark.browser
+def test_the_change_comes_in_the_tab_within_so_many_steps(page):
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 300")
+    two, one = page.evaluate("Circuits.train.page.records.map((all) => all.at(-1))")
+    assert max(two["matching"][1]) > HALF > max(one["matching"][0])
+    assert two["known"] < one["known"] / 2
+
+
+@pytest.mark.browser
+def test_what_if_begins_anew_and_changes_the_model(page):
+    before = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    page.get_by_label("Two layers: positions are seen").select_option("in no layer")
+    page.wait_for_function("Circuits.train.page.records.every((one) => one.length === 1)")
+    after = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    assert after[0] != before[0] and after[1] == before[1]
+    page.get_by_label(re.compile("^One layer: shifted keys")).check()
+    page.wait_for_function("Circuits.train.page.records.every((one) => one.length === 1)")
+    shifted = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    assert shifted[0] == after[0] and shifted[1] != after[1]
+
+
+@pytest.mark.browser
+def test_every_picture_says_what_it_shows(page):
+    pictures = page.locator("[data-train-here] canvas[role=img]")
+    expect(pictures).to_have_count(6)
+    for picture in pictures.all():
+        assert re.search(r"one back [\d.]+, matching [\d.]+", picture.get_attribute("aria-label"))
+    for curves in page.locator(".train-curves > svg[role=img]").all():
+        assert "At step 0" in curves.get_attribute("aria-label")
