@@ -160,20 +160,23 @@ def _settings(name: str) -> tuple[Any, Any]:
     return shape, dataclasses.replace(training, moments=False)
 
 
-def records() -> dict[str, list[list[development.Record]]]:
-    """By the name of the run, the logs of its seeds in order, each up to its last token.
+def records(name: str) -> list[list[development.Record]]:
+    """The logs of a run's seeds, in their order, each up to its last planned token.
 
     Raises:
-        UserError: naming the run and the command that makes it, if one is missing.
+        ValueError: if the plan has no such run.
+        UserError: naming the training and the command that makes it, if one is missing.
     """
-    planned = plan.read()
+    planned = [one for one in plan.read() if one.choices.name == name]
+    if not planned:
+        raise ValueError(f'no run of {plan.path().name} is called "{name}"')
     found = _found([one for one in planned if not one.choices.taken_from])
-    logs: dict[str, list[list[development.Record]]] = {}
+    logs = []
     for one in planned:
-        log = _taken(one) if one.choices.taken_from else found.get(one.title, {}).get("training")
+        source = one.choices.taken_from
+        log = _taken(one) if source else found.get(one.title, {}).get("training")
         if not log:
-            source = one.choices.taken_from
             command = "python -m transformer_circuits variants" if source == "variants" else COMMAND
             raise files.UserError(f'there is no log of "{one.title}": run {command}')
-        logs.setdefault(one.choices.name, []).append(log)
+        logs.append(log)
     return logs

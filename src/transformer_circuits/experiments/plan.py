@@ -82,7 +82,7 @@ def path() -> Path:
 
 
 def read() -> list[Planned]:
-    """Every training of the plan, in the order in which they are made: seed by seed.
+    """Every training of the plan, in the order in which they are made: run by run.
 
     Raises:
         UserError: naming the file and the run, if the plan is not valid; or if the config of a
@@ -99,8 +99,8 @@ def read() -> list[Planned]:
         raise files.damaged(path(), f"has more than one run called {twice}")
     return [
         Planned(choices, shape, dataclasses.replace(training, seed=seed))
-        for seed in SEEDS
         for choices, shape, training in read
+        for seed in SEEDS
     ]
 
 
