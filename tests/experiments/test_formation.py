@@ -168,7 +168,7 @@ def test_the_records_of_a_run_are_those_of_its_seeds_in_whatever_log(place):
     assert [r["step"] for r in base[0]] == [2, 4, 6, 8]  # up to the first past 300 tokens
     assert [r["step"] for r in free[2]] == [2, 20]
     assert "other" not in base[0][0]
-    with pytest.raises(ValueError, match='no run of plan.toml is called "freed"'):
+    with pytest.raises(ValueError, match=r'no run of plan\.toml is called "freed"'):
         formation.records("freed")
 
 
