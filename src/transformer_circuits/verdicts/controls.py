@@ -101,6 +101,10 @@ def _rotated(subject: Subject) -> Subject:
     return subjects.in_basis(subject, "rotated basis", turn)
 
 
+def _null_runs(subject: Subject) -> Subject:
+    return dataclasses.replace(subject, null_runs=True)
+
+
 def _losses_of_one_layer(subject: Subject) -> Subject:
     """The losses of the one-layer model, beside the subject's own heads."""
     log = placebos.losses_of(subject.sibling("one-layer").log, subject.log)
@@ -139,6 +143,7 @@ CONTROLS: dict[str, Callable[[Subject], Subject]] = {
     "built induction": planted.built_induction,
     "rotated basis": _rotated,
     "outsized coordinate": planted.outsized,
+    "another seed unchanged": _null_runs,
     "losses of one layer": _losses_of_one_layer,
     "heads sooner": _with_log("heads sooner", lambda log: placebos.heads_moved(log, 2.0)),
     "heads later": _with_log("heads later", lambda log: placebos.heads_moved(log, 0.5)),

@@ -33,6 +33,9 @@ class Subject:
     """The records along its training, see `development.probe`; empty where there are none."""
     own: bool = False
     """Whether it is a reader's own model, without siblings from the same seed."""
+    null_runs: bool = False
+    """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
+    another seed: what differs then is chance."""
 
     def windows(self, n: int) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
         """Inputs and targets of `n` evenly spaced windows of the text."""
