@@ -81,7 +81,7 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
 
 
 def test_the_table_of_the_voice_is_true():
-    rows = re.findall(r"^\| (\w+) +\|.*?\| (#\w+) +\| +([\d.]+) +\| (#\w+) +\| +([\d.]+) +\|",
+    rows = re.findall(r"^(\w+) .*? (#\w+) +([\d.]+) +(#\w+) +([\d.]+) ",
                       voice.__doc__, re.MULTILINE)  # fmt: skip
     assert {name for name, *_ in rows} == voice.ROLES.keys()
     for name, light, of_light, dark, of_dark in rows:

@@ -13,6 +13,7 @@ FIGURES = [
     plots.matrix(-np.eye(3), rows="o", cols="s", unit="u", row_labels="abc", **WORDS),
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", baselines={"floor": 0.5}, **WORDS),
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", places={"here": 1.5}, **WORDS),
+    plots.bundles({"a": [([1, 2], [3, 1])] * 2, "b": [([1], [2])]}, x="d", y="nats", **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
@@ -38,7 +39,17 @@ def test_a_title_is_text_of_the_page_and_what_is_written_in_a_figure_is_text(fig
 
 def test_figures_are_the_same_bytes_each_time():
     again = plots.histogram([1, 2, 2], x="a", y="n", **WORDS)
-    assert again.svg == FIGURES[5].svg
+    assert again.svg == FIGURES[6].svg
+
+
+def test_a_bundle_has_one_look_and_one_name():
+    """Two curves of one name and one of another: two looks, two names."""
+    drawn = plots.bundles(
+        {"first": [([1, 2], [3, 1]), ([1, 2], [2, 1])], "second": [([1, 2], [1, 1])]},
+        x="d", y="nats", **WORDS,
+    ).svg  # fmt: skip
+    written = [t.text for t in ElementTree.fromstring(drawn).iter() if t.tag.endswith("}text")]
+    assert (written.count("first"), written.count("second")) == (1, 1)
 
 
 def test_a_number_may_be_a_tensor_wherever_a_figure_takes_one():
@@ -69,6 +80,7 @@ def test_every_figure_must_be_told_its_title_and_alternative_text():
     for name in (
         "matrix",
         "curves",
+        "bundles",
         "bars",
         "histogram",
         "singular_values",

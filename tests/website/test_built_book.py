@@ -276,7 +276,7 @@ def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
 
 def test_every_verdict_leads_to_its_check(browser):
     page = browser.new_page()
-    page.goto((HTML / "chapters/15-scorecard.html").as_uri())
+    page.goto((HTML / "chapters/16-scorecard.html").as_uri())
     links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
     page.close()
     testable = sum(bool(claim.chapter) for claim in claims.read().values())
@@ -289,7 +289,7 @@ def test_every_verdict_leads_to_its_check(browser):
 @pytest.mark.parametrize("width", [1200, 375])
 def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
     page = browser.new_page(viewport={"width": width, "height": 800})
-    page.goto((HTML / "chapters/15-scorecard.html").as_uri())
+    page.goto((HTML / "chapters/16-scorecard.html").as_uri())
     marks = page.locator("table.marks a")
     assert marks.count() == len(claims.read())
     for index in (0, marks.count() - 1):

@@ -73,13 +73,33 @@ def curves(
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
     vertical ones. `log_x`: the horizontal axis is logarithmic, base 2.
     """
+    single = {name: [line] for name, line in lines.items()}
+    return bundles(
+        single, x=x, y=y, title=title, alt=alt, baselines=baselines, places=places, log_x=log_x
+    )
+
+
+def bundles(
+    lines: Mapping[str, Sequence[tuple[Numbers, Numbers]]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+    baselines: Mapping[str, Number] | None = None,
+    places: Mapping[str, Number] | None = None,
+    log_x: bool = False,
+) -> Figure:
+    """As `curves`, with several curves of one look under each name: one for every seed, say."""
 
     def paint(axes):
         drawn = []
-        for i, (xs, ys) in enumerate(lines.values()):
-            marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
-            style = {"color": COLOURS[i % 7], "marker": marker, "ms": 4}
-            drawn += axes.plot(array(xs), array(ys), LINES[i % 4], **style)
+        for i, bundle in enumerate(lines.values()):
+            for k, (xs, ys) in enumerate(bundle):
+                marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
+                style = {"color": COLOURS[i % 7], "marker": marker, "ms": 4}
+                made = axes.plot(array(xs), array(ys), LINES[i % 4], **style)
+                drawn += made if k == 0 else []
         if log_x:
             _log(axes, 2)
         axes.set(xlabel=x, ylabel=y)

@@ -1,15 +1,17 @@
 """The visual voice of the book's drawings: colours, type and lines, in one place.
 
-| role   | means                                   | light   | ratio | dark    | ratio | line     |
-|--------|-----------------------------------------|---------|-------|---------|-------|----------|
-| ink    | words, tokens                           | #1c2430 | 15.62 | #e8ecf1 | 15.79 | solid    |
-| muted  | what is there but not the point; notes  | #5c6470 |  5.98 | #aab2bd |  8.75 | solid    |
-| direct | embedding, direct path, residual stream | #5b6470 |  6.00 | #b3bcc8 |  9.76 | solid    |
-| first  | the first layer (layer 0)               | #0068a8 |  5.92 | #63b8f2 |  8.63 | solid    |
-| second | the second layer (layer 1)              | #b84300 |  5.47 | #ff9a5c |  8.95 | solid    |
-| query  | queries: what a destination asks        | #8a3fa0 |  6.37 | #d9a0ee |  9.11 | dotted   |
-| key    | keys: what a source answers to          | #00704f |  6.12 | #3fcf9f |  9.49 | dashed   |
-| value  | values, OV circuits: what is moved      | #86590a |  6.09 | #f0bf4c | 10.94 | solid    |
+======  =======================================  =======  =====  =======  =====  ======
+role    means                                    light    ratio  dark     ratio  line
+======  =======================================  =======  =====  =======  =====  ======
+ink     words, tokens                            #1c2430  15.62  #e8ecf1  15.79  solid
+muted   what is there but not the point; notes   #5c6470   5.98  #aab2bd   8.75  solid
+direct  embedding, direct path, residual stream  #5b6470   6.00  #b3bcc8   9.76  solid
+first   the first layer (layer 0)                #0068a8   5.92  #63b8f2   8.63  solid
+second  the second layer (layer 1)               #b84300   5.47  #ff9a5c   8.95  solid
+query   queries: what a destination asks         #8a3fa0   6.37  #d9a0ee   9.11  dotted
+key     keys: what a source answers to           #00704f   6.12  #3fcf9f   9.49  dashed
+value   values, OV circuits: what is moved       #86590a   6.09  #f0bf4c  10.94  solid
+======  =======================================  =======  =====  =======  =====  ======
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
