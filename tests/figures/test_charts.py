@@ -35,7 +35,7 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
     assert ElementTree.fromstring(chart.svg).tag.endswith("svg")
     assert chart.spec["$schema"].endswith("vega/v6.json")
     shown = chart._repr_mimebundle_()
-    assert 'alt="A line that &lt;falls&gt;"' in shown["text/html"]
+    assert 'aria-label="A line that &lt;falls&gt;"' in shown["text/html"]
     assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
     assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
     assert shown["image/svg+xml"] == chart.svg

@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings import (
     composition,
     heads,
@@ -15,7 +16,6 @@ from transformer_circuits.figures.drawings import (
     stream,
     superposition,
     trigrams,
-    voice,
 )
 
 LINE = ["Then", "Mor", "de", "cai", "spoke", ",", "and", "the", "king", "heard", "Mor"]

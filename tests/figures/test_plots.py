@@ -25,7 +25,7 @@ FIGURES = [
 def test_a_figure_is_an_svg_with_alternative_text(figure):
     assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
     shown = figure._repr_mimebundle_()
-    assert 'alt="A curve that falls &lt;sharply&gt;"' in shown["text/html"]
+    assert 'aria-label="A curve that falls &lt;sharply&gt;"' in shown["text/html"]
     assert "It falls. A curve that falls" in shown["text/plain"]
 
 

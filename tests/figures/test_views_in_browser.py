@@ -266,7 +266,7 @@ def test_a_point_says_its_name(drawn):
     page = drawn(charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN))
     page.locator(".hc-live svg .mark-symbol path").nth(1).hover(force=True)
     expect(page.locator(".hc-tip")).to_have_text("name: 1.11\na: 2\nb: 1")
-    assert page.locator(".hover-chart > img").is_hidden()
+    assert page.locator(".hover-chart > .circuit-plot:first-child").is_hidden()
     assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
 
 
@@ -302,7 +302,7 @@ def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_p
     page.on("console", lambda message: said.append((message.type, message.text)))
     page.goto(chart_page(broken, tmp_path, monkeypatch))
     expect(page.locator(".hc-live")).to_have_count(0)
-    assert page.locator(".hover-chart > img").is_visible()
+    assert page.locator(".hover-chart > .circuit-plot:first-child").is_visible()
     page.close()
     [(kind, text)] = said
     assert kind == "error" and SEEN["alt"] in text and "nowhere" in text

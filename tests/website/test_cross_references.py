@@ -23,7 +23,7 @@ def test_figures_are_found_in_what_cells_put_out():
     table = tables.table([{"a": 1}], caption="No figure")._repr_mimebundle_()["text/html"]
     found = cross_references.figures(bars + view + table)
     assert [figure.title for figure in found] == ["Up & up", "All heads"]
-    assert found[0].id == "figure-up-up" and 'alt="It rises"' in found[0].picture
+    assert found[0].id == "figure-up-up" and 'aria-label="It rises"' in found[0].picture
     assert found[1].picture == ""  # a view needs its script
 
 

@@ -22,7 +22,7 @@ def _copies(pictures: dict[str, str]) -> dict[str, dict]:
     """Executed chapters that show pictures, by the title of each."""
     copies = {}
     for chapter, title in front_page.FIGURES.values():
-        shown = html.Figure(pictures.get(title, "<svg/>"), title, "what is seen")
+        shown = html.Figure(pictures.get(title, "<svg></svg>"), title, "what is seen")
         first = html.Figure("<svg>another</svg>", "Another", "")
         outputs = [{"data": figure._repr_mimebundle_()} for figure in (first, shown)]
         copies[chapter] = {"cells": [{"cell_type": "code", "outputs": outputs}]}
@@ -37,7 +37,9 @@ def test_figures_are_taken_from_the_executed_chapters(monkeypatch, tmp_path):
     monkeypatch.setattr(notebooks, "fresh", lambda: _copies(pictures))
     front_page.write()
     for name, (_, title) in front_page.FIGURES.items():
-        assert (tmp_path / "_static" / name).read_text() == pictures[title]
+        assert (tmp_path / "_static" / name).read_text() == pictures[title].replace(
+            "<svg", '<svg style="background:#fff"'
+        )
 
 
 def test_what_is_missing_is_named_and_nothing_is_written(monkeypatch, tmp_path):

@@ -80,11 +80,11 @@ def test_a_sheet_is_one_page_when_a_browser_prints_it(watched, name, margin):
 
 
 BEYOND = """() => [...document.querySelectorAll(
-    "section.present section.present :is(p, li, h1, h2, img, .katex-html)")].filter((part) => {
+    "section.present section.present :is(p, li, h1, h2, .circuit-plot > svg, .katex-html)")].filter((part) => {
     const box = part.getBoundingClientRect();
     return box.width && (box.left < -1 || box.top < -1 || box.right > innerWidth + 1
         || box.bottom > innerHeight + 1);
-}).map((part) => part.innerText || part.alt)"""
+}).map((part) => part.innerText || part.parentElement.ariaLabel)"""
 
 
 @pytest.mark.browser
@@ -110,7 +110,7 @@ def test_slides_are_the_page_of_slides_with_figures_and_without_network(watched)
     for _ in titles:
         slide = watched.locator("section.present section.present")
         seen.append(slide.locator("h1, h2").inner_text())
-        for picture in slide.locator("img").all():
+        for picture in slide.locator(".circuit-plot > svg").all():
             box = picture.bounding_box()
             assert box["height"] > 200 and box["y"] + box["height"] <= 720
             pictures += 1

@@ -5,7 +5,7 @@
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const STYLE = `
-.hover-chart .hc-live{background:#fff;color:#222;color-scheme:light;max-width:100%;overflow-x:auto;border-radius:4px;padding:4px}
+.hover-chart .hc-live{max-width:100%;overflow-x:auto;padding:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 system-ui,sans-serif;padding:4px}
 .hover-chart .vega-bindings label{margin-right:10px}
@@ -51,9 +51,9 @@
 
   async function draw(host) {
     const { View, parse } = await vega();
-    const still = host.querySelector("img");
+    const still = host.querySelector(".circuit-plot");
     const live = document.createElement("div");
-    live.className = "hc-live";
+    live.className = "hc-live circuit-plot"; // the colours of the page
     host.append(live);
     const spec = JSON.parse(host.querySelector("script").textContent);
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
@@ -76,7 +76,7 @@
   document.querySelectorAll(".hover-chart:not([data-mounted])").forEach((host) => {
     host.dataset.mounted = "";
     draw(host).catch((error) => {
-      console.error(`“${host.querySelector("img").alt}” stays a picture:`, error);
+      console.error(`“${host.querySelector(".circuit-plot").ariaLabel}” stays a picture:`, error);
       host.querySelector(".hc-live")?.remove();
     });
   });

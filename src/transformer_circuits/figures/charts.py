@@ -148,7 +148,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
     plane.data = altair.Undefined  # one table for both layers: facets need it
     rings = (
         plane.transform_filter("isValid(datum.ring)")
-        .mark_line(color="#bbb", strokeWidth=0.7, interpolate="cardinal-closed")
+        .mark_line(color=GREY, opacity=0.5, strokeWidth=0.7, interpolate="cardinal-closed")
         .encode(detail="ring:N", order="step:Q")
     )
     points = (

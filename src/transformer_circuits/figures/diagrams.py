@@ -8,6 +8,7 @@ import numpy as np
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
+from transformer_circuits.figures.voice import ROLES
 
 LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""
@@ -85,7 +86,7 @@ def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over
     ]
     places = chart(dots, *size).encode(*across)
     marks = places.mark_point(filled=True, size=90, opacity=1)
-    marks = marks.encode(color=altair.value("#333"), tooltip=[tip("head:N")])
+    marks = marks.encode(color=altair.value(ROLES["ink"].light), tooltip=[tip("head:N")])
     if over is not None:
         ends = (f"indexof(over.head, datum.{end}) >= 0" for end in ("from", "to"))
         touched = " || ".join(["!isValid(over.head)", "!isValid(over.head[0])", *ends])

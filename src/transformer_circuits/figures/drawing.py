@@ -1,4 +1,4 @@
-"""How matplotlib draws: one style, one palette, SVG out; and small PNG pictures for views."""
+"""How matplotlib draws: in the book's voice, SVG out; and small PNG pictures for views."""
 
 import io
 import textwrap
@@ -11,22 +11,26 @@ from matplotlib import get_data_path, rc_context
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
-from transformer_circuits.figures import labels
+from transformer_circuits.figures import labels, voice
 from transformer_circuits.figures.html import Figure
 
 FONTS = Path(get_data_path(), "fonts", "ttf")
 """The fonts that come with matplotlib, DejaVu Sans among them."""
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette: told apart with any colour vision."""
+COLOURS = tuple(voice.ROLES[name].light for name in voice.CURVES)
+"""Those of `voice.CURVES` as they are on a light page."""
 MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
 """Solid, dashed, dashes and dots, dotted."""
 _STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
-    "svg.hashsalt": "book", "legend.frameon": False, "figure.facecolor": "white",
+    "svg.hashsalt": "book", "legend.frameon": False,
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"),
+                    voice.ROLES["ink"].light),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), voice.ROLES["muted"].light),
 }  # fmt: skip
 
 
@@ -39,7 +43,8 @@ def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Fi
         labels.wrap(axes)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return Figure(buffer.getvalue(), title, alt)
+    svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
+    return Figure(voice.themed(svg), title, alt)
 
 
 def pixels(values: Float[np.ndarray, "y x"]) -> bytes:

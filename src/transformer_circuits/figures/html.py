@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer_circuits import files
+from transformer_circuits.figures import voice
 
 SCRIPTS = Path(__file__).parent
 """Where the scripts of charts and views lie."""
@@ -20,9 +21,10 @@ SCRIPTS = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Figure:
-    """An SVG picture that Jupyter shows under its title."""
+    """An SVG picture that Jupyter shows under its title, in the colours of its page."""
 
     svg: str
+    """A document of its own."""
     title: str
     alt: str
     """Alternative text: what there is to be seen, for those who do not see it."""
@@ -30,12 +32,32 @@ class Figure:
     @property
     def picture(self) -> str:
         """HTML of the picture alone."""
-        style = "max-width:100%;height:auto;background:#fff"
-        return image(self.svg.encode(), "image/svg+xml", self.alt, style)
+        return inline(self.svg, self.title, self.alt)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         plain = f"[figure: {self.title}. {self.alt}]"
         return {"text/html": captioned(self.title, self.picture), "text/plain": plain}
+
+
+def inline(svg: str, title: str, alt: str) -> str:
+    """An SVG document as a part of the page, so that its variables have the page's colours.
+
+    Its names carry the title in front, and its style holds for itself alone: two pictures on one page
+    do not take from each other.
+    """
+    own = f"{_slug(title)}-"
+    body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', own, body)
+    body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
+    style = f".circuit-plot>svg{{max-width:100%;height:auto}}{voice.style('circuit-plot')}"
+    return (
+        f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
+        f"<style>{style}</style>{body.strip()}</div>"
+    )
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[\W_]+", "-", title.lower()).strip("-")
 
 
 def image(data: bytes, mime: str, alt: str, style: str) -> str:
@@ -50,11 +72,10 @@ def captioned(title: str, body: str) -> str:
     The caption is text of the page: it can be searched, read aloud, wrapped and translated. The
     id is made of it, so that links and the index of figures find the figure.
     """
-    name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
     caption = (
         f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
     )
-    return f'<figure id="figure-{name}" style="margin:0">{caption}{body}</figure>'
+    return f'<figure id="figure-{_slug(title)}" style="margin:0">{caption}{body}</figure>'
 
 
 def data_script(data: Mapping) -> str:

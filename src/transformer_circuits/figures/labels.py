@@ -9,10 +9,12 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from transformer_circuits.figures.voice import ROLES
+
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
-GREY = "#555"
+GREY = ROLES["muted"].light
 """The colour of lines that lead to a name."""
 GAP = 4.0
 """The least space between two names in one row."""

@@ -153,7 +153,7 @@ def histogram(
     triangles on the axis."""
 
     def paint(axes):
-        axes.hist(array(values), bins=bins, color=COLOURS[0], edgecolor="white", linewidth=0.4)
+        axes.hist(array(values), bins=bins, color=COLOURS[0], rwidth=0.92)
         drawn = []
         for i, places in enumerate((marks or {}).values()):
             style = {"ms": 8, "color": COLOURS[(i + 1) % 7], "clip_on": False}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import altair
 import vl_convert
 
-from transformer_circuits.figures import drawing, html, tables
+from transformer_circuits.figures import drawing, html, tables, voice
 
 FONT = "system-ui, sans-serif"
 """The font of the page, whatever that is."""
@@ -36,7 +36,7 @@ class HoverChart:
     """What it shows as a table, below it and folded; None where that would be too long."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        still = html.Figure(self.svg, self.title, self.alt).picture
+        still = html.inline(self.svg, self.title, self.alt)
         body = f'<div class="hover-chart">{still}{html.data_script(self.spec)}</div>'
         if self.numbers:
             table = self.numbers._repr_mimebundle_()["text/html"]
@@ -80,8 +80,15 @@ def _svg(spec: Mapping) -> str:
 def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     """The Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
-    chart = chart.configure(background="white", font=FONT)
-    return vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
+    ink, muted = (voice.ROLES[name].light for name in ("ink", "muted"))
+    words = {"labelColor": ink, "titleColor": ink}
+    lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
+    chart = chart.configure(
+        background="transparent", font=FONT, axis=words | lines, legend=words, header=words,
+        text={"color": ink}, title={"color": ink}, view={"stroke": muted},
+    )  # fmt: skip
+    spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
+    return json.loads(voice.themed(json.dumps(spec)))
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:

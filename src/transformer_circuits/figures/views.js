@@ -9,7 +9,7 @@
   const STYLE = `
 .circuit-view{--bg:#fff;--fg:#222;--soft:#555;--line:#767676;--mark:#0b57d0;color:var(--fg);background:var(--bg);
   font:14px/1.5 system-ui,sans-serif;padding:10px;border-radius:6px;max-width:100%}
-.circuit-view[data-dark]{--bg:#14181e;--fg:#e8e8e8;--soft:#b0b4ba;--line:#8b949e;--mark:#8ab4f8}
+.circuit-view[data-dark]{--bg:#121212;--fg:#e8e8e8;--soft:#b0b4ba;--line:#8b949e;--mark:#8ab4f8}
 .circuit-view *{box-sizing:border-box}
 .circuit-view .cv-row{display:flex;gap:16px;flex-wrap:wrap;align-items:flex-start;margin-bottom:8px}
 .circuit-view .cv-row>div{min-width:0;max-width:100%}
@@ -65,7 +65,7 @@
   observer.observe(document.body, { attributes: true, attributeFilter });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
-  const ground = (dark) => (dark ? [20, 24, 30] : [255, 255, 255]);
+  const ground = (dark) => (dark ? [18, 18, 18] : [255, 255, 255]);
   const css = (colour) => `rgb(${colour.map(Math.round).join(",")})`;
   const blend = (from, to, share) => from.map((c, k) => c + Math.min(1, share) * (to[k] - c));
 

@@ -23,7 +23,7 @@ FIGURE = re.compile(
 )
 """What `figures.html.captioned` writes."""
 KINDS = ("figures", "exercises")
-PICTURE = re.compile(r"<img [^>]*>")
+PICTURE = re.compile(r'<div class="circuit-plot".*?</svg></div>', re.DOTALL)
 NO_TERMS_IN = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.math, nodes.raw,
     nodes.block_quote, nodes.table, nodes.term,

@@ -1,6 +1,5 @@
 """The figures of the README: those of the chapters, as files that a code host can show."""
 
-import base64
 import html
 import re
 
@@ -37,5 +36,7 @@ def _picture(executed: dict[str, dict], chapter: str, title: str) -> bytes:
     for output in notebooks.outputs(executed[chapter]):
         shown = "".join(output.get("data", {}).get("text/html", ""))
         if f">{html.escape(title)}</figcaption>" in shown:
-            return base64.b64decode(re.findall(r"data:image/svg\+xml;base64,([^\"]+)", shown)[0])
+            (svg,) = re.findall(r"<svg.*</svg>", shown, re.DOTALL)
+            # Code hosts have dark pages, too, but do not tell a file that it lies on one.
+            return svg.replace("<svg", '<svg style="background:#fff"', 1).encode()
     raise files.UserError(f"{chapter} shows no figure called {title!r}")

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.voice import SMALL, STREAM, TALL, THIN, Name, Px
 from transformer_circuits.figures.drawings.words import cut
 from transformer_circuits.figures.values import Number, number
+from transformer_circuits.figures.voice import SMALL, STREAM, TALL, THIN, Name, Px
 
 _ROLES: dict[str, Name] = {"Q": "query", "K": "key", "V": "value"}
 _SAYS = {

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from transformer_circuits.figures.drawings import voice
+from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.voice import Px
 from transformer_circuits.figures.html import captioned
+from transformer_circuits.figures.voice import Px
 
 GAP = 24.0
 """Pixels between panels."""
@@ -37,7 +37,7 @@ class Drawing:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
             f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
-            f"<title>{title}</title><desc>{alt}</desc><style>{voice.style()}</style>"
+            f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
             f"{''.join(canvas.parts)}</svg>"
         )
 

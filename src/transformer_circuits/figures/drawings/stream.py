@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.voice import SMALL, STREAM, TALL, Name, Px
 from transformer_circuits.figures.drawings.words import cut
 from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.voice import SMALL, STREAM, TALL, Name, Px
 
 LAYERS: tuple[Name, Name] = ("first", "second")
 """The roles of layers 0 and 1."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.voice import LINE, SMALL, THIN, Px
 from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.voice import LINE, SMALL, THIN, Px
 
 _WIDE, _RADIUS = 224.0, 78.0
 _SHORT = 0.05

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.voice import SMALL, TALL, Name
 from transformer_circuits.figures.drawings.words import cut
 from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.voice import SMALL, TALL, Name
 
 
 def skip_trigram_bug(

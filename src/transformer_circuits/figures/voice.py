@@ -1,4 +1,4 @@
-"""The visual voice of the book's drawings: colours, type and lines, in one place.
+"""The visual voice of the book's figures: colours, type and lines, in one place.
 
 ======  =======================================  =======  =====  =======  =====  ======
 role    means                                    light    ratio  dark     ratio  line
@@ -15,13 +15,16 @@ value   values, OV circuits: what is moved       #86590a   6.09  #f0bf4c  10.94 
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
-lines, too. Words in boxes are ink, on a tint of the box's colour.
+lines, too. Words in boxes are ink, on a tint of the box's colour. Curves and bars take `CURVES` in
+their order, with other lines and marks. A figure has no ground of its own: it lies on the page, and
+its colours are variables that follow the page's theme.
 
 Type is the page's own, 14 px and for notes 13 px, tokens in its monospaced face. A drawing for a
 phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are
 2 px, secondary ones 1.25 px, and the residual stream is 8 px wide.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,6 +56,8 @@ ROLES: dict[Name, Role] = {
     "key": Role("#00704f", "#3fcf9f", "8 4"),
     "value": Role("#86590a", "#f0bf4c"),
 }
+CURVES: tuple[Name, ...] = ("first", "second", "key", "query", "value", "direct", "ink")
+"""The colours of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
 """The page behind; nothing is painted there."""
 TINT = 0.12
@@ -72,17 +77,34 @@ _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.v
 """How the book, JupyterLab and VS Code say that their page is dark."""
 
 
-def style() -> str:
-    """CSS for the element `svg.circuit-drawing`: the colours as variables, light and dark."""
-    names = ", ".join(f"{page} .circuit-drawing" for page in _DARK)
+def style(of: str) -> str:
+    """CSS for elements of a class: the colours as variables, light and dark, and the type."""
+    names = ", ".join(f"{page} .{of}" for page in _DARK)
     light, dark = (
         "".join(f"--{name}:{getattr(role, theme)};" for name, role in ROLES.items())
         for theme in ("light", "dark")
     )
     return (
-        f".circuit-drawing{{--on:{GROUND['light']};{light}font-family:{SANS}}}{names}{{--on:{GROUND['dark']};{dark}}}"
-        f".circuit-drawing .mono{{font-family:{MONO}}}"
+        f".{of}{{--on:{GROUND['light']};{light}font-family:{SANS}}}"
+        f"{names}{{--on:{GROUND['dark']};{dark}}}.{of} .mono{{font-family:{MONO}}}"
     )
+
+
+def themed(text: str) -> str:
+    """A text in which every light colour of a role is the role's variable; else it is as it was.
+
+    Where the variable is unknown, in a file by itself, the light colour stays.
+
+    >>> themed("stroke: #1c2430")
+    'stroke: var(--ink,#1c2430)'
+    """
+    of = {role.light: name for name, role in ROLES.items()}
+
+    def variable(found: re.Match) -> str:
+        name = of.get(found[0].lower())
+        return f"var(--{name},{found[0].lower()})" if name else found[0]
+
+    return re.sub(r"#[0-9a-fA-F]{6}\b", variable, text)
 
 
 def luminance(colour: str) -> float:
