@@ -1,4 +1,4 @@
-"""No text of a figure covers another or is cut off: every figure of the built book, and hard cases.
+"""No text of a figure covers another, is cut off or too small: every figure of the built book, and hard cases.
 
 Run by `make test` after the book is built: `pytest -m browser`.
 """
@@ -18,6 +18,7 @@ COLLISIONS = """async (end) => {
     slider.dispatchEvent(new Event("input"));
   }
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  const LEGIBLE = 9; // pixels
   const SLACK = 1.5; // pixels: the box of a text is a little higher than its letters
   const place = document.querySelector("article") ?? document.body;
   // The picture of a live chart is hidden, but some readers get only that.
@@ -30,6 +31,12 @@ COLLISIONS = """async (end) => {
       [...svg.querySelectorAll(selector)]
         .filter((each) => each.getAttribute("opacity") !== "0")
         .map((each) => [each.textContent.trim() || "a dot", each.getBoundingClientRect()]);
+    for (const text of svg.querySelectorAll("text")) {
+      const scale = text.getCTM().d && Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b);
+      const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+      if (text.textContent.trim() && size < LEGIBLE - 0.05)
+        found.push(`"${text.textContent}" is ${size.toFixed(1)} px high`);
+    }
     const dots = boxes(".mark-symbol.role-mark path");
     const texts = boxes("text").filter(([text]) => text !== "a dot");
     texts.forEach(([text, a], i) => {

@@ -1,4 +1,5 @@
 import inspect
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -95,3 +96,30 @@ def test_labels_must_fit():
         plots.matrix(
             np.eye(3), rows="o", cols="s", unit="u", title="t", alt="a", col_labels=["x", "y"]
         )
+
+
+def test_two_figures_on_one_page_share_no_name_and_no_style():
+    words = {"x": "d", "y": "nats", "alt": "Two falling lines"}
+    line = {"a": ([1, 2], [3, 1])}
+    pictures = [plots.curves(line, title=title, **words).picture for title in ("One", "Another")]
+    names = [set(re.findall(r' id="([^"]+)"', picture)) for picture in pictures]
+    used = [set(re.findall(r'(?:url\(|href=")#([\w-]+)', picture)) for picture in pictures]
+    assert names[0] and not names[0] & names[1]
+    for own, asked in zip(names, used, strict=True):
+        assert asked and asked <= own
+    assert all('css">.circuit-plot *{' in picture for picture in pictures)
+
+
+def test_a_figure_has_the_colours_of_its_page_and_no_ground_of_its_own():
+    for figure in FIGURES:
+        painted = re.findall(r"(?:fill|stroke): ?(#[0-9a-f]{6})", figure.svg)
+        assert not {*painted} & {"#ffffff", "#000000"}, figure.title
+        assert "var(--ink,#1c2430)" in figure.svg
+
+
+def test_a_figure_is_no_narrower_than_its_smallest_words_allow():
+    for figure in FIGURES:
+        (width,) = re.findall(r'style="min-width:(\d+)px"', figure.picture)
+        (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', figure.svg)
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", figure.svg)]
+        assert min(sizes) * int(width) / float(box) == pytest.approx(9, abs=0.05)

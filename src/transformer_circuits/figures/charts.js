@@ -63,6 +63,7 @@
     live.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") tooltip(null, event, null, event.target.__data__?.tooltip);
     });
+    live.querySelector("svg").style.minWidth = still.querySelector("svg").style.minWidth;
     still.hidden = true;
     host.dataset.drawn = "";
   }

@@ -15,6 +15,8 @@ from pathlib import Path
 from transformer_circuits import files
 from transformer_circuits.figures import voice
 
+LEGIBLE = 9.0
+"""The least size of words in a figure. [pixels]"""
 SCRIPTS = Path(__file__).parent
 """Where the scripts of charts and views lie."""
 
@@ -43,17 +45,29 @@ def inline(svg: str, title: str, alt: str) -> str:
     """An SVG document as a part of the page, so that its variables have the page's colours.
 
     Its names carry the title in front, and its style holds for itself alone: two pictures on one page
-    do not take from each other.
+    do not take from each other. It shrinks with the page until its smallest words are `LEGIBLE`; a
+    page narrower than that moves it to and fro in its own box.
     """
     own = f"{_slug(title)}-"
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', own, body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
-    style = f".circuit-plot>svg{{max-width:100%;height:auto}}{voice.style('circuit-plot')}"
+    body = re.sub(r"(?=>)", f' style="min-width:{_least_width(body):.0f}px"', body, count=1)
+    style = (
+        ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
+        + voice.style("circuit-plot")
+    )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
         f"<style>{style}</style>{body.strip()}</div>"
     )
+
+
+def _least_width(svg: str) -> float:
+    """Of an SVG document whose smallest words are then as high as `LEGIBLE`. [pixels]"""
+    sizes = [float(size) for size in re.findall(r'font-size(?:: |=")([\d.]+)px', svg)]
+    (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', svg) or [0]
+    return LEGIBLE * float(box) / min(sizes) if sizes else 0.0
 
 
 def _slug(title: str) -> str:

@@ -23,7 +23,7 @@ LINE = 14.0
 _LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
 DOT = 6
 """Half the side of the square around a dot that names keep clear of, in pixels."""
-SMALLEST = 5.0
+SMALLEST = 7.0
 """The smallest font of tick labels; if they need a smaller one, some are left out."""
 
 
