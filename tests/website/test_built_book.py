@@ -152,7 +152,7 @@ def test_a_page_is_light(opened):
 def test_every_figure_shows_and_can_be_read_aloud(opened):
     figures = opened.evaluate(
         """() => [
-            ...[...document.querySelectorAll("article img:not([hidden])")].map(
+            ...[...document.querySelectorAll("article img:not([hidden], [alt=''])")].map(
                 (img) => [img.alt, img.complete && img.naturalWidth > 0]),
             ...[...document.querySelectorAll("article .circuit-plot[role=img]:not([hidden])")].map(
                 (plot) => [plot.ariaLabel, plot.querySelector("svg").getBoundingClientRect().height > 50])]"""

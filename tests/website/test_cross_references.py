@@ -6,7 +6,7 @@ from docutils import nodes
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.figures import plots, tables, views
-from transformer_circuits.website import cross_references, printing
+from transformer_circuits.website import cross_references, printing, terms
 
 ROOT = Path(__file__).parents[2]
 CARD = (ROOT / "chapters" / "reference" / "notation-card.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def test_figures_are_found_in_what_cells_put_out():
 
 
 def test_the_longest_term_is_found_and_no_part_of_a_word():
-    expression = cross_references.pattern({"head": 0, "induction head": 0, "OV circuit": 0})
+    expression = terms.pattern({"head": 0, "induction head": 0, "OV circuit": 0})
     text = "Induction heads, a head; ahead, head-on, ov circuits"
     assert [match[0] for match in expression.finditer(text)] == [
         "Induction heads", "head", "ov circuits",
@@ -36,10 +36,10 @@ def test_the_longest_term_is_found_and_no_part_of_a_word():
 
 
 def test_a_term_in_capitals_is_no_verb():
-    terms = {cross_references.key(name): 0 for name in ("BEGIN", "begin token", "MLP", "Head")}
-    assert set(terms) == {"BEGIN", "begin token", "MLP", "head"}
+    found = {terms.key(name): 0 for name in ("BEGIN", "begin token", "MLP", "Head")}
+    assert set(found) == {"BEGIN", "begin token", "MLP", "head"}
     text = "It begins: begin. Begin tokens are written BEGIN; MLPs have no HEAD"
-    assert [match[0] for match in cross_references.pattern(terms).finditer(text)] == [
+    assert [match[0] for match in terms.pattern(found).finditer(text)] == [
         "Begin tokens", "BEGIN", "MLPs", "HEAD",
     ]  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_a_term_in_capitals_is_no_verb():
 @pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
 def test_code_and_links_are_left_as_they_are(inside):
     text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))
-    found = [str(piece) for piece in cross_references.prose(nodes.section("", text))]
+    found = [str(piece) for piece in terms.prose(nodes.section("", text))]
     assert found == (["head", " head"] if inside is nodes.emphasis else [" head"])
 
 

@@ -1,14 +1,14 @@
 """Cross-references between pages: a Sphinx extension.
 
-It lists all figures and all exercises, shows a figure on another page by its title, and links the
-first mention of a glossary term in each section to its entry. Terms need no markup, so notebooks
-stay readable without Sphinx.
+It lists all figures and all exercises, shows a figure on another page by its title, and links what
+the glossary explains (see `terms`).
 """
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
 from transformer_circuits.figures.html import captioned
+from transformer_circuits.website import gallery, terms
 
 FIGURE = re.compile(
     r'<figure id="([^"]+)"[^>]*><figcaption[^>]*>(.*?)</figcaption>(.*?)</figure>', re.DOTALL
@@ -24,18 +25,6 @@ FIGURE = re.compile(
 """What `figures.html.captioned` writes."""
 KINDS = ("figures", "exercises")
 PICTURE = re.compile(r'<div class="circuit-plot".*?</svg></div>', re.DOTALL)
-NO_TERMS_IN = (
-    nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.math, nodes.raw,
-    nodes.block_quote, nodes.table, nodes.term,
-)  # fmt: skip
-"""Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
-NO_TERMS_ON = (
-    "chapters/reference/api", "chapters/reference/bibliography", "chapters/reference/figures",
-    "seminar/",
-)  # fmt: skip
-"""Prefixes of pages on which no term is linked."""
-ONCE_A_PAGE = {"head", "logit", "source", "destination", "window", "seed", "edge", "control"}
-"""Terms so frequent that only their first mention on a page is linked."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -47,6 +36,8 @@ class Found:
     title: str
     picture: str = ""
     """HTML of a figure's drawing; empty for what needs a script to be seen."""
+    small: tuple[bytes, str] | None = None
+    """The figure in the index of figures, see `gallery.small`."""
     note: str = ""
     """The level and the minutes of an exercise."""
 
@@ -115,7 +106,8 @@ def figures(text: str) -> list[Found]:
     found = []
     for name, title, body in FIGURE.findall(text):
         picture = PICTURE.search(body) if "circuit-view" not in body else None
-        found.append(Found(name, html.unescape(title), picture[0] if picture else ""))
+        shown = picture[0] if picture else ""
+        found.append(Found(name, html.unescape(title), shown, gallery.small(body)))
     return found
 
 
@@ -145,13 +137,8 @@ def _resolve(app, doctree, docname: str) -> None:
         node.replace_self(_listed(app, docname, node["kind"]))
     for node in list(doctree.findall(chapter_figure)):
         node.replace_self(_shown(app, node))
-    if app.builder.name == "html" and not docname.startswith(NO_TERMS_ON):
-        _link_terms(app, doctree, docname)
-
-
-def _reference(app, docname: str, page: str, anchor: str, text: str) -> nodes.reference:
-    uri = f"{app.builder.get_relative_uri(docname, page)}#{anchor}"
-    return nodes.reference("", text, internal=True, refuri=uri)
+    if app.builder.name == "html" and not docname.startswith(terms.PAGES_WITHOUT):
+        terms.link(app, doctree, docname)
 
 
 def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
@@ -160,12 +147,19 @@ def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
     for page in sorted(_found(env)):
         items = []
         for found in _found(env)[page][kind]:
-            link = _reference(app, docname, page, found.id, found.title)
+            link = terms.reference(app, docname, page, found.id, found.title)
+            if found.small and app.builder.name == "html":
+                name = f"{page.rpartition('/')[2]}-{found.id}"
+                address = gallery.write(Path(app.outdir), name, found.small)
+                up = "../" * docname.count("/")
+                picture = f'<img src="{up}{address}" alt="" loading="lazy">'
+                link.insert(0, nodes.raw("", picture, format="html"))
             note = nodes.Text(f" {found.note}" if found.note else "")
             items.append(nodes.list_item("", nodes.paragraph("", "", link, note)))
         if items:
             title = nodes.strong("", env.titles[page].astext())
-            entries += [nodes.paragraph("", "", title), nodes.bullet_list("", *items)]
+            entries += [nodes.paragraph("", "", title)]
+            entries += [nodes.bullet_list("", *items, classes=[f"index-of-{kind}"])]
     return entries
 
 
@@ -181,66 +175,3 @@ def _shown(app, node: chapter_figure) -> list[nodes.Node]:
         '%s has no figure "%s" but %s', node["page"], node["title"], titles, location=node
     )
     return []
-
-
-def key(term: str) -> str:
-    """What a term is looked up by: in lower case, unless it is all capitals, as BEGIN is."""
-    return term if term.isupper() else term.lower()
-
-
-def glossary(env) -> dict[str, tuple[str, str]]:
-    """The page and anchor of every term of the glossary, by its `key`."""
-    entries = env.get_domain("std").get_objects()
-    return {
-        key(name): (page, anchor) for name, _, kind, page, anchor, _ in entries if kind == "term"
-    }
-
-
-def pattern(terms: Mapping[str, object]) -> re.Pattern:
-    """Finds a term as a word by itself, singular or plural; of two, the longer one.
-
-    A term in capitals is found in capitals alone: "begins" is a verb, and no BEGIN token.
-    """
-    longest_first = sorted(terms, key=len, reverse=True)
-    either = (
-        re.escape(term) if term.isupper() else f"(?i:{re.escape(term)})" for term in longest_first
-    )
-    return re.compile(rf"(?<![\w-])({'|'.join(either)})s?(?![\w-])")
-
-
-def _link_terms(app, doctree, docname: str) -> None:
-    terms = {term: place for term, place in glossary(app.env).items() if place[0] != docname}
-    if not terms:
-        return
-    expression, seen = pattern(terms), set()
-    for text in list(prose(doctree)):
-        section = next((n for n in _above(text) if isinstance(n, nodes.section)), None)
-        parts, end = [], 0
-        for match in expression.finditer(text.astext()):
-            term = match[1] if match[1] in terms else match[1].lower()
-            mention = term, None if term in ONCE_A_PAGE else id(section)
-            if mention in seen:
-                continue
-            seen.add(mention)
-            parts.append(nodes.Text(text.astext()[end : match.start()]))
-            link = _reference(app, docname, *terms[term], match[0])
-            link["classes"].append("term")
-            parts.append(link)
-            end = match.end()
-        if parts:
-            text.parent.replace(text, [*parts, nodes.Text(text.astext()[end:])])
-
-
-def _above(node: nodes.Node) -> Iterator[nodes.Node]:
-    while node := node.parent:
-        yield node
-
-
-def prose(doctree) -> Iterator[nodes.Text]:
-    """Every piece of text in a paragraph, but where terms are not linked."""
-    for text in doctree.findall(nodes.Text):
-        above = list(_above(text))
-        if any(isinstance(n, nodes.paragraph) for n in above) and not any(
-            isinstance(n, NO_TERMS_IN) for n in above
-        ):
-            yield text
