@@ -73,7 +73,7 @@ def ready(page) -> None:
 
 @pytest.fixture(params=PAGES, scope="module")
 def opened(browser, request):
-    """A page, opened once for all tests of it, with what moves drawn; and what went wrong."""
+    """A page, opened once for all tests of it, all code shown, what moves drawn; and what went wrong."""
     if not (HTML / "index.html").is_file():
         pytest.fail(f"{HTML} is not built: run make book")
     page = browser.new_page()
@@ -82,6 +82,7 @@ def opened(browser, request):
     page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
     page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
     ready(page)
+    page.evaluate("document.querySelectorAll('.code-fold').forEach((fold) => (fold.open = true))")
     yield page
     page.close()
 

@@ -1,0 +1,57 @@
+"""Story or code: one switch folds the code of all chapters, and is remembered."""
+
+import pytest
+from playwright.sync_api import expect
+from test_built_book import HTML
+
+pytestmark = pytest.mark.browser
+ADDRESS = (HTML / "chapters" / "02-residual-stream.html").as_uri()
+
+
+def test_code_is_folded_until_it_is_asked_for_and_the_choice_is_kept(watched):
+    watched.goto(ADDRESS)
+    watched.evaluate("localStorage.removeItem('reading')")
+    watched.reload()
+    folds = watched.locator(".code-fold")
+    code = folds.locator("pre").first
+    story, all_code = (
+        watched.get_by_role("button", name=name, exact=True) for name in ("Story", "Code")
+    )
+    assert folds.count() > 20
+    expect(code).to_be_hidden()
+    expect(story).to_have_attribute("aria-pressed", "true")
+    folds.first.locator("summary").press("Enter")
+    expect(code).to_be_visible()
+    expect(folds.nth(1).locator("pre")).to_be_hidden()
+    all_code.press("Enter")
+    expect(folds.last.locator("pre")).to_be_visible()
+    watched.goto(ADDRESS.replace("02-residual-stream", "03-attention-heads"))
+    expect(all_code).to_have_attribute("aria-pressed", "true")
+    expect(watched.locator(".code-fold pre").first).to_be_visible()
+    story.click()
+    expect(watched.locator(".code-fold pre").first).to_be_hidden()
+    watched.evaluate("localStorage.removeItem('reading')")
+
+
+def test_what_a_check_says_and_the_answers_of_exercises_are_never_folded(watched):
+    watched.goto(ADDRESS)
+    expect(watched.locator("p.claim").first).to_be_visible()
+    exercise = watched.locator("section[id*=exercises] div.cell_input").first
+    expect(exercise).to_be_visible()
+    assert watched.locator(".code-fold p.claim").count() == 0
+
+
+def test_without_scripts_all_code_is_there(browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(ADDRESS)
+    expect(page.locator("div.cell_input pre").nth(3)).to_be_visible()
+    assert page.locator(".reading").count() == 0
+    context.close()
+
+
+def test_a_link_to_a_section_leads_there_though_code_was_folded(watched):
+    watched.goto(f"{ADDRESS}#no-privileged-basis")
+    watched.wait_for_timeout(300)
+    top = watched.locator("#no-privileged-basis").bounding_box()["y"]
+    assert -5 <= top <= 150
