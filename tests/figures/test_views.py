@@ -15,6 +15,13 @@ from transformer_circuits.training import checkpoint
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]
+PATHS = {
+    ("0.1", "1.0"): [0.5, 0.25],
+    ("0.0",): [-1.0, 0.0],
+    (): [2.0, 1.0],
+    ("0.1",): [3.0, 1.0],
+    ("1.0",): [0.0, 4.0],
+}
 
 
 def pattern(heads, n, generator=None):
@@ -32,6 +39,7 @@ def every_view():
         views.attention(TOKENS, pattern(2, 3), **WORDS),
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
+        views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
     ]
 
 
@@ -145,3 +153,30 @@ def test_bad_input_is_named():
             views.tokens(TOKENS, {"l": [1, 2, 3]}, unit="nats", **wrong, **WORDS)
     with pytest.raises(ValueError, match='must have "head"'):
         views.skip_trigrams([{"source": "a"}], **WORDS)
+
+
+def test_paths_are_grouped_by_their_heads_the_largest_first():
+    data = held(views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS))
+    found = {group["name"]: [path["name"] for path in group["paths"]] for group in data["groups"]}
+    assert found == {
+        "the direct path": ["direct path"],
+        "one head of layer 0": ["0.1", "0.0"],
+        "one head of layer 1": ["1.0"],
+        "two heads in a row": ["0.1 → 1.0"],
+    }
+    sums = np.sum([path["values"] for group in data["groups"] for path in group["paths"]], axis=0)
+    assert sums.tolist() == [4.5, 6.25]
+
+
+@pytest.mark.parametrize(
+    ("values", "answers", "message"),
+    [
+        ({}, ["a"], "0 paths and 1 answers given"),
+        ({(): [1.0]}, [], "1 paths and 0 answers given"),
+        ({("0.1",): [1.0, 2.0]}, ["a"], "0.1 has .* needs a number for each of 1"),
+        ({(): [float("nan")]}, ["a"], "direct path has .* needs a number for each of 1"),
+    ],
+)
+def test_a_sum_over_paths_needs_a_number_for_each(values, answers, message):
+    with pytest.raises(ValueError, match=message):
+        views.paths(values, answers=answers, unit="logits", **WORDS)

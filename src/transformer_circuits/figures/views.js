@@ -36,6 +36,18 @@
 .circuit-view button.cv-unlock{border-color:var(--line);padding:1px 8px;margin-left:8px;font-size:13px}
 .circuit-view select,.circuit-view input[type=search]{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:3px;padding:1px 4px}
 .circuit-view .cv-scale{display:inline-block;width:120px;height:10px;border:1px solid var(--line);vertical-align:middle;margin:0 6px}
+.circuit-view{--up:#b2182b;--down:#2166ac}
+.circuit-view[data-dark]{--up:#f4a582;--down:#92c5de}
+.circuit-view .cv-path{display:grid;grid-template-columns:minmax(8em,15em) 1fr 4em;gap:8px;align-items:center;font-size:13px;min-height:24px}
+.circuit-view .cv-path label{overflow-wrap:anywhere}
+.circuit-view .cv-path input{margin-right:6px}
+.circuit-view .cv-path output{text-align:right;font-variant-numeric:tabular-nums}
+.circuit-view .cv-path.cv-off{opacity:.6;border:0}
+.circuit-view .cv-bar{position:relative;height:12px;border-left:1px solid transparent}
+.circuit-view .cv-bar i{position:absolute;top:0;bottom:0;min-width:1px}
+.circuit-view details.cv-members{margin:0 0 4px 1.5em}
+.circuit-view details.cv-members summary{font-size:12px;color:var(--soft);cursor:pointer;width:max-content}
+.circuit-view .cv-total{border-top:1px solid var(--line);margin-top:6px;padding-top:4px}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
