@@ -34,12 +34,12 @@ def test_the_sums_are_of_what_is_on_and_the_first_answer_is_named(page):
     expect(value(page, "␣a")).to_have_text("4.50")
     expect(value(page, "␣b")).to_have_text("6.25")
     expect(page.locator(".cv-say")).to_have_text(
-        "With 5 of 5 paths on, ␣b is first among these answers."
+        "With 5 of 5 paths on, “␣b” is first among these answers."
     )
     page.get_by_label("one head of layer 1").uncheck()
     expect(value(page, "␣b")).to_have_text("2.25")
     expect(page.locator(".cv-say")).to_have_text(
-        "With 4 of 5 paths on, ␣a is first among these answers."
+        "With 4 of 5 paths on, “␣a” is first among these answers."
     )
     for name in ("the direct path", "one head of layer 0", "two heads in a row"):
         page.get_by_label(name).uncheck()

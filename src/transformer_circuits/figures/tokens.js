@@ -201,7 +201,7 @@
       this.totals.forEach((row, i) => show(row, now[i]));
       const first = this.data.answers[now.indexOf(Math.max(...now))];
       this.say.textContent = left.length
-        ? `With ${left.length} of ${every.length} paths on, ${first} is first among these answers.`
+        ? `With ${left.length} of ${every.length} paths on, “${first}” is first among these answers.`
         : "With no path on, all answers are alike.";
     }
   }
