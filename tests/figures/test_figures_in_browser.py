@@ -32,7 +32,7 @@ COLLISIONS = """async (end) => {
         .filter((each) => each.getAttribute("opacity") !== "0")
         .map((each) => [each.textContent.trim() || "a dot", each.getBoundingClientRect()]);
     for (const text of svg.querySelectorAll("text")) {
-      const scale = text.getCTM().d && Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b);
+      const scale = Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b); // also of turned text
       const size = parseFloat(getComputedStyle(text).fontSize) * scale;
       if (text.textContent.trim() && size < LEGIBLE - 0.05)
         found.push(`"${text.textContent}" is ${size.toFixed(1)} px high`);
