@@ -4,6 +4,7 @@
   // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
+  const LEGIBLE = 9; // the least size of words in a figure, in pixels, as in html.py
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
@@ -63,7 +64,9 @@
     live.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") tooltip(null, event, null, event.target.__data__?.tooltip);
     });
-    live.querySelector("svg").style.minWidth = still.querySelector("svg").style.minWidth;
+    const drawn = live.querySelector("svg");
+    const sizes = [...drawn.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
+    drawn.style.minWidth = `${(LEGIBLE * drawn.viewBox.baseVal.width) / Math.min(...sizes)}px`;
     still.hidden = true;
     host.dataset.drawn = "";
   }
