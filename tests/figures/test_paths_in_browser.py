@@ -55,7 +55,7 @@ def test_a_group_opens_into_its_paths_by_keyboard(page):
     assert whole.evaluate("(box) => box.indeterminate")
     whole.press(" ")
     expect(box).not_to_be_checked()
-    assert not page.get_by_label("0.0", exact=True).is_checked()
+    expect(page.get_by_label("0.0", exact=True)).not_to_be_checked()
 
 
 def test_another_answer_has_other_bars(page):

