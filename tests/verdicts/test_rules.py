@@ -85,7 +85,8 @@ def test_the_interval_leaves_out_what_is_no_number_and_refuses_nothing():
 def test_every_rule_names_a_metric_a_model_and_controls_that_there_are():
     of_claims = claims.read()
     for name, rule in claims.rules().items():
-        assert of_claims[name].kind == "trained" and of_claims[name].chapter, name
+        claim = of_claims[name]
+        assert claim.kind == "trained" and (claim.chapter or claim.untested == "not done"), name
         assert callable(evaluate.metric(rule.metric)), name
         assert rule.control_names, name
         assert {*rule.control_names, rule.planted or "untrained"} <= {*controls.CONTROLS}, name
@@ -93,7 +94,8 @@ def test_every_rule_names_a_metric_a_model_and_controls_that_there_are():
 
 def test_every_testable_claim_about_trained_models_has_a_rule():
     trained = {c.id for c in claims.read().values() if c.kind == "trained" and c.chapter}
-    assert trained == {*claims.rules()}
+    waiting = {c.id for c in claims.read().values() if not c.chapter}  # for their trainings
+    assert trained == {*claims.rules()} - waiting
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_figures_are_taken_from_the_executed_chapters(monkeypatch, tmp_path):
     front_page.write()
     for name, (_, title) in front_page.FIGURES.items():
         assert (tmp_path / "_static" / name).read_text() == pictures[title].replace(
-            "<svg", '<svg style="background:#fff"'
+            "<svg>", '<svg style="background:#fff;min-width:0px">'
         )
 
 

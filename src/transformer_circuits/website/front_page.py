@@ -38,5 +38,5 @@ def _picture(executed: dict[str, dict], chapter: str, title: str) -> bytes:
         if f">{html.escape(title)}</figcaption>" in shown:
             (svg,) = re.findall(r"<svg.*</svg>", shown, re.DOTALL)
             # Code hosts have dark pages, too, but do not tell a file that it lies on one.
-            return svg.replace("<svg", '<svg style="background:#fff"', 1).encode()
+            return svg.replace(' style="', ' style="background:#fff;', 1).encode()
     raise files.UserError(f"{chapter} shows no figure called {title!r}")
