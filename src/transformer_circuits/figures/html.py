@@ -17,7 +17,7 @@ from transformer_circuits.figures import voice
 
 LEGIBLE = 9.0
 """The least size of words in a figure. [pixels]"""
-SCRIPTS = Path(__file__).parent
+SCRIPTS = Path(__file__).parent / "scripts"
 """Where the scripts of charts and views lie."""
 
 

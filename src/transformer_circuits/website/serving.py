@@ -36,15 +36,18 @@ LEARNER = ("products.js", "model.js", "training.js", "worker.js")
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
-VIEWS = ("book/views.js", "book/attention.js", "book/tokens.js")
+KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "views"})
+"""Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
-    'class="circuit-view': VIEWS,
+    **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "<div data-live-model": (
         "vendor/tokenizers.js",
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
-        *VIEWS,
+        "book/views.js",
+        "book/attention.js",
+        "book/tokens.js",
         "book/model.js",
         "book/parts.js",
         "book/answers.js",

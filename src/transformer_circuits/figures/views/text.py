@@ -1,76 +1,18 @@
-"""Interactive views of tokens and attention, for pointer, keyboard and touch.
-
-As in `plots`: arrays and labels, never a model. Each view is an HTML output that holds its data
-and works in the built book, in a notebook and in a saved file, without a network; where scripts
-do not run it is a picture or a table. Its scripts are `views.js` with `attention.js` or
-`tokens.js`.
-"""
+"""Views of a text: who looks where in it, and a value for every token."""
 
 import base64
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from transformer_circuits.figures import drawing, html, tables
 from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.views.view import View
 
-MOST_BYTES = 1_000_000
-"""The most bytes of HTML in a view; more would make its page slow."""
 TILE = 64
 """The longest side, in pixels, of one head in the picture that is shown without scripts."""
-
-
-@dataclass(frozen=True)
-class View:
-    """An interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
-
-    Raises:
-        ValueError: if its HTML would be larger than `MOST_BYTES`.
-    """
-
-    kind: str
-    """The name under which its script registers: `attention`, `tokens`, `trigrams` or `paths`."""
-    data: Mapping
-    """What the script is given, besides the label."""
-    label: str
-    """What it shows, in words: its caption, and the alternative text of the picture."""
-    png: bytes
-    """The picture, for programs that show no HTML."""
-    without_scripts: str
-    """HTML that stands there until the script runs."""
-    script: str
-    """The script that registers this kind; `views.js` is loaded before it."""
-    captioned: bool = False
-    """Whether `without_scripts` has a caption of its own that stays when the script runs."""
-
-    def __post_init__(self):
-        size = len(self._body().encode())
-        if size > MOST_BYTES:
-            raise ValueError(
-                f"the view takes {size} bytes but the most is {MOST_BYTES}: "
-                "show fewer tokens or heads"
-            )
-
-    def _body(self) -> str:
-        data = html.data_script({"label": self.label, **self.data})
-        place = f'<div class="circuit-view" data-kind="{self.kind}">'
-        body = f"{place}{self.without_scripts}{data}</div>"
-        return body if self.captioned else html.captioned(self.label, body)
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {
-            "text/html": self._body() + html.scripts("views.js", self.script),
-            "image/png": base64.b64encode(self.png).decode(),
-            "text/plain": f"[view: {self.label}]",
-        }
-
-    def save(self, path: Path) -> None:
-        """Write a page with this view that loads nothing."""
-        html.save_page(path, self.label, self._body(), "views.js", self.script)
 
 
 def attention(
@@ -109,7 +51,7 @@ def attention(
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
     png = drawing.pixels(_montage(flat, columns))
     picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
-    return View("attention", data, label, png, picture, "attention.js")
+    return View("attention", data, label, png, picture)
 
 
 def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
@@ -192,58 +134,4 @@ def tokens(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
     )
     table = tables.table(shown, caption="Token by token")._repr_mimebundle_()["text/html"]
-    return View("tokens", data, label, png, table, "tokens.js")
-
-
-def skip_trigrams(rows: Sequence[Mapping[str, object]], *, label: str, digits: int = 1) -> View:
-    """A table of skip-trigrams that the reader filters by head and by token.
-
-    `rows`: mappings as for `tables.table`, with a column "head". Tokens are looked for in all
-    other columns that hold text.
-
-    Raises:
-        ValueError: if there are no rows, or they have no column "head".
-    """
-    table = tables.table(rows, caption=label, digits=digits)
-    if "head" not in rows[0]:
-        raise ValueError(f'rows have columns {list(rows[0])} but must have "head"')
-    of = [str(row["head"]) for row in rows]
-    words = [
-        " ".join(v for k, v in row.items() if k != "head" and isinstance(v, str)).lower()
-        for row in rows
-    ]
-    data = {"heads": list(dict.fromkeys(of)), "of": of, "words": words}
-    bundle = table._repr_mimebundle_()
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("trigrams", data, label, png, bundle["text/html"], "tokens.js", captioned=True)
-
-
-def paths(
-    values: Mapping[tuple[str, ...], Numbers], *, answers: Sequence[str], unit: str, label: str
-) -> View:
-    """The logits of some answers as sums over paths, of which the reader switches any off.
-
-    `values`: by the heads on a path, earliest first, `()` for the direct one, as in
-    `drawings.paths.path_sum`; for each path one number per answer. `unit`: of the values.
-
-    Raises:
-        ValueError: if there are no paths or answers, or a path has not one finite number per answer.
-    """
-    if not values or not answers:
-        raise ValueError(f"{len(values)} paths and {len(answers)} answers given")
-    groups: dict[tuple[int, str], list[dict]] = {}
-    for path, row in sorted(values.items(), key=lambda item: -np.abs(array(item[1])).sum()):
-        numbers, name = array(row), " → ".join(path) or "direct path"
-        if numbers.shape != (len(answers),) or not np.isfinite(numbers).all():
-            raise ValueError(f"{name} has {numbers} but needs a number for each of {len(answers)}")
-        one = f"one head of layer {path[0].partition('.')[0]}" if path else "the direct path"
-        kind = len(path), one if len(path) < 2 else "two heads in a row"
-        shown = {"name": name, "values": [float(f"{v:.5g}") for v in numbers]}
-        groups.setdefault(kind, []).append(shown)
-    listed = [{"name": kind[1], "paths": groups[kind]} for kind in sorted(groups)]
-    sums = [np.sum([path["values"] for path in group["paths"]], axis=0) for group in listed]
-    rows = [[group["name"], *total] for group, total in zip(listed, sums, strict=True)]
-    table = tables.table(rows, columns=["paths", *answers], caption=f"Sums over paths [{unit}]")
-    bundle, data = table._repr_mimebundle_(), {"answers": list(answers), "groups": listed}
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("paths", data, label, png, bundle["text/html"], "tokens.js")
+    return View("tokens", data, label, png, table)

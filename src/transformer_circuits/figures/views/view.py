@@ -1,0 +1,58 @@
+"""What every interactive view is: its data, its words, its picture, and the script that moves it."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_circuits.figures import html
+
+MOST_BYTES = 1_000_000
+"""The most bytes of HTML in a view; more would make its page slow."""
+
+
+@dataclass(frozen=True)
+class View:
+    """An interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
+
+    Raises:
+        ValueError: if its HTML would be larger than `MOST_BYTES`.
+    """
+
+    kind: str
+    """`attention`, `tokens` or another: under this name its script registers, `KIND.js`."""
+    data: Mapping
+    """What the script is given, besides the label."""
+    label: str
+    """What it shows, in words: its caption, and the alternative text of the picture."""
+    png: bytes
+    """The picture, for programs that show no HTML."""
+    without_scripts: str
+    """HTML that stands there until the script runs."""
+    captioned: bool = False
+    """Whether `without_scripts` has a caption of its own that stays when the script runs."""
+
+    def __post_init__(self):
+        size = len(self._body().encode())
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"the view takes {size} bytes but the most is {MOST_BYTES}: "
+                "show fewer tokens or heads"
+            )
+
+    def _body(self) -> str:
+        data = html.data_script({"label": self.label, **self.data})
+        place = f'<div class="circuit-view" data-kind="{self.kind}">'
+        body = f"{place}{self.without_scripts}{data}</div>"
+        return body if self.captioned else html.captioned(self.label, body)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return {
+            "text/html": self._body() + html.scripts("views.js", f"{self.kind}.js"),
+            "image/png": base64.b64encode(self.png).decode(),
+            "text/plain": f"[view: {self.label}]",
+        }
+
+    def save(self, path: Path) -> None:
+        """Write a page with this view that loads nothing."""
+        html.save_page(path, self.label, self._body(), "views.js", f"{self.kind}.js")
