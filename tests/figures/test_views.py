@@ -144,6 +144,10 @@ def test_bad_input_is_named():
         views.attention(TOKENS, A, torch.ones(3, 3), **WORDS)
     with pytest.raises(ValueError, match="1 names given for 2 heads"):
         views.attention(TOKENS, A, heads=["0.0"], **WORDS)
+    with pytest.raises(ValueError, match=r"head 9\.9 and token None of .* are asked for"):
+        views.attention(TOKENS, A, head="9.9", **WORDS)
+    with pytest.raises(ValueError, match=r"token 3 of .* and 3 tokens are asked for"):
+        views.attention(TOKENS, A, token=3, **WORDS)
     with pytest.raises(ValueError, match=r"loss has shape \(2,\) but there are 3 tokens"):
         views.tokens(TOKENS, {"loss": [1, 2]}, unit="nats", **WORDS)
     for wrong in ({"first": "saved"}, {"differences": ["saved"]}):
