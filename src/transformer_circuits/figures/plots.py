@@ -24,12 +24,13 @@ def matrix(
     alt: str,
     row_labels: Sequence[str] = (),
     col_labels: Sequence[str] = (),
+    null: Number | None = None,
 ) -> Figure:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
-    and columns. If a value is negative the colour map is the one symmetric about 0, else the one
-    from 0.
+    and columns. NaN stays blank. `null`: what values come to by chance; it is white, what is more is
+    red and what is less is blue. Without it, so is 0 if a value is negative; else colours go from 0 up.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -41,14 +42,20 @@ def matrix(
     ):
         if len(given) not in (0, n):
             raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
-    signed, most = values.min() < 0, np.abs(values).max()
+    signed = null is not None or np.nanmin(values) < 0
+    middle = float(null or 0)
+    most = np.nanmax(np.abs(values - middle))
 
     def paint(axes):
         image = axes.imshow(
-            values, cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else 0, vmax=most,
+            values, cmap="RdBu_r" if signed else "viridis", vmin=middle - most if signed else 0, vmax=middle + most,
             aspect="equal" if values.shape[0] < 1.5 * values.shape[1] else "auto", interpolation="nearest",
         )  # fmt: skip
-        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        if null is not None:
+            ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
+            bar.set_ticks([middle - most, middle, middle + most])
+            bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f} by chance", f"{ends[1]:.2f}"])
         axes.set(xlabel=cols, ylabel=rows)
         if len(row_labels) or len(col_labels):
             labels.ticks(axes, row_labels, col_labels)
