@@ -40,7 +40,39 @@ def every_view():
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
+        formation(),
     ]
+
+
+def formation(**changed):
+    """Two moments of two heads on three tokens."""
+    asked = {
+        "times": [1.0, 2.0],
+        "panels": {"Loss [nats]": {"text": [3.0, 2.0]}},
+        "tokens": TOKENS,
+        "patterns": pattern(4, 3).reshape(2, 2, 3, 3),
+        "chances": np.full((2, 3), np.nan),
+        "heads": ["0.0", "1.0"],
+        "x": "million tokens",
+    } | changed
+    return views.formation(**asked, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"times": [0.0, 1.0]}, "must rise from above 0"),
+        ({"times": [2.0, 1.0]}, "must rise from above 0"),
+        ({"heads": ["0.0"]}, r"for 2 moments, 1 heads and 3 tokens they must be \(2, 1, 3, 3\)"),
+        ({"chances": np.zeros((2, 2))}, r"chances \(2, 2\)"),
+        ({"panels": {"Loss": {"text": [1.0]}}}, "text is .* but must have 2 finite values"),
+        ({"panels": {"Loss": {"text": [1.0, np.nan]}}}, "but must have 2 finite values"),
+        ({"patterns": np.ones((2, 2, 3, 3))}, "must be probabilities"),
+    ],
+)
+def test_a_training_that_does_not_fit_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        formation(**wrong)
 
 
 def test_a_view_is_html_a_picture_and_words():

@@ -48,6 +48,25 @@
 .circuit-view details.cv-members{margin:0 0 4px 1.5em}
 .circuit-view details.cv-members summary{font-size:12px;color:var(--soft);cursor:pointer;width:max-content}
 .circuit-view .cv-total{border-top:1px solid var(--line);margin-top:6px;padding-top:4px}
+.circuit-view .cv-panels{flex:1 1 300px}
+.circuit-view .cv-beside{flex:1 1 200px}
+.circuit-view .cv-panels .cv-key-0{fill:var(--c0)}
+.circuit-view .cv-panels .cv-key-1{fill:var(--c1)}
+.circuit-view .cv-panels .cv-key-2{fill:var(--c2)}
+.circuit-view .cv-panels svg{display:block;width:100%;max-width:560px;cursor:ew-resize;touch-action:pan-y}
+.circuit-view .cv-panels text{font:12px system-ui,sans-serif;fill:var(--fg)}
+.circuit-view .cv-panels .cv-name{font-weight:600}
+.circuit-view .cv-zero{stroke:var(--line);stroke-width:.5}
+.circuit-view .cv-cursor{stroke:var(--fg);stroke-dasharray:3 2}
+.circuit-view{--c0:#0068a8;--c1:#b84300;--c2:#00704f}
+.circuit-view[data-dark]{--c0:#63b8f2;--c1:#ff9a5c;--c2:#3fcf9f}
+.circuit-view .cv-curve{fill:none;stroke-width:2}
+.circuit-view .cv-curve-0{stroke:var(--c0)}
+.circuit-view .cv-curve-1{stroke:var(--c1);stroke-dasharray:6 3}
+.circuit-view .cv-curve-2{stroke:var(--c2);stroke-dasharray:2 3}
+.circuit-view .cv-dot{fill:var(--bg);stroke-width:2;stroke-dasharray:none}
+.circuit-view .cv-slide{display:flex;gap:10px;align-items:center;font-size:13px;margin-bottom:8px}
+.circuit-view .cv-slide input{flex:1;max-width:420px}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {

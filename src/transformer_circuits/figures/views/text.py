@@ -39,7 +39,7 @@ def attention(
             probabilities, some attention goes to a later token, or `head` or `token` is not there.
     """
     values, n = array(patterns), len(tokens)
-    flat, shape = _checked(values, n), values.shape
+    flat, shape = checked(values, n), values.shape
     names = list(heads or _names(shape))
     if len(names) != len(flat):
         raise ValueError(f"{len(names)} names given for {len(flat)} heads")
@@ -60,7 +60,12 @@ def attention(
     return View("attention", data, label, png, picture)
 
 
-def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+    """Attention patterns of n tokens, [(layer,) head, dst, src], as those of heads in one row.
+
+    Raises:
+        ValueError: if their shape is another, rows are no probabilities, or some goes forward.
+    """
     shape = patterns.shape
     if len(shape) not in (3, 4) or shape[-2:] != (n, n) or not patterns.size:
         raise ValueError(
