@@ -41,7 +41,22 @@ def every_view():
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
         formation(),
+        views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
     ]
+
+
+@pytest.mark.parametrize(
+    ("shares", "row", "message"),
+    [
+        ([1.0] * 9, {"tenth": 1}, r"all has shares \(9,\) but there are ten tenths"),
+        ([0.9] * 10, {"tenth": 1}, "must add up to 1 but do to"),
+        ([1.0] * 10, {"tenth": 0}, r"rows are of the tenths \[0\]"),
+        ([1.0] * 10, {"text": "␣a"}, r"rows are of the tenths \[None\]"),
+    ],
+)
+def test_tenths_that_are_none_are_refused(shares, row, message):
+    with pytest.raises(ValueError, match=message):
+        views.tenths({"all": shares}, [row], **WORDS)
 
 
 def formation(**changed):

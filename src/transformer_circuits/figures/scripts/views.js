@@ -67,6 +67,14 @@
 .circuit-view .cv-dot{fill:var(--bg);stroke-width:2;stroke-dasharray:none}
 .circuit-view .cv-slide{display:flex;gap:10px;align-items:center;font-size:13px;margin-bottom:8px}
 .circuit-view .cv-slide input{flex:1;max-width:420px}
+.circuit-view .cv-tenths{display:grid;grid-template-columns:repeat(10,minmax(24px,56px));gap:4px;margin:4px 0}
+.circuit-view .cv-tenth{display:flex;flex-direction:column;align-items:center;font-size:12px}
+.circuit-view .cv-stack{display:flex;flex-direction:column-reverse;width:100%;height:96px;border:1px solid var(--line)}
+.circuit-view .cv-tenth[aria-pressed=true]{font-weight:700;box-shadow:0 0 0 3px var(--mark)}
+.circuit-view .cv-part-0{background:var(--c0)}
+.circuit-view .cv-part-1{background:repeating-linear-gradient(45deg,var(--c1) 0 3px,var(--bg) 3px 5px)}
+.circuit-view .cv-part-2{background:radial-gradient(circle,var(--line) 1px,transparent 1.3px) 0 0/6px 6px}
+.circuit-view .cv-key{display:inline-block;margin-left:8px;width:14px;height:11px;border:1px solid var(--line)}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
