@@ -42,7 +42,23 @@ def every_view():
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
         formation(),
         views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
+        views.spectrum(np.eye(2), np.ones((2, 2)), tokens="ab", **WORDS),
     ]
+
+
+def test_eigenvalues_are_those_of_the_mixture(generator):
+    copying, rest = torch.eye(4) * 3, torch.randn(4, 4, generator=generator)
+    data = held(views.spectrum(copying, rest, tokens="abcd", **WORDS))
+    for step in data["steps"]:
+        expected = torch.linalg.eigvals(step["s"] * copying + rest).numpy()
+        shown = np.array([complex(*pair) for pair in step["eigenvalues"]])
+        assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
+
+
+def test_matrices_that_are_not_square_are_refused():
+    for wrong in (np.ones((2, 3)), np.ones(2), np.array([[1.0, np.inf], [0, 1]])):
+        with pytest.raises(ValueError, match=r"finite numbers \[2, 2\] are needed for 2 tokens"):
+            views.spectrum(np.eye(2), wrong, tokens="ab", **WORDS)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,13 @@
 .circuit-view .cv-part-1{background:repeating-linear-gradient(45deg,var(--c1) 0 3px,var(--bg) 3px 5px)}
 .circuit-view .cv-part-2{background:radial-gradient(circle,var(--line) 1px,transparent 1.3px) 0 0/6px 6px}
 .circuit-view .cv-key{display:inline-block;margin-left:8px;width:14px;height:11px;border:1px solid var(--line)}
+.circuit-view .cv-narrow{flex:0 1 310px}
+.circuit-view .cv-matrix{display:grid;gap:2px;width:max-content;max-width:100%;font-size:12px}
+.circuit-view .cv-matrix span{min-width:36px;padding:4px 3px;text-align:center;border:2px solid transparent}
+.circuit-view .cv-matrix .cv-name{font-family:ui-monospace,monospace}
+.circuit-view .cv-matrix .cv-first{border-color:var(--fg);font-weight:700}
+.circuit-view .cv-above{fill:var(--up)}
+.circuit-view .cv-below{fill:var(--down)}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {

@@ -8,6 +8,7 @@ do not run it is a picture or a table. Its script, and `views.js` that all share
 
 from transformer_circuits.figures.views.moments import formation
 from transformer_circuits.figures.views.path_sums import paths
+from transformer_circuits.figures.views.spectra import spectrum
 from transformer_circuits.figures.views.tenths import tenths
 from transformer_circuits.figures.views.text import attention, tokens
 from transformer_circuits.figures.views.trigrams import skip_trigrams
@@ -20,6 +21,7 @@ __all__ = [
     "formation",
     "paths",
     "skip_trigrams",
+    "spectrum",
     "tenths",
     "tokens",
 ]

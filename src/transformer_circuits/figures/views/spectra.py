@@ -1,0 +1,41 @@
+"""A small matrix whose copying part the reader takes away, with its eigenvalues."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.views.view import View
+
+STEPS = 41
+"""How many mixtures are shown, from -1 to 1 of the copying part."""
+
+
+def spectrum(copying: Numbers, rest: Numbers, *, tokens: Sequence[str], label: str) -> View:
+    """The matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
+
+    `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
+
+    Raises:
+        ValueError: if the two are no square matrices of finite numbers with a side for each token.
+    """
+    parts, n = [array(copying).astype(float), array(rest).astype(float)], len(tokens)
+    if any(part.shape != (n, n) or not np.isfinite(part).all() for part in parts):
+        raise ValueError(
+            f"matrices of finite numbers [{n}, {n}] are needed for {n} tokens but the shapes are "
+            f"{[part.shape for part in parts]}"
+        )
+    steps, rows = [], []
+    for s in np.linspace(-1, 1, STEPS):
+        found = np.linalg.eigvals(s * parts[0] + parts[1])
+        pairs = [[float(f"{z.real:.4g}"), float(f"{z.imag:.4g}")] for z in found.astype(complex)]
+        steps.append({"s": round(float(s), 3), "eigenvalues": pairs})
+        rows.append([f"{s:.2f}", found.sum().real / np.abs(found).sum(), found.real.min()])
+    columns = ["copying part", "Σλ/Σ|λ|", "smallest real part"]
+    table = tables.table(rows[:: STEPS // 8], columns=columns, caption="In numbers")
+    bundle = table._repr_mimebundle_()
+    numbers = [[[float(f"{v:.4g}") for v in row] for row in part] for part in parts]
+    data = {"tokens": list(tokens), "copying": numbers[0], "rest": numbers[1], "steps": steps}
+    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
+    return View("spectrum", data, label, png, bundle["text/html"])
