@@ -43,7 +43,38 @@ def every_view():
         formation(),
         views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
         views.spectrum(np.eye(2), np.ones((2, 2)), tokens="ab", **WORDS),
+        views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
     ]
+
+
+def test_circuits_carry_the_largest_entries_by_weight(generator):
+    n, sources = 40, [3, 17]
+    attention, logits = torch.rand(2, n, n, generator=generator)
+    names, weight = [f"t{k}" for k in range(n)], torch.rand(n, generator=generator)
+    view = views.head_circuits({"0.0": (attention, logits)}, names, sources, weight=weight, **WORDS)
+    data = held(view)
+    packed = zlib.decompress(base64.b64decode(data["entries"]))
+    entries = np.frombuffer(packed, dtype="<i2").reshape(2, -1, 2)
+    assert [data["words"][word] for word in data["sources"]] == ["t3", "t17"]
+    for of_source, source in zip(entries, sources, strict=True):
+        found = [data["words"][word] for word, _ in of_source]
+        looks, raised = ((m[:, source] * weight).topk(6).indices for m in (attention, logits))
+        lowered = logits[:, source].topk(3, largest=False).indices
+        assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
+        values = attention[looks, source] * 1000
+        assert np.abs(of_source[:6, 1] - values.numpy()).max() <= 0.51
+
+
+def test_circuits_that_do_not_fit_are_refused():
+    square = np.eye(3)
+    for by_head, sources, message in (
+        ({}, [0], "0 heads"),
+        ({"0.0": (square, square)}, [], "sources"),
+        ({"0.0": (square, square)}, [3], r"sources \[3\] given for 3 tokens"),
+        ({"0.0": (square, square[:2])}, [0], r"0.0 has \(3, 3\) and \(2, 3\) but there are 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            views.head_circuits(by_head, "abc", sources, **WORDS)
 
 
 def test_eigenvalues_are_those_of_the_mixture(generator):

@@ -75,6 +75,10 @@
 .circuit-view .cv-part-1{background:repeating-linear-gradient(45deg,var(--c1) 0 3px,var(--bg) 3px 5px)}
 .circuit-view .cv-part-2{background:radial-gradient(circle,var(--line) 1px,transparent 1.3px) 0 0/6px 6px}
 .circuit-view .cv-key{display:inline-block;margin-left:8px;width:14px;height:11px;border:1px solid var(--line)}
+.circuit-view .cv-column{flex:1 1 290px}
+.circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
+.circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
+.circuit-view .cv-mono{font-family:ui-monospace,monospace;white-space:pre;overflow:hidden;text-overflow:ellipsis}
 .circuit-view .cv-narrow{flex:0 1 310px}
 .circuit-view .cv-matrix{display:grid;gap:2px;width:max-content;max-width:100%;font-size:12px}
 .circuit-view .cv-matrix span{min-width:36px;padding:4px 3px;text-align:center;border:2px solid transparent}
