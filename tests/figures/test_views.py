@@ -44,7 +44,42 @@ def every_view():
         views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
         views.spectrum(np.eye(2), np.ones((2, 2)), tokens="ab", **WORDS),
         views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
+        edges(),
     ]
+
+
+def edges(**changed):
+    """One kind of edge from one head to two others, on three tokens."""
+    asked = {
+        "scores": np.ones((1, 2, 1)),
+        "effects": np.ones((1, 2, 1)),
+        "kinds": "K",
+        "later": ["1.0", "1.1"],
+        "earlier": ["0.0"],
+        "chance": (0.1, torch.tensor(0.01)),
+        "unit": "nats",
+        "tokens": TOKENS,
+        "whole": np.array([np.nan, 0.5, 0.5]),
+        "without": np.ones((1, 2, 1, 3)),
+    } | changed
+    return views.edges(**asked, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"scores": np.ones((1, 1, 2))},
+            r"scores is \(1, 1, 2\) but needs finite numbers \(1, 2, 1\)",
+        ),
+        ({"effects": np.full((1, 2, 1), np.nan)}, "effects is .* but needs finite numbers"),
+        ({"whole": np.ones(2)}, r"whole is \(2,\) .* for 3 tokens they must be \(3,\)"),
+        ({"without": np.ones((1, 2, 1, 2))}, r"without \(1, 2, 1, 2\)"),
+    ],
+)
+def test_edges_that_do_not_fit_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        edges(**wrong)
 
 
 def test_circuits_carry_the_largest_entries_by_weight(generator):

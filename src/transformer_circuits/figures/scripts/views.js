@@ -79,6 +79,16 @@
 .circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
 .circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
 .circuit-view .cv-mono{font-family:ui-monospace,monospace;white-space:pre;overflow:hidden;text-overflow:ellipsis}
+.circuit-view .cv-edge-table{display:grid;grid-template-columns:max-content 1fr;gap:3px;font-size:12px}
+.circuit-view :is(.cv-edges,.cv-edge-names,.cv-edge-side){display:grid;gap:3px;text-align:center}
+.circuit-view .cv-edge-side{align-items:center}
+.circuit-view .cv-edge{aspect-ratio:1;min-height:24px;border:1px solid var(--line)}
+.circuit-view .cv-edge[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
+.circuit-view .cv-facts{display:flex;flex-direction:column;font-size:14px;margin-bottom:8px}
+.circuit-view .cv-places{display:flex;flex-wrap:wrap;gap:6px 4px}
+.circuit-view .cv-place{display:flex;flex-direction:column;align-items:center;font-size:12px}
+.circuit-view .cv-pair-bars{display:flex;align-items:flex-end;gap:1px;height:44px;border-bottom:1px solid var(--line)}
+.circuit-view .cv-pair-bars i{width:9px}
 .circuit-view .cv-narrow{flex:0 1 310px}
 .circuit-view .cv-matrix{display:grid;gap:2px;width:max-content;max-width:100%;font-size:12px}
 .circuit-view .cv-matrix span{min-width:36px;padding:4px 3px;text-align:center;border:2px solid transparent}

@@ -7,6 +7,7 @@ do not run it is a picture or a table. Its script, and `views.js` that all share
 """
 
 from transformer_circuits.figures.views.circuits import head_circuits
+from transformer_circuits.figures.views.edges import edges
 from transformer_circuits.figures.views.moments import formation
 from transformer_circuits.figures.views.path_sums import paths
 from transformer_circuits.figures.views.spectra import spectrum
@@ -19,6 +20,7 @@ __all__ = [
     "MOST_BYTES",
     "View",
     "attention",
+    "edges",
     "formation",
     "head_circuits",
     "paths",

@@ -1,0 +1,76 @@
+"""Edges between two layers: what a score says of each, and what becomes of a text without it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures.values import Number, Numbers, array, number
+from transformer_circuits.figures.views.view import View
+
+
+def edges(
+    scores: Numbers,
+    effects: Numbers,
+    *,
+    kinds: Sequence[str],
+    later: Sequence[str],
+    earlier: Sequence[str],
+    chance: tuple[Number, Number],
+    unit: str,
+    tokens: Sequence[str],
+    whole: Numbers,
+    without: Numbers,
+    label: str,
+) -> View:
+    """Choose an edge: its score beside chance, its effect, and a text with and without it.
+
+    `scores`, `effects`: [kind, later head, earlier head], the effects in `unit`; `kinds`, `later`,
+    `earlier`: their names. `chance`: mean and standard deviation of the score of random heads.
+    `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
+    where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
+
+    Raises:
+        ValueError: if the shapes do not fit each other, or a score or an effect is not finite.
+    """
+    shape = (len(kinds), len(later), len(earlier))
+    found = {"scores": array(scores), "effects": array(effects)}
+    for name, values in found.items():
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ValueError(f"{name} is {values.shape} but needs finite numbers {shape}")
+    given, cut = array(whole), array(without)
+    if given.shape != (len(tokens),) or cut.shape != (*shape, len(tokens)):
+        raise ValueError(
+            f"whole is {given.shape} and without {cut.shape} but for {len(tokens)} tokens they must be "
+            f"{(len(tokens),)} and {(*shape, len(tokens))}"
+        )
+    order = np.argsort(-found["effects"], axis=None)[:8]
+    rows = []
+    for place in np.stack(np.unravel_index(order, shape), axis=1).tolist():
+        kind, j, i = place
+        numbers = (float(values[kind, j, i]) for values in found.values())
+        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
+    columns = ["edge", "into", "score", f"effect [{unit}]"]
+    table = tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
+    bundle = table._repr_mimebundle_()
+    data = {
+        "kinds": list(kinds),
+        "later": list(later),
+        "earlier": list(earlier),
+        **{name: _rounded(values, 4) for name, values in found.items()},
+        "chance": number(chance[0]),
+        "spread": number(chance[1]),
+        "unit": unit,
+        "tokens": list(tokens),
+        "whole": _rounded(given, 3),
+        "without": _rounded(cut, 3),
+    }
+    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
+    return View("edges", data, label, png, bundle["text/html"])
+
+
+def _rounded(values: np.ndarray, digits: int) -> list:
+    """As nested lists; what is not a number is None."""
+    if values.ndim > 1:
+        return [_rounded(row, digits) for row in values]
+    return [None if np.isnan(value) else round(float(value), digits) for value in values]
