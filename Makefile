@@ -40,6 +40,13 @@ python:
 	$(PIP) --constraint requirements.txt --no-build-isolation --editable '.[$*]'
 	touch $@
 
+# Two releases of one package do not fit into one environment.
+.venv/peers4/.done: .venv/.done
+	$(PYTHON) -m venv --clear .venv/peers4
+	.venv/peers4/bin/pip install --quiet --disable-pip-version-check \
+		--constraint requirements.txt --editable '.[peers4]' -r requirements.txt
+	touch $@
+
 node_modules/.done: .venv/.done package.json package-lock.json
 	$(BIN)/npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -125,8 +132,9 @@ experiments: data/cache/.done  ## make the short trainings of data/experiments.t
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench
 
-test-peers: .venv/.peers data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
+test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers
+	.venv/peers4/bin/python -m pytest -q -m peers
 
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader
