@@ -44,7 +44,8 @@ python:
 .venv/peers4/.done: .venv/.done
 	$(PYTHON) -m venv --clear .venv/peers4
 	.venv/peers4/bin/pip install --quiet --disable-pip-version-check \
-		--constraint requirements.txt --editable '.[peers4]' -r requirements.txt
+		--constraint requirements.txt --editable '.[peers4]' \
+		$$(grep -E '^(pytest|setuptools|beartype|torch)==' requirements.txt)
 	touch $@
 
 node_modules/.done: .venv/.done package.json package-lock.json
