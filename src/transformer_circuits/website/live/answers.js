@@ -8,7 +8,7 @@
   const PARTS = 6; // terms of the sum that have a row of their own
   const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
 
-  const percent = (p) => (p < 0.001 ? "below 0.1 %" : `${(100 * p).toFixed(1)} %`);
+  const percent = (p) => (p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
   const quoted = (id) => `“${labels[id]}”`;
 
   // The likeliest next tokens of one or of two models. A click asks about a token.
@@ -18,11 +18,11 @@
       this.title = make("h2", "lm-title");
       const row = make("div", "lm-two");
       this.lists = ["", ""].map(() => {
-        const [box, body, caption] = table("", ["token", "probability", "as a bar", "all on"]);
+        const [box, body, caption] = table("", ["token", "chance", "bar", "all on"]);
         row.append(box);
         return { box, body, caption };
       });
-      const cover = make("p", "lm-note lm-cover", "Guess first: the question is with the example. ");
+      const cover = make("p", "lm-note lm-cover", "Guess first: the question stands by the example. ");
       cover.append(button("Show without a guess", () => page.change({ example: null })));
       host.append(this.title, cover, row, this.buildOther());
     }
@@ -66,7 +66,7 @@
       fill(
         body,
         ids.map((id, i) => {
-          const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came next)" : ""));
+          const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came)" : ""));
           choose.type = "button";
           choose.addEventListener("click", () => this.ask(id));
           choose.setAttribute("aria-pressed", String(id === target));
@@ -80,7 +80,7 @@
   class Parts {
     constructor(host, page) {
       this.page = page;
-      const [box, body, caption] = table("", ["path", "logits", "as a bar"]);
+      const [box, body, caption] = table("", ["path", "logits", "bar"]);
       Object.assign(this, { body, caption });
       host.append(box);
     }

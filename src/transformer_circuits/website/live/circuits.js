@@ -25,7 +25,7 @@
         page.change({ source: this.input.value });
       });
       const row = make("div", "lm-two");
-      this.lists = [["destination", "attention", "as a bar"], ["output", "logits", "as a bar"]].map((columns) => {
+      this.lists = [["destination", "attention", "bar"], ["output", "logits", "bar"]].map((columns) => {
         const [box, body, caption] = table("", columns);
         row.append(box);
         return { body, caption };
@@ -64,7 +64,7 @@
       caption.textContent = title;
       const order = Array.from(values.keys()).sort((a, b) => values[b] - values[a]).slice(0, LISTED);
       const most = Math.max(1, values[order[0]]);
-      fill(body, order.map((id) => [make("code", "", live.labels[id]), values[id].toFixed(2), bar(Math.max(0, values[id]) / most)]));
+      fill(body, order.map((id) => [make("span", "lm-mono", live.labels[id]), values[id].toFixed(2), bar(Math.max(0, values[id]) / most)]));
     }
   }
 

@@ -47,7 +47,12 @@
         return { ...out, spent: performance.now() - start };
       },
 
-      // All logits [position, n_vocab], for tests.
+      // For tests: all logits [position, n_vocab]; and to begin again without what is known.
+      forget() {
+        runs.clear();
+        return {};
+      },
+
       logits({ name, spec, ids }) {
         return { logits: run(name, spec, ids).logits.slice(0, ids.length * models[name].config.n_vocab) };
       },
