@@ -8,7 +8,7 @@
   const { KINDS, State, percent, quoted } = live;
   const NAME = "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
   const ONCE = "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
-  const PIECE = "uch";
+  const PIECE = "ad";
   const DESTINATIONS = ["the work,", "the work of"];
 
   // The places of the piece of the name in the text.
@@ -129,7 +129,7 @@
         state.take(live.randomRepeats(20, 3));
         return [state, "Twenty random tokens come three times. How far does the loss fall from the first passage to the third, with one layer and with two?"];
       },
-      guesses: ["About as far with one layer", "With one layer at least half as far", "With one layer less than half as far"],
+      guesses: ["With one layer at least as far", "At least half as far", "Less than half as far"],
       async answer(page, now) {
         const known = live.passages({ ids: now.all, loss: now.all });
         const state = known ? now : (await this.open())[0];
@@ -140,7 +140,7 @@
         const [far, near] = [two, one].map((means) => means[0] - means[2]);
         const list = (means) => means.map((value) => value.toFixed(2)).join(", ");
         const then = Object.assign(new State(), { text: state.text, ids: state.ids, both: true, show: "loss" });
-        const right = near >= 0.9 * far ? 0 : near >= far / 2 ? 1 : 2;
+        const right = near >= far ? 0 : near >= far / 2 ? 1 : 2;
         return [right, `Nats per token, by passage. Two layers: ${list(two)}. One layer: ${list(one)}. These are one draw of tokens: press the button for others.`, then];
       },
     },
@@ -165,7 +165,7 @@
         const { head, source } = best;
         state.head = head;
         const share = found.patterns[head][at * found.ids.length + source];
-        return { state, found, ...best, share, each: found.parts.sources[head][source] / share };
+        return { ...best, state, found, share, each: found.parts.sources[head][source] / share };
       },
       async answer(page) {
         const one = await this.find(page, DESTINATIONS[0]);

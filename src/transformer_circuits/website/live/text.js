@@ -123,8 +123,19 @@
       this.turned.parentElement.hidden = ["logits", "loss"].includes(state.show);
       if (this.filled !== view.run.ids.join()) this.fill(view.run.ids);
       this.colour(view);
+      if (state.looked === null && this.stood !== view.at) this.reach(view.at);
       this.drawArcs();
       this.say.textContent = live.sentence(view);
+    }
+
+    // Let the chosen token be in sight, without moving the page.
+    reach(at) {
+      this.stood = at;
+      const { offsetTop, offsetHeight } = this.tokens.children[at];
+      const { scrollTop, clientHeight } = this.scrolled;
+      if (offsetTop < scrollTop || offsetTop + offsetHeight > scrollTop + clientHeight) {
+        this.scrolled.scrollTop = offsetTop - clientHeight / 2;
+      }
     }
 
     // Each token as strong as its value: attention in the colour of the head's layer, logits in red
