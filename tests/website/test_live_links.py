@@ -22,7 +22,7 @@ def test_a_link_says_everything(live):  # noqa: F811
     live.get_by_role("button", name="head 1.1", exact=True).click()
     live.locator(".lm-next tbody button").nth(2).click()
     live.get_by_label("compare").check()
-    live.get_by_label("Colours:").select_option("weighted")
+    live.get_by_label("Colours").select_option("weighted")
     live.get_by_label("Which token is written").select_option("0.5")
     live.get_by_label("Source token:").fill(" work")
     live.get_by_role("button", name="Show", exact=True).click()

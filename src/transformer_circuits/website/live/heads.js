@@ -90,18 +90,19 @@
       return tile;
     }
 
-    // Arrow keys move among the heads, or among the switches: each are one stop of the Tab key.
+    // Arrow keys move among the heads, or among the switches. For the Tab key, one tile has both.
     move(event) {
-      const same = event.target.matches(".lm-head") ? ".lm-head" : "input";
-      const all = [...this.tiles.querySelectorAll(same)];
+      const tiles = [...this.tiles.children];
+      const from = event.target.closest(".lm-tile");
       const { n_heads } = this.page.state.shape;
       const step = { ...STEPS, ArrowDown: n_heads, ArrowUp: -n_heads }[event.key];
-      const to = all[all.indexOf(event.target) + step];
+      const to = tiles[tiles.indexOf(from) + step];
       if (!to) return;
       event.preventDefault();
-      event.target.tabIndex = -1;
-      to.tabIndex = 0;
-      to.focus();
+      const controls = (tile) => [...tile.querySelectorAll("button, input")];
+      for (const control of controls(from)) control.tabIndex = -1;
+      for (const control of controls(to)) control.tabIndex = 0;
+      controls(to)[controls(from).indexOf(event.target)].focus();
     }
 
     paint(view) {

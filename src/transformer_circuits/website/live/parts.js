@@ -23,10 +23,10 @@
     return [labelled(text, box), box];
   }
 
-  // A control with its name before it, or with a name only for those who cannot see where it stands.
-  function field(text, control, name) {
+  // A control with a text before it; `name` is what it is called where that text does not say enough.
+  function field(text, control, name = text) {
     const label = make("label", "lm-label", text && text + " ");
-    if (name) control.setAttribute("aria-label", name);
+    control.setAttribute("aria-label", name);
     label.append(control);
     return label;
   }

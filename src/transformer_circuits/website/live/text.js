@@ -53,7 +53,7 @@
       this.show = select(SHOWS, (show) => change({ show }));
       const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
       this.turned = box;
-      row.append(field("Colours:", this.show), turned);
+      row.append(field("Colours", this.show), turned);
       this.tokens = make("div", "lm-tokens");
       this.tokens.setAttribute("role", "group");
       this.tokens.setAttribute("aria-label", "Tokens");
