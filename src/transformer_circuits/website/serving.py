@@ -33,13 +33,11 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 LEARNER = ("products.js", "model.js", "training.js", "worker.js")
 """Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
-RUNNER = ("products.js", "model.js", "questions.js", "worker.js")
-"""Scripts of `LIVE` that run the models, in the order they are loaded: they need no page."""
 WORKBENCH = (
-    "state.js", "seen.js", "parts.js", "text.js", "heads.js", "answers.js", "circuits.js",
-    "examples.js", "live.js",
+    "products.js", "model.js", "questions.js", "worker.js", "state.js", "seen.js", "parts.js",
+    "text.js", "heads.js", "answers.js", "circuits.js", "examples.js", "live.js",
 )  # fmt: skip
-"""Scripts of `LIVE` that show what they find."""
+"""Scripts of `LIVE` in the order they are loaded; the first four run the models, in a worker."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -54,7 +52,7 @@ NEEDED_BY = {
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
         "book/views.js",
-        *(f"live/{name}" for name in (*RUNNER, *WORKBENCH)),
+        *(f"live/{name}" for name in WORKBENCH),
     ),
     "<div data-train-here": (
         "train/train.css",

@@ -22,7 +22,7 @@
         row.append(box);
         return { box, body, caption };
       });
-      const cover = make("p", "lm-note lm-cover", "Guess first: the question stands by the example. ");
+      const cover = make("p", "lm-note lm-cover", "Guess first: the example asks a question. ");
       cover.append(button("Show without a guess", () => page.change({ example: null })));
       host.append(this.title, cover, row, this.buildOther());
     }

@@ -57,6 +57,7 @@
       page.state.take(live.randomRepeats(20, 3));
       change({ token: null, asked: null, looked: null });
     });
+    random.title = "Twenty random tokens, three times over";
     box.append(field("Model", parts.model), both, random, copy);
   }
 

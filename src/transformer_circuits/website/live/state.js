@@ -11,6 +11,13 @@
   const WHOLE = { off: [], how: "zero", cut: null }; // nothing is done to the model
   const UNDOABLE = ["text", "ids", "token", "asked"];
 
+  let last = {}; // the text cut into tokens last: asked for at every step, and slow where it is long
+
+  function encode(text) {
+    if (last.text !== text) last = { text, ids: tokenizer.encode(text).ids };
+    return last.ids;
+  }
+
   class State {
     constructor() {
       Object.assign(this, {
@@ -36,7 +43,7 @@
     }
 
     get all() {
-      return [begin, ...(this.ids ?? tokenizer.encode(this.text).ids)];
+      return [begin, ...(this.ids ?? encode(this.text))];
     }
 
     // What is done to the run, as model.js takes it.
