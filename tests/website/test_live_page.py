@@ -163,6 +163,7 @@ def test_the_model_writes_and_what_it_wrote_can_be_undone(live):
     text(live).fill("The king and the")
     expect(status(live)).to_contain_text("5 tokens")
     likeliest = live.locator(".lm-next tbody button").first.inner_text()
+    expect(live.locator(".lm-question")).to_have_text("")  # it was about another text
     live.get_by_role("button", name="Write the next token").click()
     expect(status(live)).to_contain_text("6 tokens")
     assert words(live)[-1] == likeliest
@@ -267,6 +268,11 @@ def test_a_model_that_cannot_be_fetched_leaves_the_page_as_it_is(browser):
     page.get_by_label("Model", exact=True).select_option("one-layer")
     expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
     expect(page.get_by_label("Model", exact=True)).to_have_value("two-layer")
+    page.get_by_label("compare").check()
+    page.get_by_label("Text for the model").fill("Hello")
+    expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
+    page.get_by_label("compare").uncheck()
+    expect(page.locator(".lm-status")).to_contain_text("nats per token")
     page.close()
 
 

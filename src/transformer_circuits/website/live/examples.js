@@ -135,7 +135,7 @@
         const state = known ? now : (await this.open())[0];
         const models = Object.keys(Circuits.names);
         const [two, one] = await Promise.all(
-          models.map(async (name) => live.passages(await look(page, state, { name, spec: live.WHOLE })))
+          models.map(async (name) => live.passages(await look(page, state, { name, spec: new State().spec })))
         );
         const [far, near] = [two, one].map((means) => means[0] - means[2]);
         const list = (means) => means.map((value) => value.toFixed(2)).join(", ");

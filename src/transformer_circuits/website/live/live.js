@@ -10,6 +10,7 @@
   const FOLDER = new URL("../live/", document.currentScript.src);
   const host = document.querySelector("[data-live-model]");
   const models = new live.Models();
+  const added = {}; // promises that the worker has a model, by its name
   const parts = {};
   let page = null;
   let shown = null; // what was found last, of which patterns are used again
@@ -52,31 +53,24 @@
       copy.textContent = (await done) ? "Copied" : "See the address bar";
       setTimeout(() => (copy.textContent = "Copy a link"), 3000);
     });
-    const random = button("Random tokens", () => {
-      page.state.remember();
-      page.state.take(live.randomRepeats(20, 3));
-      change({ token: null, asked: null, looked: null });
-    });
+    const random = button("Random tokens", () => replace(live.randomRepeats(20, 3)));
     random.title = "Twenty random tokens, three times over";
     box.append(field("Model", parts.model), both, random, copy);
   }
 
   // --- what is asked ------------------------------------------------------------------------------
 
-  const packed = (name) => Object.hasOwn(Circuits.models, name);
-
   async function load(name) {
-    if (!packed(name)) {
+    if (!Object.hasOwn(Circuits.models, name)) {
       await new Promise((resolve, reject) => {
         const script = document.createElement("script");
         script.src = new URL(`${name}.js`, FOLDER);
         script.onload = resolve;
-        script.onerror = () => reject(new Error(`${script.src} cannot be read`));
+        script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
         document.head.append(script);
       });
     }
-    if (!models[name]) models[name] = models.ask({ kind: "add", name, packed: Circuits.models[name] });
-    await models[name];
+    await (added[name] ??= models.ask({ kind: "add", name, packed: Circuits.models[name] }));
   }
 
   async function ask({ name, ...request }) {
@@ -95,7 +89,7 @@
     const request = { kind: "look", name: model, spec, ids, at, asked, listed: LISTED, patterns: !known };
     const { next, parts: terms, loss, patterns, norms } = await ask(request);
     const run = known ?? { ids, loss, patterns, norms, cutOff: all.length > LONGEST ? all.length : 0 };
-    const other = { ...request, name: live.other(model), spec: live.WHOLE, patterns: false, asked: next.target };
+    const other = { ...request, name: live.other(model), spec: new State().spec, patterns: false, asked: next.target };
     const beside = state.both ? (await ask(other)).next : null;
     return { key, model, run, next, beside, parts: terms, at };
   }
@@ -111,7 +105,7 @@
       writeFragment();
       host.dataset.ready = "";
     } catch (error) {
-      console.error(error);
+      fail(error);
       host.dataset.wrong = error.message;
     }
   });
@@ -158,19 +152,24 @@
     paint();
   }
 
+  // Other tokens, in a way that can be undone.
+  function replace(ids) {
+    page.state.remember();
+    page.state.take(ids);
+    return change({ token: null, looked: null, asked: null, example: null });
+  }
+
   async function write() {
     const { state } = page;
     const { all, spec, model, temperature, seed } = state;
     if (all.length >= LONGEST) return;
     const { id } = await ask({ kind: "write", name: model, spec, ids: all, how: { temperature, seed } });
     if (state.all.join() !== all.join()) return; // the text has changed meanwhile
-    state.remember();
-    state.take([...all.slice(1), id]);
-    await change({ token: null, looked: null });
+    await replace([...all.slice(1), id]);
   }
 
   function fail(error) {
-    parts.text.status.textContent = `The model could not be fetched: ${error.message}`;
+    parts.text.status.textContent = error.message;
     parts.model.value = page.state.model;
   }
 

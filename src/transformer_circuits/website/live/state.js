@@ -8,7 +8,6 @@
   const KINDS = { Q: "queries", K: "keys", V: "values" };
   const HOWS = { zero: "nothing", mean: "its mean over this text", frozen: "nothing; later patterns stay" };
   const SHOWS = { attention: "attention", weighted: "attention × length of value", logits: "logits through the head", loss: "loss of each token" };
-  const WHOLE = { off: [], how: "zero", cut: null }; // nothing is done to the model
   const UNDOABLE = ["text", "ids", "token", "asked"];
 
   let last = {}; // the text cut into tokens last: asked for at every step, and slow where it is long
@@ -117,9 +116,10 @@
     state.seed = Math.round(number("seed", 0, 9999, 1));
     state.source = (said.get("source") ?? "").slice(0, 40);
     const at = Number(said.get("at") || NaN);
-    state.token = said.get("at") === "0" ? 0 : whole(at, LONGEST - 1) ? at : null;
+    state.token = whole(at, LONGEST - 1) ? at : null;
     state.example = one("example", live.EXAMPLES, null);
-    state.guess = said.get("guess") && state.example && whole(Number(said.get("guess")), 2) ? Number(said.get("guess")) : null;
+    const guess = Number(said.get("guess") || NaN);
+    state.guess = state.example && guess in live.EXAMPLES[state.example].guesses ? guess : null;
     const [place, id] = (said.get("ask") ?? "").split(",").map((text) => Number(text || NaN));
     if (whole(place, LONGEST - 1) && whole(id, labels.length - 1)) state.asked = { at: place, id };
     // Heads can be looked up only when the model is there.
@@ -142,5 +142,5 @@
     return Array.from({ length: times }, () => passage).flat();
   };
 
-  Object.assign(live, { HOWS, KINDS, LONGEST, SHOWS, State, WHOLE, begin, fromFragment, labels, randomRepeats, tokenizer });
+  Object.assign(live, { HOWS, KINDS, LONGEST, SHOWS, State, begin, fromFragment, labels, randomRepeats, tokenizer });
 })(globalThis);

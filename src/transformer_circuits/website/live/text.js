@@ -57,7 +57,9 @@
       this.tokens = make("div", "lm-tokens");
       this.tokens.setAttribute("role", "group");
       this.tokens.setAttribute("aria-label", "Tokens");
-      arrows(this.tokens, () => 1);
+      const line = (token) => [...this.tokens.children].filter((other) => other.offsetTop === token.offsetTop);
+      arrows(this.tokens, () => line(document.activeElement).length);
+      this.tokens.addEventListener("keydown", (event) => event.key === "Escape" && change({ token: null }));
       this.arcs = document.createElementNS(SVG, "svg");
       this.arcs.setAttribute("aria-hidden", "true");
       const inner = make("div", "lm-arcs");
@@ -108,8 +110,7 @@
     paint(view) {
       const { state } = this.page;
       this.view = view;
-      const text = state.ids ? live.tokenizer.decode(state.ids) : state.text;
-      if (this.box.value !== text && document.activeElement !== this.box) this.box.value = text;
+      if (this.box.value !== state.text) this.box.value = state.text;
       const status = this.summary(view);
       if (this.status.textContent !== status) this.status.textContent = status;
       this.write.disabled = view.run.ids.length >= LONGEST;
