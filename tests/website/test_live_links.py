@@ -6,6 +6,7 @@ Run by `make test` after the book is built: `pytest -m browser`.
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from test_live_page import N_HEADS, PAGE, READY, keep, live, opened, status, text, words  # noqa: F401
 
@@ -83,3 +84,24 @@ def test_tokens_that_no_text_has_are_in_the_link_as_such(live):  # noqa: F811
     live.wait_for_function("location.hash.includes('head=0.1')")
     assert "ids=65%2C66" in live.url and words(opened(live, live.url)) == found
     assert live.locator(READY).count() == 1 and N_HEADS > 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_with_everything_shown(watched, scheme):
+    link = "#text=A+king,+a+king&both=1&off=0.2,1.3&cut=K,0.0,1.1&at=3&example=off&guess=0&temperature=1"
+    opened(watched, PAGE.as_uri() + link)
+    watched.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+    watched.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    expect(watched.locator(".lm-answer")).to_contain_text("%")
+    expect(watched.locator(".lm-circuits tbody tr")).to_have_count(16)
+    for show in ("attention", "weighted", "logits", "loss"):
+        watched.get_by_label("Colours").select_option(show)
+        found = Axe().run(watched, "[data-live-model]").response["violations"]
+        serious = [
+            (one["id"], node["html"][:120])
+            for one in found
+            if one["impact"] in ("serious", "critical") or one["id"] == "empty-table-header"
+            for node in one["nodes"]
+        ]
+        assert serious == []
+    watched.wrong.clear()  # axe asks for the styles once more, which a page from a file may not

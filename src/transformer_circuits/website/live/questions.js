@@ -72,27 +72,23 @@
       };
       const score = asKey(token);
       const rest = asKey(begin);
-      const self = T.self(model, layer, top);
+      const self = ((model.selves ??= {})[index] ??= selfScores(model, layer, top));
+      const scale = 1 / Math.sqrt(d_head);
       const attention = score.map((value, d) => {
-        const scale = 1 / Math.sqrt(d_head);
         return 1 / (1 + Math.exp((rest[d] - value) * scale) + Math.exp((self[d] - value) * scale));
       });
       return { logits: logits.map((value) => value - mean), attention: token === begin ? attention.fill(0) : attention };
     };
 
-    // The score of every token with itself: the diagonal of W_E^T W_QK W_E, kept for each head.
-    T.self = function (model, layer, top) {
+    // The score of every token with itself: the diagonal of W_E^T W_QK W_E.
+    function selfScores(model, layer, top) {
       const { d_model, d_head, n_vocab } = model.config;
-      const known = ((model.selves ??= {})[`${layer} ${top}`] ??= new Float32Array(n_vocab));
-      if (known.done) return known;
       const block = (name) => model.weight(layer, name).subarray(top * d_model, (top + d_head) * d_model);
       const project = (name) =>
         T.addProduct(new Float32Array(n_vocab * d_head), model.weights.W_E, block(name), n_vocab, d_model, d_head);
       const [q, k] = [project("Q"), project("K")];
-      for (let t = 0; t < n_vocab; t++) known[t] = T.dot(q, t * d_head, k, t * d_head, d_head);
-      known.done = true;
-      return known;
-    };
+      return Float32Array.from({ length: n_vocab }, (_, t) => T.dot(q, t * d_head, k, t * d_head, d_head));
+    }
 
     // The token to write after the last: the likeliest, or, with a temperature, one drawn by a seed. The
     // same seed draws the same token at the same place.
