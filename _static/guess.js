@@ -10,12 +10,14 @@ document.addEventListener("DOMContentLoaded", () => {
     if (text) element.textContent = text;
     return element;
   };
-  // What the box asks about: the outputs after it, up to the first picture or table.
+  // What the box asks about: the outputs after it, up to the first picture or table. The scorecard's
+  // marks, to which other pages lead, wait for nobody.
   function answers(box) {
     const outputs = [];
     for (let next = box.nextElementSibling; next && !next.matches("section, .predict"); next = next.nextElementSibling) {
       const output = next.matches("div.cell") && next.querySelector(":scope > .cell_output");
       if (!output) continue;
+      if (output.querySelector("table.marks")) return [];
       outputs.push(output);
       if (output.querySelector("figure, table, img, svg, .circuit-view")) return outputs;
     }

@@ -61,7 +61,7 @@
 
     panel({ name, lines }, index) {
       const last = index === this.data.panels.length - 1;
-      const svg = draw(this.curves, "svg", { viewBox: `0 0 ${WIDE} ${TALL + (last ? 26 : 0)}`, "aria-hidden": "true" });
+      const svg = draw(this.curves, "svg", { viewBox: `0 0 ${WIDE} ${TALL + (last ? 30 : 6)}`, "aria-hidden": "true" });
       const all = lines.flatMap((line) => line.values);
       const high = Math.max(...all);
       const low = Math.min(...all) > 0.3 * high ? Math.min(...all) : Math.min(0, ...all); // a loss never nears 0
