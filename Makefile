@@ -40,6 +40,14 @@ python:
 	$(PIP) --constraint requirements.txt --no-build-isolation --editable '.[$*]'
 	touch $@
 
+# Two releases of one package do not fit into one environment.
+.venv/peers4/.done: .venv/.done
+	$(PYTHON) -m venv --clear .venv/peers4
+	.venv/peers4/bin/pip install --quiet --disable-pip-version-check \
+		--constraint requirements.txt --editable '.[peers4]' \
+		$$(grep -E '^(pytest|setuptools|beartype|torch)==' requirements.txt)
+	touch $@
+
 node_modules/.done: .venv/.done package.json package-lock.json
 	$(BIN)/npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -118,15 +126,16 @@ models: data/cache/.done  ## train every model of the book again, and what it co
 	$(BIN)/python -m transformer_circuits variants
 	$(BIN)/python -m transformer_circuits factorisation
 
-experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: some six hours on two cores (resumes where it was stopped)
+experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: two to seven hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
 
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
 	$(BIN)/python -m transformer_circuits bench
 
-test-peers: .venv/.peers data/cache/.done  ## our models in TransformerLens: logits, patterns, eigenvalues, scores
+test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers
+	.venv/peers4/bin/python -m pytest -q -m peers
 
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader

@@ -129,8 +129,12 @@ def browser():
 
 
 def watch(page) -> None:
-    """Write into `page.wrong` every error that is not caught, is logged, or is a file not found."""
+    """Write into `page.wrong` every error that is not caught, is logged, or is a file not found.
+
+    The page is that of a reader who always wants to see everything: no figure waits for a guess.
+    """
     page.wrong = []
+    page.add_init_script("try { localStorage.setItem('guessing', 'off') } catch {}")
     page.on("pageerror", lambda error: page.wrong.append(error.message))
     page.on("console", lambda said: said.type != "error" or page.wrong.append(said.text))
     page.on("requestfailed", lambda request: page.wrong.append(f"failed: {request.url}"))

@@ -12,6 +12,8 @@ from transformer_circuits.figures.drawings import (
     composition,
     heads,
     induction,
+    later_openings,
+    openings,
     paths,
     stream,
     superposition,
@@ -49,6 +51,17 @@ DRAWINGS = {
     "superposition": superposition.superposition(
         {"2 features": ring(4)[:2], "3 features": ring(3), "5 features": ring(5)}
     ),
+    "opens 1": openings.notation(),
+    "opens 3": openings.attention_heads(),
+    "opens 4": openings.zero_layers(),
+    "opens 6": openings.copying(),
+    "opens 8": openings.induction(),
+    "opens 9": later_openings.formation(),
+    "opens 10": openings.hand_built(),
+    "opens 12": later_openings.left_out(),
+    "opens 13": later_openings.features(),
+    "opens 14": later_openings.over_text(),
+    "opens 15": later_openings.two_runs(),
 }
 LAYOUTS = [(name, layout) for name in DRAWINGS for layout in ("wide", "tall")]
 

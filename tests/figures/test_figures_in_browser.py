@@ -5,6 +5,7 @@ Run by `make test` after the book is built: `pytest -m browser`.
 
 import numpy as np
 import pytest
+from conftest import watch
 from test_built_book import HTML, PAGES
 from test_views_in_browser import chart_page
 
@@ -68,6 +69,7 @@ def collisions(page):
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_of_a_figure_covers_another_or_is_cut_off(browser, name):
     page = browser.new_page()
+    watch(page)
     page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
     shown = page.locator("article figure:has(svg)").count()
     count, wrong = collisions(page)

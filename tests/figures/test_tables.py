@@ -1,3 +1,4 @@
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_the_first_cell_of_every_row_is_its_header(first):
 def test_one_number_reads_as_a_number_wherever_it_comes_from(number):
     shown = tables.table([{"a": number, "n": torch.tensor(3)}], caption="c")._repr_mimebundle_()
     assert "1.24" in shown["text/plain"] and "tensor" not in shown["text/plain"]
-    assert "<td>3</td>" in shown["text/html"]
+    assert '<td class="number">3</td>' in shown["text/html"]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +94,8 @@ def test_two_columns_may_have_the_same_header():
     rows = [["K", 0.5, 1.25], ["Q", torch.tensor(0.25), 2]]
     shown = tables.table(rows, columns=["kind", "largest", "largest"], caption="c")
     page = shown._repr_mimebundle_()
-    assert page["text/html"].count('<th scope="col">largest</th>') == 2
-    assert '<tr><th scope="row">Q</th><td>0.25</td><td>2</td></tr>' in page["text/html"]
+    assert page["text/html"].count('<th scope="col" class="number">largest</th>') == 2
+    assert '<td class="number">0.25</td><td class="number">2</td></tr>' in page["text/html"]
     assert page["text/plain"].splitlines()[1].split() == ["kind", "largest", "largest"]
 
 
@@ -108,3 +109,27 @@ def test_headers_and_cells_alone_look_the_same_as_mappings():
 def test_a_column_without_a_name_has_no_empty_head():
     shown = tables.table([{"": "a", "b": "c"}], caption="c")._repr_mimebundle_()["text/html"]
     assert '<tr><td></td><th scope="col">b' in shown and '<tr><th scope="row">a' in shown
+
+
+def test_a_column_of_numbers_alone_is_aligned():
+    rows = [{"name": 1, "all": 2.0, "some": 3.0}, {"name": 2, "all": 4, "some": "none"}]
+    page = tables.table(rows, caption="c")._repr_mimebundle_()["text/html"]
+    assert '<th scope="row">1</th><td class="number">2.00</td><td>3.00</td>' in page
+    assert page.count('class="number"') == 3
+
+
+def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
+    rows = [["a", 0.5], ["b", -2.0], ["c", torch.tensor(1.0)]]
+    shown = tables.table(rows, columns=["name", "worth"], bars=["worth"], caption="c")
+    page = shown._repr_mimebundle_()["text/html"]
+    widths = [int(width) for width in re.findall(r"width:(\d+)%", page)]
+    assert widths == [25, 100, 50]
+    assert page.count("border:1px solid") == 1
+    assert "0.50" in page and "-2.00" in page
+
+
+@pytest.mark.parametrize("bars", [["name"], ["other"], ["some"]])
+def test_bars_of_what_is_no_column_of_numbers_are_refused(bars):
+    rows = [{"name": 1, "some": 3.0}, {"name": 2, "some": float("nan")}]
+    with pytest.raises(ValueError, match="not all of them columns of numbers"):
+        tables.table(rows, caption="c", bars=bars)

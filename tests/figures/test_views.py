@@ -40,7 +40,136 @@ def every_view():
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
+        formation(),
+        views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
+        views.spectrum(np.eye(2), np.ones((2, 2)), tokens="ab", **WORDS),
+        views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
+        edges(),
     ]
+
+
+def edges(**changed):
+    """One kind of edge from one head to two others, on three tokens."""
+    asked = {
+        "scores": np.ones((1, 2, 1)),
+        "effects": np.ones((1, 2, 1)),
+        "kinds": "K",
+        "later": ["1.0", "1.1"],
+        "earlier": ["0.0"],
+        "chance": (0.1, torch.tensor(0.01)),
+        "unit": "nats",
+        "tokens": TOKENS,
+        "whole": np.array([np.nan, 0.5, 0.5]),
+        "without": np.ones((1, 2, 1, 3)),
+    } | changed
+    return views.edges(**asked, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"scores": np.ones((1, 1, 2))},
+            r"scores is \(1, 1, 2\) but needs finite numbers \(1, 2, 1\)",
+        ),
+        ({"effects": np.full((1, 2, 1), np.nan)}, "effects is .* but needs finite numbers"),
+        ({"whole": np.ones(2)}, r"whole is \(2,\) .* for 3 tokens they must be \(3,\)"),
+        ({"without": np.ones((1, 2, 1, 2))}, r"without \(1, 2, 1, 2\)"),
+    ],
+)
+def test_edges_that_do_not_fit_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        edges(**wrong)
+
+
+def test_circuits_carry_the_largest_entries_by_weight(generator):
+    n, sources = 40, [3, 17]
+    attention, logits = torch.rand(2, n, n, generator=generator)
+    names, weight = [f"t{k}" for k in range(n)], torch.rand(n, generator=generator)
+    view = views.head_circuits({"0.0": (attention, logits)}, names, sources, weight=weight, **WORDS)
+    data = held(view)
+    packed = zlib.decompress(base64.b64decode(data["entries"]))
+    entries = np.frombuffer(packed, dtype="<i2").reshape(2, -1, 2)
+    assert [data["words"][word] for word in data["sources"]] == ["t3", "t17"]
+    for of_source, source in zip(entries, sources, strict=True):
+        found = [data["words"][word] for word, _ in of_source]
+        looks, raised = ((m[:, source] * weight).topk(6).indices for m in (attention, logits))
+        lowered = logits[:, source].topk(3, largest=False).indices
+        assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
+        values = attention[looks, source] * 1000
+        assert np.abs(of_source[:6, 1] - values.numpy()).max() <= 0.51
+
+
+def test_circuits_that_do_not_fit_are_refused():
+    square = np.eye(3)
+    for by_head, sources, message in (
+        ({}, [0], "0 heads"),
+        ({"0.0": (square, square)}, [], "sources"),
+        ({"0.0": (square, square)}, [3], r"sources \[3\] given for 3 tokens"),
+        ({"0.0": (square, square[:2])}, [0], r"0.0 has \(3, 3\) and \(2, 3\) but there are 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            views.head_circuits(by_head, "abc", sources, **WORDS)
+
+
+def test_eigenvalues_are_those_of_the_mixture(generator):
+    copying, rest = torch.eye(4) * 3, torch.randn(4, 4, generator=generator)
+    data = held(views.spectrum(copying, rest, tokens="abcd", **WORDS))
+    for step in data["steps"]:
+        expected = torch.linalg.eigvals(step["s"] * copying + rest).numpy()
+        shown = np.array([complex(*pair) for pair in step["eigenvalues"]])
+        assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
+
+
+def test_matrices_that_are_not_square_are_refused():
+    for wrong in (np.ones((2, 3)), np.ones(2), np.array([[1.0, np.inf], [0, 1]])):
+        with pytest.raises(ValueError, match=r"finite numbers \[2, 2\] are needed for 2 tokens"):
+            views.spectrum(np.eye(2), wrong, tokens="ab", **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("shares", "row", "message"),
+    [
+        ([1.0] * 9, {"tenth": 1}, r"all has shares \(9,\) but there are ten tenths"),
+        ([0.9] * 10, {"tenth": 1}, "must add up to 1 but do to"),
+        ([1.0] * 10, {"tenth": 0}, r"rows are of the tenths \[0\]"),
+        ([1.0] * 10, {"text": "␣a"}, r"rows are of the tenths \[None\]"),
+    ],
+)
+def test_tenths_that_are_none_are_refused(shares, row, message):
+    with pytest.raises(ValueError, match=message):
+        views.tenths({"all": shares}, [row], **WORDS)
+
+
+def formation(**changed):
+    """Two moments of two heads on three tokens."""
+    asked = {
+        "times": [1.0, 2.0],
+        "panels": {"Loss [nats]": {"text": [3.0, 2.0]}},
+        "tokens": TOKENS,
+        "patterns": pattern(4, 3).reshape(2, 2, 3, 3),
+        "chances": np.full((2, 3), np.nan),
+        "heads": ["0.0", "1.0"],
+        "x": "million tokens",
+    } | changed
+    return views.formation(**asked, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"times": [0.0, 1.0]}, "must rise from above 0"),
+        ({"times": [2.0, 1.0]}, "must rise from above 0"),
+        ({"heads": ["0.0"]}, r"for 2 moments, 1 heads and 3 tokens they must be \(2, 1, 3, 3\)"),
+        ({"chances": np.zeros((2, 2))}, r"chances \(2, 2\)"),
+        ({"panels": {"Loss": {"text": [1.0]}}}, "text is .* but must have 2 finite values"),
+        ({"panels": {"Loss": {"text": [1.0, np.nan]}}}, "but must have 2 finite values"),
+        ({"patterns": np.ones((2, 2, 3, 3))}, "must be probabilities"),
+    ],
+)
+def test_a_training_that_does_not_fit_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        formation(**wrong)
 
 
 def test_a_view_is_html_a_picture_and_words():
@@ -144,6 +273,10 @@ def test_bad_input_is_named():
         views.attention(TOKENS, A, torch.ones(3, 3), **WORDS)
     with pytest.raises(ValueError, match="1 names given for 2 heads"):
         views.attention(TOKENS, A, heads=["0.0"], **WORDS)
+    with pytest.raises(ValueError, match=r"head 9\.9 and token None of .* are asked for"):
+        views.attention(TOKENS, A, head="9.9", **WORDS)
+    with pytest.raises(ValueError, match=r"token 3 of .* and 3 tokens are asked for"):
+        views.attention(TOKENS, A, token=3, **WORDS)
     with pytest.raises(ValueError, match=r"loss has shape \(2,\) but there are 3 tokens"):
         views.tokens(TOKENS, {"loss": [1, 2]}, unit="nats", **WORDS)
     for wrong in ({"first": "saved"}, {"differences": ["saved"]}):

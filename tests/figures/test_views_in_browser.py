@@ -112,6 +112,14 @@ def test_attention_can_be_weighted(attention):
         attention.mouse.move(0, 0)
 
 
+def test_what_is_kept_from_the_start_can_be_let_go(saved):
+    page = saved(views.attention(TOKENS, one_back(5), head="1.1", token=2, label="Four heads"))
+    kept = page.locator("[aria-pressed=true]")
+    expect(kept).to_have_count(2)
+    page.locator(".cv-token").first.press("Escape")
+    expect(kept).to_have_count(0)
+
+
 def test_dark_pages_get_dark_views(attention):
     view = attention.locator(".circuit-view")
     attention.evaluate("document.documentElement.dataset.theme = 'dark'")

@@ -31,6 +31,12 @@ def test_text_cannot_forge_the_begin_token():
     assert tokenizer.BEGIN not in tokenizer.load().encode("begin < | > <begin>").ids
 
 
+def test_runs_are_counted_and_labels_tell_tokens_apart():
+    indent = tokenizer.token("\n" + " " * 11)
+    assert tokenizer.labels(torch.tensor([indent])) == ["↵␣×11"]
+    assert len(set(tokenizer.labels(torch.arange(4096)))) == 4096
+
+
 def test_labels_can_be_read_by_anyone():
     bpe = tokenizer.load()
     shown = [tokenizer.label(bpe, token) for token in range(bpe.get_vocab_size())]

@@ -1,27 +1,30 @@
-"""The model in the browser against PyTorch, and the page it runs on.
+"""The page on which the models run: what its controls do, and what its links hold.
 
-Run by `make test` after the book is built: `pytest -m browser`.
+What the models compute is in `test_live_model.py`. Run by `make test` after the book is built:
+`pytest -m browser`.
 """
 
-import random
 import re
 from pathlib import Path
 
 import pytest
-import torch
+from conftest import watch
 from playwright.sync_api import expect
 
+from transformer_circuits.analysis import path_patching
 from transformer_circuits.model import quantisation
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
-from transformer_circuits.website import serving
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "live-model.html"
-TEXTS = ["", "A", "The king and the king's men.", "def f(x):\n    return x ** 2\n" * 8]
 READY = "[data-live-model][data-ready]"
 N_HEADS = checkpoint.settings("two-layer")[0].n_heads
 """Of a layer, in both models of the page."""
+NAME = (
+    "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat "
+    "down."
+)
 
 
 @pytest.fixture
@@ -31,283 +34,255 @@ def live(watched):
     return watched
 
 
-def computed(live, name, ids, off=(), frozen=False):
-    """Logits [pos, n_vocab] and patterns [head, pos, pos] as the browser has them."""
-    live.get_by_label("Model", exact=True).select_option(name)
-    live.wait_for_function(f"Circuits.live.models['{name}']")
-    found = live.evaluate(
-        """([name, ids, off, frozen]) => {
-            const model = Circuits.live.models[name];
-            const patterns = frozen ? model.forward(ids).patterns : null;
-            const run = model.forward(ids, { off: new Set(off), patterns });
-            const n = ids.length * model.config.n_vocab;
-            const parts = model.attribution(run, ids.length - 1, 7);
-            return {
-                logits: Array.from(run.logits.subarray(0, n)),
-                patterns: run.patterns.map((A) => Array.from(A)),
-                direct: parts.direct,
-                heads: parts.heads.map((sources) => Array.from(sources)),
-            };
-        }""",
-        [name, ids, list(off), frozen],
-    )
-    n = len(ids)
-    found["logits"] = torch.tensor(found["logits"]).reshape(n, -1)
-    found["patterns"] = torch.tensor(found["patterns"]).reshape(-1, n, n)
-    found["heads"] = torch.tensor(found["heads"])
-    return found
+def opened(page, link):
+    """The page as a link restores it, not as it was before."""
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector(READY)
+    return page
 
 
-def without(model, off):
-    """The model with the outputs of some heads taken away."""
-    d_head = model.config.d_head
-    for index in off:
-        layer, head = divmod(index, model.config.n_heads)
-        model.layers[layer].W_O_concat[:, head * d_head : (head + 1) * d_head] = 0
-    return model
+def status(live):
+    return live.locator(".lm-status")
 
 
-@pytest.mark.parametrize("name", serving.LIVE_MODELS)
-def test_the_browser_computes_what_pytorch_computes(live, name):
-    model = quantisation.rounded(checkpoint.load(name))
-    for text in TEXTS:
-        tokens = tokenizer.context(text)
-        found, trace = computed(live, name, tokens[0].tolist()), model.trace(tokens)
-        assert (found["logits"] - trace.logits[0]).abs().max() < 1e-3
-        expected = torch.cat([A[0] for A in trace.patterns])
-        assert (found["patterns"] - expected).abs().max() < 1e-4
+def text(live):
+    return live.get_by_label("Text for the model")
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-def test_heads_are_switched_off_as_in_pytorch(live, frozen):
-    off = (0, 5, 2 * N_HEADS - 1)
-    tokens = tokenizer.context(TEXTS[2])
-    whole = quantisation.rounded(checkpoint.load("two-layer"))
-    patterns = whole.trace(tokens).patterns if frozen else None
-    expected = without(quantisation.rounded(whole), off)(tokens, patterns)[0]
-    found = computed(live, "two-layer", tokens[0].tolist(), off, frozen)
-    assert (found["logits"] - expected).abs().max() < 1e-3
-
-
-def test_the_parts_of_a_logit_add_up_and_are_the_heads(live):
-    model = quantisation.rounded(checkpoint.load("two-layer"))
-    tokens = tokenizer.context(TEXTS[2])
-    found, trace = computed(live, "two-layer", tokens[0].tolist()), model.trace(tokens)
-    direction = model.W_U[7] - model.W_U.mean(dim=0)
-    by_head = torch.cat([outputs[0, :, -1] @ direction for outputs in trace.head_outputs])
-    assert (found["heads"].sum(dim=1) - by_head).abs().max() < 1e-3
-    together = found["direct"] + float(found["heads"].sum())
-    assert abs(together - float(trace.residual[-1][0, -1] @ direction)) < 1e-3
-
-
-def strings():
-    """Text of every kind: held-out slices, code, emoji, scripts, blanks, specials, lone bytes."""
-    generator = random.Random(0)
-    documents = [document.text for document in corpus.read("small", "validation")][:40]
-    slices = []
-    for _ in range(180):
-        text = generator.choice(documents)
-        start = generator.randrange(len(text))
-        slices.append(text[start : start + generator.randrange(1, 200)])
-    return [
-        *slices,
-        "", " ", "  ", "\n", "\n\n\n", "\t\tx", "a\r\nb", "don't won't I'll we've it's O'Neil's",
-        "naïve café Ångström ﬁ", "日本語のテキスト。漢字かな", "한국어", "русский текст", "עברית", "العربية",
-        "🙂🙃👩‍👩‍👧‍👦🏳️‍🌈", "e\u0301 \u00a0nbsp\u200bzero", "<|begin|>", "x<|begin|>y", "1234567890 3.14159 1e-9",
-        "def f(x):\n    return x**2  # comment", "for(let i=0;i<n;i++){a[i]+=b}", "snake_case CamelCase kebab-case",
-        "a" * 300, "!?!?!...---", "\u2028\u2029", "𝒳∈ℝ", "${x} `code` </script>", "\ufeffbom", "Ⅷ ½ ²",
-    ]  # fmt: skip
-
-
-def test_the_tokenizer_is_the_same(live):
-    tokens = {text: tokenizer.load().encode(text).ids for text in strings()}
-    assert len(tokens) > 200
-    found = live.evaluate(
-        "all => all.map((s) => Circuits.live.tokenizer.encode(s).ids)", list(tokens)
-    )
-    wrong = [text for text, ids in zip(tokens, found, strict=True) if tokens[text] != ids]
-    assert wrong == []
-
-
-def probability(live, token):
-    row = (
-        live.locator(".lm-table").first.locator("tbody tr").filter(has_text=re.compile(f"^{token}"))
-    )
-    text = row.locator("td").first.inner_text()
-    return 0.0 if text.startswith("below") else float(text.split()[0])
+def words(live):
+    return live.locator(".lm-token").all_inner_texts()
 
 
 def keep(live, word, which):
-    """Click the `which`-th token that is this word."""
-    words = live.locator(".cv-tokens").first.locator(".cv-token")
-    places = [i for i, text in enumerate(words.all_inner_texts()) if text == word]
-    words.nth(places[which]).click()
+    """Click the `which`-th token that is this word, unless it is kept already; gives its place."""
+    places = [i for i, one in enumerate(words(live)) if one == word]
+    token = live.locator(".lm-token").nth(places[which])
+    if token.get_attribute("aria-pressed") != "true":
+        token.click()
     live.mouse.move(0, 0)
+    expect(live.locator(".lm-next h2")).to_contain_text(f"“{word}” ({places[which]})")
+    return places[which]
+
+
+def row(live, token, listed=0):
+    table = live.locator(".lm-next table").nth(listed)
+    return table.locator("tbody tr").filter(has_text=re.compile(rf"^{token}\b"))
+
+
+def percent(cell):
+    said = cell.inner_text()
+    return 0.0 if said.startswith("<") else float(said.split()[0])
+
+
+def uncover(live):
+    live.get_by_role("button", name="Show without a guess").click()
+
+
+def test_text_heads_predictions_and_causes_are_in_one_view(live):
+    live.set_viewport_size({"width": 1440, "height": 900})
+    uncover(live)
+    for part in (".lm-text", ".lm-next table >> nth=0", ".lm-tiles", ".lm-pattern", ".lm-parts"):
+        box = live.locator(part).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 900, part
+    live.set_viewport_size({"width": 390, "height": 844})
+    places = [
+        live.locator(part).bounding_box()["y"] for part in (".lm-text", ".lm-next", ".lm-tiles")
+    ]
+    assert places == sorted(places)
+    assert live.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_the_circuit_can_be_taken_apart(live):
-    """The example of the page: a head off, then the patterns frozen."""
+    """The first examples: a head off, then the patterns frozen, then all on and one edge cut."""
     model = quantisation.rounded(checkpoint.load("two-layer"))
-    tokens = tokenizer.context(live.get_by_label("Text for the model").input_value())
-    piece, following = map(tokenizer.token, ("uch", "ad"))
-    at, patterns = int((tokens[0] == piece).nonzero()[1]), model.trace(tokens).patterns
-    broken = without(quantisation.rounded(model), [0])
-    keep(live, "uch", 1)
-    shown = [probability(live, r"ad \(came next\)")]
-    live.get_by_label("0.0", exact=True).uncheck()
-    shown.append(probability(live, r"ad \(came next\)"))
-    live.get_by_label("Freeze patterns").check()
-    shown.append(probability(live, r"ad \(came next\)"))
-    for found, logits in zip(
-        shown, (model(tokens), broken(tokens), broken(tokens, patterns)), strict=True
-    ):
+    tokens = tokenizer.context(text(live).input_value())
+    trace = model.trace(tokens)
+    at, following = keep(live, "ad", 1), tokenizer.token("ne")
+    uncover(live)
+    broken = quantisation.rounded(model)
+    broken.layers[0].W_O_concat[:, : model.config.d_head] = 0
+    cut = path_patching.without_edge(model, trace, "K", (1, N_HEADS - 1), (0, 0))
+
+    def shown_is(logits, off, column=0):
+        expect(status(live)).to_contain_text(off)
+        found = percent(row(live, "ne").locator("td").nth(column))
         assert abs(found - 100 * float(logits[0, at].softmax(dim=0)[following])) < 0.1
-    expect(live.get_by_role("status").first).to_contain_text("off: 0.0")
-    expect(live.locator(".cv-off")).to_have_count(1)
+
+    shown_is(trace.logits, "nats")
+    live.get_by_label("0.0 on", exact=True).uncheck()
+    shown_is(broken(tokens), "off: 0.0")
+    shown_is(trace.logits, "off: 0.0", column=2)  # the column of what was before
+    live.get_by_label("A head that is off adds").select_option("frozen")
+    shown_is(broken(tokens, trace.patterns), "off: 0.0 (frozen)")
+    expect(live.locator(".lm-off")).to_have_count(1)
+    live.get_by_role("button", name="All on").click()
+    live.get_by_label("The head that reads", exact=True).select_option(str(2 * N_HEADS - 1))
+    live.get_by_label("The head that is read", exact=True).select_option("0")
+    live.get_by_label("Cut one edge:").check()
+    shown_is(cut, f"cut: 0.0 to the keys of 1.{N_HEADS - 1}")
+
+
+def test_arcs_lead_to_what_the_head_looks_at(live):
+    model = quantisation.rounded(checkpoint.load("two-layer"))
+    tokens = tokenizer.context(text(live).input_value())
+    at = keep(live, "ad", 1)
+    live.get_by_role("button", name="head 0.0", exact=True).click()
+    pattern = model.trace(tokens).patterns[0][0, 0, at]
+    expect(live.locator(f".lm-arcs path[data-to='{int(pattern.argmax())}']")).to_have_count(1)
+    widths = [float(w) for w in live.locator(".lm-arcs path").evaluate_all(
+        "all => all.map((one) => one.getAttribute('stroke-width'))")]  # fmt: skip
+    assert len(widths) == min(8, int((pattern >= 0.04).sum())) and widths == sorted(widths)[::-1]
+    expect(live.locator(".lm-say")).to_contain_text("In head 0.0, “ad”")
 
 
 def test_a_bug_can_be_asked_about(live):
-    """The last example: which head raises a token, as PyTorch has it."""
+    """Which head raises a token, as PyTorch has it."""
     model = quantisation.rounded(checkpoint.load("one-layer"))
     outputs = model.trace(tokenizer.context("the work,")).head_outputs[0][0, :, -1]
     raised = outputs @ (model.W_U[tokenizer.token("ob")] - model.W_U.mean(dim=0))
     live.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(live.locator(".cv-head")).to_have_count(N_HEADS)
-    live.get_by_label("Text for the model").fill("the work,")
+    expect(live.locator(".lm-tile")).to_have_count(N_HEADS)
+    text(live).fill("the work,")
+    expect(status(live)).to_contain_text("4 tokens")
     ask = live.get_by_label("Another token:")
     ask.fill("ob and more")
     live.get_by_role("button", name="Ask", exact=True).click()
-    expect(live.locator("form [role=status]")).to_contain_text("not one token but")
+    expect(live.locator(".lm-next [role=status]")).to_contain_text("not one token but")
     ask.fill("ob")
     live.get_by_role("button", name="Ask", exact=True).click()
-    expect(live.locator("caption").nth(1)).to_have_text("For “ob”")
-    parts = live.locator(".lm-table").nth(1).locator("tbody tr").all_inner_texts()
-    strongest = next(text for text in parts if text.startswith("head"))
-    _, head, value, *_ = strongest.split()
+    expect(live.locator(".lm-parts caption")).to_contain_text("“ob”")
     most = int(raised.abs().argmax())
-    assert head == f"0.{most}"
-    assert abs(float(value.replace("−", "-")) - float(raised[most])) < 0.06
+    strongest = live.locator(".lm-parts tbody tr").filter(has_text="head").first
+    expect(strongest).to_contain_text(f"head 0.{most}")
+    value = float(strongest.locator("td").first.inner_text())
+    assert abs(value - float(raised[most])) < 0.006
 
 
-def test_a_kept_head_does_not_outlive_its_model(live):
-    live.locator(".cv-head").nth(2 * N_HEADS - 1).click()
-    live.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(live.locator(".cv-head")).to_have_count(N_HEADS)
-    expect(live.locator(".cv-unlock")).to_be_hidden()
-    keep(live, "uch", 1)
-    expect(live.locator(".cv-say").first).to_contain_text("looks most at")
+def test_the_model_writes_and_what_it_wrote_can_be_undone(live):
+    text(live).fill("The king and the")
+    expect(status(live)).to_contain_text("5 tokens")
+    likeliest = live.locator(".lm-next tbody button").first.inner_text()
+    expect(live.locator(".lm-question")).to_have_text("")  # it was about another text
+    live.get_by_role("button", name="Write the next token").click()
+    expect(status(live)).to_contain_text("6 tokens")
+    assert words(live)[-1] == likeliest
+    live.get_by_label("Which token is written").select_option("1")
+    live.get_by_label("Seed").fill("5")
+    drawn = []
+    for _ in range(2):
+        live.get_by_role("button", name="Write the next token").click()
+        expect(status(live)).to_contain_text("7 tokens")
+        drawn.append(words(live)[-1])
+        live.get_by_role("button", name="Undo").click()
+        expect(status(live)).to_contain_text("6 tokens")
+    assert drawn[0] == drawn[1]
+    live.get_by_role("button", name="Undo").click()
+    expect(text(live)).to_have_value("The king and the")
+    expect(live.get_by_role("button", name="Undo")).to_be_disabled()
 
 
-def test_the_chosen_values_stay_chosen(live):
-    live.get_by_role("radio", name=re.compile("^loss of each")).check()
-    live.locator(".cv-token").nth(5).hover()
-    live.get_by_role("button", name="Random tokens, three times").click()
-    expect(live.get_by_role("radio", name=re.compile("^loss of each"))).to_be_checked()
+def test_both_models_stand_side_by_side(live):
+    uncover(live)
+    at = keep(live, "ad", 1)
+    live.get_by_label("compare").check()
+    model = quantisation.rounded(checkpoint.load("one-layer"))
+    p = model(tokenizer.context(NAME))[0, at].softmax(dim=0)
+    table = live.locator(".lm-next table").nth(1)
+    expect(table.locator("caption")).to_have_text("one layer, all on")
+    shown = table.locator("tbody tr").first.locator("td").first
+    assert abs(percent(shown) - 100 * float(p.max())) < 0.1
 
 
-def test_only_the_last_choice_of_a_model_counts(live):
-    select = live.get_by_label("Model", exact=True)
-    select.select_option("one-layer")
-    select.select_option("two-layer")
-    live.wait_for_function("Circuits.live.models['one-layer']")
-    live.wait_for_timeout(200)
-    expect(live.locator(".cv-head")).to_have_count(2 * N_HEADS)
-    expect(select).to_have_value("two-layer")
+def test_the_chosen_head_says_what_it_does_with_one_token(live):
+    live.get_by_role("button", name="head 1.3", exact=True).click()
+    box = live.locator(".lm-circuits")
+    expect(box.locator("h2")).to_contain_text("Head 1.3")
+    box.get_by_label("Source token:").fill(" work")
+    box.get_by_role("button", name="Show").click()
+    expect(box.locator("caption").first).to_contain_text("␣work")
+    expect(box.locator("tbody tr")).to_have_count(16)
+    box.get_by_label("Source token:").fill("no single token")
+    box.get_by_role("button", name="Show").click()
+    expect(box.get_by_role("status")).to_contain_text("not one token but")
 
 
-def test_a_model_that_cannot_be_read_leaves_the_page_as_it_was(browser):
+def test_an_answer_is_hidden_until_there_is_a_guess(live):
+    """Every example: its question, a guess, an answer with numbers, and a link to all of it."""
+    names = live.evaluate("Object.keys(Circuits.live.EXAMPLES)")
+    assert len(names) >= 5
+    expect(live.locator(".lm-next table").first).not_to_be_visible()
+    for name in names:
+        live.get_by_label("Example", exact=True).select_option(name)
+        live.wait_for_function("(name) => location.hash.includes(`example=${name}`)", arg=name)
+        guesses = live.locator(".lm-guesses button")
+        guesses.first.wait_for()
+        expect(live.locator(".lm-answer")).to_have_text("")
+        guesses.last.click()
+        expect(live.locator(".lm-answer")).to_have_text(re.compile(r"(You guessed it|It is “).*\d"))
+        expect(guesses.last).to_have_attribute("aria-pressed", "true")
+        expect(live.locator(".lm-next table").first).to_be_visible()
+    said = live.locator(".lm-answer").inner_text()
+    expect(opened(live, live.url).locator(".lm-answer")).to_have_text(said)
+
+
+def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):
+    assert live.locator(".lm-tiles [tabindex='0']").count() == 2
+    live.get_by_role("button", name="head 0.0", exact=True).focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        live.keyboard.press(key)
+    expect(live.get_by_role("button", name="head 1.1", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    live.keyboard.press("Tab")
+    live.keyboard.press("ArrowRight")
+    live.keyboard.press("Space")
+    expect(status(live)).to_contain_text("off: 1.2")
+
+
+def test_no_text_at_all(live):
+    text(live).fill("")
+    expect(status(live)).to_have_text("1 token")
+    live.get_by_label("Colours").select_option("loss")
+    expect(live.locator(".lm-say")).to_contain_text("nothing predicted it")
+    assert "Infinity" not in live.locator("[data-live-model]").inner_text()
+
+
+def test_random_tokens_come_three_times_and_the_text_can_be_changed(live):
+    live.get_by_role("button", name="Random tokens").click()
+    passages = re.compile(r"nats per token, by passage [\d.]+, [\d.]+, [\d.]+$")
+    expect(status(live)).to_contain_text(passages)
+    found = words(live)
+    assert len(found) == 61 and found[1:21] == found[21:41] == found[41:61]
+    text(live).press_sequentially(" hello")
+    live.wait_for_function(
+        "location.hash.includes('hello') && "
+        "document.querySelector('.lm-tokens').textContent.endsWith('hello')"
+    )
+
+
+def test_a_model_that_cannot_be_fetched_leaves_the_page_as_it_is(browser):
     page = browser.new_page()
+    watch(page)
     page.route("**/one-layer.js", lambda route: route.abort())
     page.goto(PAGE.as_uri())
     page.wait_for_selector(READY)
     page.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(page.get_by_role("status").first).to_contain_text("could not be fetched")
+    expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
     expect(page.get_by_label("Model", exact=True)).to_have_value("two-layer")
+    page.get_by_label("compare").check()
+    page.get_by_label("Text for the model").fill("Hello")
+    expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
+    page.get_by_label("compare").uncheck()
+    expect(page.locator(".lm-status")).to_contain_text("nats per token")
     page.close()
 
 
-def test_a_link_opened_on_the_open_page_is_followed(live):
-    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5'")
-    expect(live.get_by_label("Text for the model")).to_have_value("Quite another text")
-    expect(live.get_by_label("1.5", exact=True)).not_to_be_checked()
-
-
-def test_no_text_at_all(live):
-    live.get_by_label("Text for the model").fill("")
-    expect(live.get_by_role("status").first).to_have_text("1 token")
-    live.get_by_role("radio", name=re.compile("^loss of each")).check()
-    assert "Infinity" not in live.locator("[data-live-model]").inner_text()
-
-
-def test_a_link_says_everything(live, watched):
-    live.get_by_label("Text for the model").fill("One two, one two, & <three>")
-    live.get_by_label("1.3", exact=True).uncheck()
-    live.get_by_label("Freeze patterns").check()
-    keep(live, ",", 1)
-    live.locator(".cv-head").nth(N_HEADS + 1).click()
-    live.locator(".lm-table").first.get_by_role("button").nth(2).click()
-    live.mouse.move(0, 0)
-    live.wait_for_function(
-        "['three', '1.3', 'head=1.1', 'ask'].every((s) => location.hash.includes(s))"
-    )
-    said = [
-        live.get_by_role("status").first.inner_text(),
-        live.locator("caption").nth(1).inner_text(),
-    ]
-    link = live.url
-    watched.goto("about:blank")
-    watched.goto(link)
-    watched.wait_for_selector(READY)
-    expect(watched.get_by_role("status").first).to_have_text(said[0])
-    expect(watched.locator("caption").nth(1)).to_have_text(said[1])
-    expect(watched.get_by_label("Text for the model")).to_have_value("One two, one two, & <three>")
-    expect(watched.get_by_label("1.3", exact=True)).not_to_be_checked()
-    expect(watched.get_by_label("Freeze patterns")).to_be_checked()
-    expect(watched.locator(".cv-head").nth(N_HEADS + 1)).to_have_attribute("aria-pressed", "true")
-
-
-@pytest.mark.parametrize("name", ["gpt", "constructor", "__proto__"])
-def test_a_link_that_makes_no_sense_is_the_page_itself(watched, name):
-    nonsense = "ids=-1,x,999999&off=9.9,foo&at=999&head=7.7&ask=x,-1"
-    watched.goto(f"{PAGE.as_uri()}#model={name}&{nonsense}")
-    watched.wait_for_selector(READY)
-    said = re.compile(r"^\d+ tokens; [\d.]+ nats")
-    expect(watched.get_by_role("status").first).to_contain_text(said)
-
-
-def test_random_tokens_come_three_times(live):
-    live.get_by_role("button", name="Random tokens, three times").click()
-    words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
-    assert len(words) == 61 and words[1:21] == words[21:41] == words[41:61]
-    passages = re.compile(r"nats per token, by passage [\d.]+, [\d.]+, [\d.]+$")
-    expect(live.get_by_role("status").first).to_contain_text(passages)
-
-
-def test_after_random_tokens_the_text_can_be_changed(live):
-    live.get_by_role("button", name="Random tokens, three times").click()
-    live.get_by_label("Text for the model").press_sequentially(" hello")
-    live.wait_for_function("location.hash.includes('hello')")
-    words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
-    assert "".join(words).endswith("hello")
-
-
-def test_a_long_text_is_cut_and_the_page_says_so(live):
-    live.get_by_label("Text for the model").fill("one two three " * 200)
-    expect(live.get_by_role("status").first).to_contain_text(
-        re.compile("the first 200 of [0-9]+ tokens")
-    )
-
-
-def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live, watched):
-    live.get_by_label("Text for the model").fill("one two three " * 4000)
-    live.wait_for_function("location.hash.includes('ids')")
-    words = live.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts()
-    link = live.url
-    assert len(words) == 200 and len(link) < 3000
-    watched.goto("about:blank")
-    watched.goto(link)
-    watched.wait_for_selector(READY)
-    assert watched.locator(".cv-tokens").first.locator(".cv-token").all_inner_texts() == words
+def test_one_layer_comes_when_asked_for(live):
+    assert not live.evaluate("'one-layer' in Circuits.models")
+    live.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(live.locator(".lm-tile")).to_have_count(N_HEADS)
+    expect(live.locator(".lm-edge")).to_be_hidden()
 
 
 def test_without_scripts_the_page_says_first_what_it_needs(browser):
@@ -317,25 +292,3 @@ def test_without_scripts_the_page_says_first_what_it_needs(browser):
         re.compile("^The model needs JavaScript")
     )
     page.close()
-
-
-def test_one_layer_comes_when_asked_for(live):
-    assert not live.evaluate("'one-layer' in Circuits.models")
-    live.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(live.locator(".cv-head")).to_have_count(N_HEADS)
-
-
-def test_a_pass_is_quick_enough_to_type(live):
-    """About 60 ms for 64 tokens on two slow cores; the limit leaves room for a busy machine."""
-    best = live.evaluate(
-        """() => {
-            const ids = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 2000));
-            const spent = () => {
-                const start = performance.now();
-                Circuits.live.models["two-layer"].forward(ids);
-                return performance.now() - start;
-            };
-            return Math.min(...Array.from({ length: 20 }, spent));
-        }"""
-    )
-    assert best < 180

@@ -2,6 +2,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import pytest
+
 from transformer_circuits.website import cross_references, executed, printing, serving
 
 
@@ -36,8 +38,10 @@ def test_tips_are_written_in_the_same_order_in_every_build():
     serving._sort_tips(SimpleNamespace(env=SimpleNamespace()), None)  # no page was written
 
 
-def test_what_the_page_that_trains_loads_is_served():
-    needed = serving.NEEDED_BY["<div data-train-here"]
-    assert set(needed) <= set(serving._scripts())
-    served = {name for name in serving._scripts() if name.startswith("train/")}
-    assert served <= set(needed)
+@pytest.mark.parametrize("page, folder", [("live-model", "live"), ("train-here", "train")])
+def test_what_a_page_with_models_loads_is_served_and_nothing_else(page, folder):
+    needed = serving.NEEDED_BY[f"<div data-{page}"]
+    served = set(serving._scripts())
+    assert {name for name in served if name.startswith(f"{folder}/")} <= set(needed)
+    made = {"vendor/tokenizers.js", "live/vocabulary.js", "live/two-layer.js"}
+    assert set(needed) - made <= served

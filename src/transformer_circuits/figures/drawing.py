@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 from matplotlib import get_data_path, rc_context
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
@@ -23,6 +24,8 @@ MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
 """Solid, dashed, dashes and dots, dotted."""
+LESS, MORE = "#2166ac", "#b2182b"
+"""Below and above the middle of a scale: blue and red, as in the views."""
 _STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
     "svg.hashsalt": "book", "legend.frameon": False,
@@ -45,6 +48,20 @@ def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Fi
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
     return Figure(voice.themed(svg), title, alt)
+
+
+def scale(middle: bool) -> LinearSegmentedColormap:
+    """Colours of a heat map, which lets the page through where there is nothing.
+
+    `middle`: whether nothing is in the middle, from blue to red; else it is at the lower end.
+    """
+    if middle:
+        (blue, red), ends = (LESS, MORE), (0.0, 0.5, 0.5, 1.0)
+        stops = [to_rgba(blue, 1), to_rgba(blue, 0), to_rgba(red, 0), to_rgba(red, 1)]
+        return LinearSegmentedColormap.from_list("signed", list(zip(ends, stops, strict=True)))
+    return LinearSegmentedColormap.from_list(
+        "amount", [to_rgba(COLOURS[0], alpha) for alpha in (0, 1)]
+    )
 
 
 def pixels(values: Float[np.ndarray, "y x"]) -> bytes:

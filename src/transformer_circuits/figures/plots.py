@@ -1,15 +1,17 @@
 """Static plots. They take arrays and labels, never a model, and every axis has a title.
 
-Two colour maps: one from 0 for probabilities and norms, one symmetric about 0 for signed values.
+Two colour maps, through which the page is seen where there is nothing: one from 0 for probabilities
+and norms, one symmetric about 0, or about what chance gives.
 Every figure has a title that states the finding and an `alt` text for those who do not see it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import labels
-from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw
+from transformer_circuits.figures import labels, voice
+from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw, scale
 from transformer_circuits.figures.html import Figure
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
@@ -24,12 +26,13 @@ def matrix(
     alt: str,
     row_labels: Sequence[str] = (),
     col_labels: Sequence[str] = (),
+    null: Number | None = None,
 ) -> Figure:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
-    and columns. If a value is negative the colour map is the one symmetric about 0, else the one
-    from 0.
+    and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
+    red and what is less is blue. Without it, 0 is pale.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -41,14 +44,20 @@ def matrix(
     ):
         if len(given) not in (0, n):
             raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
-    signed, most = values.min() < 0, np.abs(values).max()
+    signed = null is not None or bool(np.nanmin(values) < 0)
+    middle = float(null or 0)
+    most = np.nanmax(np.abs(values - middle))
 
     def paint(axes):
         image = axes.imshow(
-            values, cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else 0, vmax=most,
+            values, cmap=scale(middle=signed), vmin=middle - most if signed else 0, vmax=middle + most,
             aspect="equal" if values.shape[0] < 1.5 * values.shape[1] else "auto", interpolation="nearest",
         )  # fmt: skip
-        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        if null is not None:
+            ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
+            bar.set_ticks([middle - most, middle, middle + most])
+            bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f} by chance", f"{ends[1]:.2f}"])
         axes.set(xlabel=cols, ylabel=rows)
         if len(row_labels) or len(col_labels):
             labels.ticks(axes, row_labels, col_labels)
@@ -119,11 +128,14 @@ def bars(
     alt: str,
     baseline: tuple[str, Number] | None = None,
 ) -> Figure:
-    """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`."""
+    """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
+
+    Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers.
+    """
 
     def paint(axes):
         names, lengths = list(values), list(_floats(values).values())
-        axes.barh(range(len(names)), lengths, color=COLOURS[0])
+        axes.barh(range(len(names)), lengths, color=[_colour(name) for name in names])
         axes.set_yticks(range(len(names)), names)
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(
@@ -137,6 +149,14 @@ def bars(
             labels.legend(axes, [line], [baseline[0]])
 
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
+
+
+def _colour(name: str) -> str:
+    """That of the layer whose head is named so, of the stream for the embedding, or the usual one."""
+    if name in ("embedding", "direct path"):
+        return voice.ROLES["direct"].light
+    head = re.fullmatch(r"(?:head )?([01])\.\d+", name)
+    return voice.ROLES["second" if head and head[1] == "1" else "first"].light
 
 
 def histogram(

@@ -1,8 +1,9 @@
 """Tables, as HTML that a screen reader can read and as plain text."""
 
 import html
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -38,6 +39,13 @@ def _html(cell: str | Link) -> str:
     return html.escape(cell)
 
 
+NUMBER = ' class="number"'
+_BAR = (
+    '<span style="display:flex;gap:0.6em;align-items:center;justify-content:flex-end">{number}'
+    '<span aria-hidden="true" style="width:5em;flex:none">{share}</span></span>'
+)
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of text under a header each, which Jupyter shows as an HTML table with a caption."""
@@ -45,17 +53,24 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str | Link, ...], ...]
     caption: str
+    shares: tuple[tuple[float | None, ...], ...] = ()
+    """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
+    1. None elsewhere."""
+    bars: frozenset[str] = frozenset()
+    """The columns that show these parts as bars."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
         head = "".join(
-            f'<th scope="col">{_html(name)}</th>' if name.strip() else "<td></td>"
-            for name in self.columns
+            f'<th scope="col"{NUMBER if share is not None else ""}>{_html(name)}</th>'
+            if name.strip()
+            else "<td></td>"
+            for name, share in zip(self.columns, shares[0], strict=True)
         )
         lines = []
-        for row in self.rows:
-            first, *others = map(_html, row)
-            cells = "".join(f"<td>{cell}</td>" for cell in others)
-            lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
+        for row, parts in zip(self.rows, shares, strict=True):
+            cells = "".join(map(self._cell, self.columns[1:], row[1:], parts[1:]))
+            lines.append(f'<tr><th scope="row">{_html(row[0])}</th>{cells}</tr>')
         caption = f"<caption>{html.escape(self.caption)}</caption>"
         body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
@@ -64,6 +79,21 @@ class Table:
         text = f'{box}<table class="findings">{caption}{body}</table></div>'
         return {"text/html": text, "text/plain": f"{self.caption}\n{plain}"}
 
+    def _cell(self, column: str, cell: str | Link, share: float | None) -> str:
+        if share is None:
+            return f"<td>{_html(cell)}</td>"
+        if column not in self.bars:
+            return f"<td{NUMBER}>{_html(cell)}</td>"
+        return f"<td{NUMBER}>{_BAR.format(number=_html(cell), share=_bar(share))}</td>"
+
+
+def _bar(share: float) -> str:
+    """A bar as long as its share of the column's room; one below zero is hollow."""
+    filled = "border:1px solid" if share < 0 else "background:currentColor;opacity:0.55"
+    return (
+        f'<span style="display:block;height:0.6em;width:{100 * abs(share):.0f}%;{filled}"></span>'
+    )
+
 
 def table(
     rows: Sequence[Mapping[str, object]] | Sequence[Sequence[object]],
@@ -71,6 +101,7 @@ def table(
     caption: str,
     columns: Sequence[str] = (),
     digits: int = 2,
+    bars: Collection[str] = (),
 ) -> Table:
     """A table; `caption` says what it shows.
 
@@ -80,9 +111,12 @@ def table(
     Numbers with a fraction get `digits` decimals, wherever they come from (Python, NumPy, a 0-dim
     tensor). A `Link` leads somewhere. Everything else is shown as `str` has it.
 
+    A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
+    against the column's largest as a bar, hollow below zero.
+
     Raises:
-        ValueError: if there are no rows, rows have different columns, or a row does not have one
-            cell per column.
+        ValueError: if there are no rows, rows have different columns, a row does not have one cell
+            per column, or `bars` names what is no column of finite numbers.
     """
     if not rows:
         raise ValueError(f'the table "{caption}" has no rows')
@@ -94,14 +128,32 @@ def table(
             raise ValueError(f"a row has columns {list(row)} but the first has {headers}")
         if len(row) != len(headers):
             raise ValueError(f"a row has {len(row)} cells but the columns are {headers}")
-    cells = [row if columns else row.values() for row in rows]
-    shown = tuple(tuple(_cell(value, digits) for value in row) for row in cells)
-    return Table(tuple(headers), shown, caption)
+    cells = [list(map(_plain, row if columns else row.values())) for row in rows]
+    shown = tuple(tuple(_shown(value, digits) for value in row) for row in cells)
+    names, *columns_of_numbers = zip(*cells, strict=True)
+    shares = [[None] * len(names), *map(_shares, columns_of_numbers)]
+    barred = [i for i, name in enumerate(headers) if name in bars]
+    if set(bars) - set(headers) or any(None in shares[i] for i in barred):
+        raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
+    by_row = tuple(zip(*shares, strict=True))
+    return Table(tuple(headers), shown, caption, by_row, frozenset(bars))
 
 
-def _cell(value: object, digits: int) -> str | Link:
+def _plain(value: object) -> object:
+    """A value itself, or the number in an array or a tensor of one."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _shown(value: object, digits: int) -> str | Link:
     if isinstance(value, Link):
         return value
-    if getattr(value, "ndim", None) == 0:  # an array or a tensor of one number
-        value = value.item()
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+
+
+def _shares(column: Sequence[object]) -> list[float | None]:
+    """Each value's part of the largest of its column; None for all, if some is no finite number."""
+    numbers = [value for value in column if type(value) in (int, float) and math.isfinite(value)]
+    if len(numbers) < len(column):
+        return [None] * len(column)
+    most = max(map(abs, numbers)) or 1
+    return [value / most for value in numbers]

@@ -4,7 +4,7 @@ Every weight is stored as the paper writes it, [what it writes, what it reads], 
 formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 
 The live page runs this forward pass in the browser: `website/live/model.js` is the same model in
-JavaScript. Whoever changes one changes the other; `tests/website/test_live_page.py` compares their
+JavaScript. Whoever changes one changes the other; `tests/website/test_live_model.py` compares their
 logits.
 """
 

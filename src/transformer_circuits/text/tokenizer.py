@@ -1,5 +1,6 @@
 """The byte-level BPE tokenizer that every model of the book shares: `data/tokenizer.json`."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -71,7 +72,8 @@ def encode(tokenizer: Tokenizer, documents: list[str]) -> Int32[Tensor, " n_toke
 def label(tokenizer: Tokenizer, token: int) -> str:
     """How a token is printed: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>.
 
-    A lone byte is a part of a character that takes several.
+    A lone byte is a part of a character that takes several. Five or more of one character are
+    counted: twelve spaces are ␣×12.
     """
     if token == BEGIN:
         return "<begin>"
@@ -80,6 +82,7 @@ def label(tokenizer: Tokenizer, token: int) -> str:
         alphabet = {character: byte for byte, character in _byte_characters().items()}
         return "".join(f"<{alphabet[c]:02x}>" for c in tokenizer.id_to_token(token))
     shown = text.replace(" ", "␣").replace("\n", "↵")
+    shown = re.sub(r"(.)\1{4,}", lambda run: f"{run[1]}×{len(run[0])}", shown)
     return "".join(c if c.isprintable() else f"<{ord(c):02x}>" for c in shown)
 
 

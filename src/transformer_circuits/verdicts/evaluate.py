@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
+from transformer_circuits.figures import strips
 from transformer_circuits.verdicts import controls, rules, subjects
 from transformer_circuits.verdicts.rules import Interval
 from transformer_circuits.verdicts.subjects import Subject
@@ -53,18 +54,32 @@ class Decision:
         }
 
     def __str__(self) -> str:
-        mark = _MARKS.get(self.verdict, "~")
         ours = ", ".join(map(str, self.seeds.values()))
         must = f"must be {self.rule.side} {self.rule.threshold:g}"
         others = "".join(f"; {name} {_or_not(found)}" for name, found in self.controls.items())
-        return f"{mark} {self.claim.statement}: {self.verdict} ({self.why}). {ours}; {must}{others}"
+        return f"{self._said} {ours}; {must}{others}"
+
+    @property
+    def _strips(self) -> str:
+        """Seeds, controls and what was planted, on one scale with the threshold."""
+        ours = "every seed" if len(self.seeds) > 1 else "one seed"
+        rows = {ours: list(self.seeds.values())}
+        rows |= {name: [found] for name, found in self.controls.items() if found is not None}
+        if self.planted is not None:
+            rows[f"planted, {self.rule.planted}"] = [self.planted]
+        spans = {name: [(f.mean, f.low, f.high) for f in found] for name, found in rows.items()}
+        return strips.strips(spans, self.rule.threshold, self.rule.side, ours=ours)
+
+    @property
+    def _said(self) -> str:
+        mark = _MARKS.get(self.verdict, "~")
+        return f"{mark} {self.claim.statement}: {self.verdict} ({self.why})."
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
-        shown = {
-            "text/html": f'<p class="claim {kind}">{html.escape(str(self))}</p>',
-            "text/plain": str(self),
-        }
+        said = f'<p class="claim {kind}">{html.escape(self._said)}</p>'
+        shown = {"text/html": f'<div class="verdict">{said}{self._strips}</div>'}
+        shown["text/plain"] = str(self)
         parts = {
             "statement": self.claim.statement,
             "claim": self.claim.id,

@@ -33,6 +33,11 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 LEARNER = ("products.js", "model.js", "training.js", "worker.js")
 """Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
+WORKBENCH = (
+    "products.js", "model.js", "questions.js", "worker.js", "state.js", "seen.js", "parts.js",
+    "text.js", "heads.js", "answers.js", "circuits.js", "examples.js", "live.js",
+)  # fmt: skip
+"""Scripts of `LIVE` in the order they are loaded; the first four run the models, in a worker."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -42,21 +47,17 @@ NEEDED_BY = {
     **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "<div data-live-model": (
+        "live/live.css",
         "vendor/tokenizers.js",
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
         "book/views.js",
-        "book/attention.js",
-        "book/tokens.js",
-        "book/model.js",
-        "book/parts.js",
-        "book/answers.js",
-        "book/live.js",
+        *(f"live/{name}" for name in WORKBENCH),
     ),
     "<div data-train-here": (
         "train/train.css",
         "book/views.js",
-        "book/parts.js",
+        "live/parts.js",
         *(f"train/{name}" for name in (*LEARNER, "pictures.js", "page.js")),
     ),
 }
@@ -157,13 +158,12 @@ def _scripts() -> dict[str, Path]:
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
+        **{f"book/{script.name}": script for script in SCRIPTS.glob("*.js")},
         **{
-            f"book/{script.name}": script
-            for folder in (SCRIPTS, LIVE)
-            for script in folder.glob("*.js")
-        },
-        **{
-            f"train/{path.name}": path for path in TRAIN.iterdir() if path.suffix in (".js", ".css")
+            f"{folder.name}/{path.name}": path
+            for folder in (LIVE, TRAIN)
+            for path in folder.iterdir()
+            if path.suffix in (".js", ".css")
         },
     }
 

@@ -8,7 +8,8 @@
   const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = Circuits.views;
 
   // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
-  // destinations; norms (optional): one Float32Array of n per head.
+  // destinations; norms (optional): one Float32Array of n per head. Options: label; head and token, the
+  // indices of what is kept from the start.
   class Attention extends View {
     constructor(host, data, options = {}) {
       super(host, options.label || "Attention");
@@ -17,6 +18,8 @@
       this.asSource = this.weighted = false;
       this.build();
       this.update(data);
+      this.lockedHead = options.head ?? null;
+      this.lockedToken = options.token ?? null;
     }
 
     build() {
@@ -25,7 +28,7 @@
       const right = make("div");
       this.title = make("div", "cv-note");
       this.all = make("canvas", "cv-all");
-      this.all.width = this.all.height = 260;
+      this.all.width = this.all.height = 320;
       this.all.setAttribute("role", "img");
       left.append(this.title, this.all);
       this.heads = make("div", "cv-heads");
@@ -305,6 +308,6 @@
       for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) pattern[i * n + j] = bytes[at++] / 255;
       return pattern;
     });
-    return new Attention(host, { ...data, patterns }, { label: data.label });
+    return new Attention(host, { ...data, patterns }, data);
   });
 })();

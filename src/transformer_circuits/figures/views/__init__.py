@@ -6,9 +6,12 @@ do not run it is a picture or a table. Its script, and `views.js` that all share
 `figures/scripts`.
 """
 
+from transformer_circuits.figures.views.circuits import head_circuits
 from transformer_circuits.figures.views.edges import edges
+from transformer_circuits.figures.views.moments import formation
 from transformer_circuits.figures.views.path_sums import paths
 from transformer_circuits.figures.views.spectra import spectrum
+from transformer_circuits.figures.views.tenths import tenths
 from transformer_circuits.figures.views.text import attention, tokens
 from transformer_circuits.figures.views.trigrams import skip_trigrams
 from transformer_circuits.figures.views.view import MOST_BYTES, View
@@ -18,8 +21,11 @@ __all__ = [
     "View",
     "attention",
     "edges",
+    "formation",
+    "head_circuits",
     "paths",
     "skip_trigrams",
     "spectrum",
+    "tenths",
     "tokens",
 ]

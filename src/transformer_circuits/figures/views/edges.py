@@ -1,7 +1,6 @@
-"""Edges between two layers, of which the reader cuts one after the other."""
+"""Edges between two layers: what a score says of each, and what becomes of a text without it."""
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,83 +8,69 @@ from transformer_circuits.figures import drawing, tables
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.figures.views.view import View
 
-LISTED = 12
-"""So many edges are in the table that stands there without scripts."""
-
 
 def edges(
-    without: Mapping[str, Numbers],
+    scores: Numbers,
+    effects: Numbers,
     *,
-    together: Mapping[str, Numbers],
-    whole: Numbers,
-    words: Sequence[str],
-    scores: Mapping[str, Numbers],
-    effects: Mapping[str, Numbers],
+    kinds: Sequence[str],
+    later: Sequence[str],
+    earlier: Sequence[str],
     chance: tuple[Number, Number],
+    unit: str,
+    tokens: Sequence[str],
+    whole: Numbers,
+    without: Numbers,
     label: str,
 ) -> View:
-    """A grid of edges, and what the edge that the reader chooses scores, does and breaks.
+    """Choose an edge: its score beside chance, its effect, and a text with and without it.
 
-    All mappings are by kind of composition. Heads are named by their places, later ones 1.0, 1.1 and
-    so on. At first the edge with the largest effect is chosen.
-
-    `without`: the probability of each right token without one edge [later, earlier, token]; with
-    the whole model it is `whole`. `together`: the same without an earlier head's edges to all later
-    heads at once [earlier, token]. `words`: the right tokens, in their order. `scores` and `effects`:
-    of each edge [later, earlier], the effects in nats per token. `chance`: mean and standard
-    deviation of the scores of random heads.
+    `scores`, `effects`: [kind, later head, earlier head], the effects in `unit`; `kinds`, `later`,
+    `earlier`: their names. `chance`: mean and standard deviation of the score of random heads.
+    `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
+    where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
 
     Raises:
-        ValueError: if the kinds or shapes do not agree, or a probability is not within 0 and 1.
+        ValueError: if the shapes do not fit each other, or a score or an effect is not finite.
     """
-    kinds, n = list(without), len(words)
-    for name, other in (("together", together), ("scores", scores), ("effects", effects)):
-        if list(other) != kinds:
-            raise ValueError(f"{name} has kinds {list(other)} but without has {kinds}")
-    cut, score, effect = (
-        np.stack([array(m[k]) for k in kinds]) for m in (without, scores, effects)
-    )
-    at_once, p = np.stack([array(together[k]) for k in kinds]), array(whole)
-    if cut.ndim != 4 or cut.shape[3] != n or p.shape != (n,):
-        raise ValueError(f"without is {cut.shape[1:]} and whole {p.shape} but there are {n} words")
-    shape = cut.shape[:3]
-    if score.shape != shape or effect.shape != shape or at_once.shape != (*shape[::2], n):
-        found = score.shape[1:], effect.shape[1:], at_once.shape[1:]
-        raise ValueError(f"without has {shape[1:]} edges; scores, effects, together are {found}")
-    for some in (cut, at_once, p):
-        if not (some.min() >= 0 and some.max() <= 1 + 1e-6):  # NaN, too, is refused
-            raise ValueError(f"probabilities are within 0 and 1 but go to {some.min(), some.max()}")
-    rows = np.concatenate([cut, at_once[:, None]], axis=1)  # the last row: all later heads
-    pairs = list(pairwise(words))
-    data = {
-        "kinds": kinds,
-        "words": list(words),
-        "again": [t > 0 and pairs[t - 1] in pairs[: t - 1] for t in range(n)],
-        "whole": _thousandths(p),
-        "without": _thousandths(rows),
-        "scores": np.round(score, 4).tolist(),
-        "effects": np.round(effect, 5).tolist(),
-        "chance": [round(number(value), 4) for value in chance],
-    }
-    table = _table(kinds, words, p, cut, score, effect)._repr_mimebundle_()
-    png = drawing.text_picture(table["text/plain"].splitlines(), across=False)
-    return View("edges", data, label, png, table["text/html"])
-
-
-def _thousandths(p: np.ndarray) -> list:
-    """Probabilities as whole numbers, which take a page least."""
-    return np.round(1000 * p).astype(int).tolist()
-
-
-def _table(kinds, words, p, cut, score, effect) -> tables.Table:
-    """The edges with the largest effects, and the token whose probability each changes most."""
+    shape = (len(kinds), len(later), len(earlier))
+    found = {"scores": array(scores), "effects": array(effects)}
+    for name, values in found.items():
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ValueError(f"{name} is {values.shape} but needs finite numbers {shape}")
+    given, cut = array(whole), array(without)
+    if given.shape != (len(tokens),) or cut.shape != (*shape, len(tokens)):
+        raise ValueError(
+            f"whole is {given.shape} and without {cut.shape} but for {len(tokens)} tokens they must be "
+            f"{(len(tokens),)} and {(*shape, len(tokens))}"
+        )
+    order = np.argsort(-found["effects"], axis=None)[:8]
     rows = []
-    for place in np.argsort(-effect, axis=None)[:LISTED]:
-        k, j, i = np.unravel_index(place, effect.shape)
-        t = np.abs(cut[k, j, i] - p).argmax()
-        edge = f"{kinds[k]}: 0.{i} → 1.{j}"
-        rows.append((edge, score[k, j, i], effect[k, j, i], words[t], p[t], cut[k, j, i, t]))
-    columns = ["edge", "score", "effect", "changes most", "with the edge", "without"]
-    return tables.table(
-        rows, columns=columns, caption="The edges with the largest effects", digits=3
-    )
+    for place in np.stack(np.unravel_index(order, shape), axis=1).tolist():
+        kind, j, i = place
+        numbers = (float(values[kind, j, i]) for values in found.values())
+        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
+    columns = ["edge", "into", "score", f"effect [{unit}]"]
+    table = tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
+    bundle = table._repr_mimebundle_()
+    data = {
+        "kinds": list(kinds),
+        "later": list(later),
+        "earlier": list(earlier),
+        **{name: _rounded(values, 4) for name, values in found.items()},
+        "chance": number(chance[0]),
+        "spread": number(chance[1]),
+        "unit": unit,
+        "tokens": list(tokens),
+        "whole": _rounded(given, 3),
+        "without": _rounded(cut, 3),
+    }
+    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
+    return View("edges", data, label, png, bundle["text/html"])
+
+
+def _rounded(values: np.ndarray, digits: int) -> list:
+    """As nested lists; what is not a number is None."""
+    if values.ndim > 1:
+        return [_rounded(row, digits) for row in values]
+    return [None if np.isnan(value) else round(float(value), digits) for value in values]

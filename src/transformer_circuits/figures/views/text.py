@@ -21,6 +21,8 @@ def attention(
     weighted: Numbers | None = None,
     *,
     heads: Sequence[str] | None = None,
+    head: str | None = None,
+    token: int | None = None,
     label: str,
 ) -> View:
     """Attention patterns of several heads over one text: hover over heads and tokens, click to keep.
@@ -29,19 +31,23 @@ def attention(
     `weighted`: ‖v‖ of each head and source, [head, src] or [layer, head, src] (see
     `patterns.value_norms`); with it the reader can switch to attention times these lengths.
     `heads`: their names; by default "layer.head", or the head's number if there are no layers.
+    `head`, `token`: the name and the place of what is kept from the start, if anything is.
     `label`: what there is to be seen, in words.
 
     Raises:
         ValueError: if the shapes do not fit each other, the rows of a pattern are no
-            probabilities, or some attention goes to a later token.
+            probabilities, some attention goes to a later token, or `head` or `token` is not there.
     """
     values, n = array(patterns), len(tokens)
-    flat, shape = _checked(values, n), values.shape
+    flat, shape = checked(values, n), values.shape
     names = list(heads or _names(shape))
     if len(names) != len(flat):
         raise ValueError(f"{len(names)} names given for {len(flat)} heads")
+    if head not in (None, *names) or token not in (None, *range(n)):
+        raise ValueError(f"head {head} and token {token} of {names} and {n} tokens are asked for")
     columns = shape[1] if len(shape) == 4 else min(8, len(flat))
-    data = {"tokens": list(tokens), "heads": names, "columns": columns}
+    data = {"tokens": list(tokens), "heads": names, "columns": columns, "token": token}
+    data["head"] = None if head is None else names.index(head)
     levels = np.round(flat[:, *np.tril_indices(n)] * 255).astype(np.uint8)
     data["patterns"] = base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
     if weighted is not None:
@@ -54,7 +60,12 @@ def attention(
     return View("attention", data, label, png, picture)
 
 
-def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+    """Attention patterns of n tokens, [(layer,) head, dst, src], as those of heads in one row.
+
+    Raises:
+        ValueError: if their shape is another, rows are no probabilities, or some goes forward.
+    """
     shape = patterns.shape
     if len(shape) not in (3, 4) or shape[-2:] != (n, n) or not patterns.size:
         raise ValueError(

@@ -60,6 +60,11 @@ def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(math.log2(prose / code), dtype=torch.float64)
 
 
+def sooner_without_begin(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match where windows open with text, not the begin token. [doublings]"""
+    return _sooner(subject, "no begin token")
+
+
 def shifted_keys(subject: Subject) -> Float[Tensor, ""]:
     """The highest prefix matching of one layer half of whose heads read their keys one token back.
 

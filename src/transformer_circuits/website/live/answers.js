@@ -1,93 +1,123 @@
-// The part of the live page that answers questions: what comes next, and which heads and earlier
-// tokens say so (direct logit attribution).
+// What comes next, and which parts of the model say so: the tables of the live page.
 (function () {
   "use strict";
-  const { Tokens, make } = Circuits.views;
+  const { make } = Circuits.views;
   const { bar, button, fill, table } = Circuits.parts;
-  const LISTED = 8; // tokens and parts in the tables
+  const { live, names } = Circuits;
+  const { labels } = live;
+  const PARTS = 6; // terms of the sum that have a row of their own
+  const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
 
-  class Answers {
-    // `ask`: called with the token that the reader asks about.
-    constructor(host, { labels, tokenizer, ask }) {
-      Object.assign(this, { labels, tokenizer, ask });
-      const row = make("div", "lm-row");
-      const [next, nextBody, nextCaption] = table("", ["token", "probability", ""]);
-      const [who, whoBody, whoCaption] = table("", ["part", "logits", ""]);
-      Object.assign(this, { nextBody, nextCaption, whoBody, whoCaption });
-      row.append(next, who);
-      this.sources = make("div");
-      host.append(row, this.buildOther(), this.sources);
+  const percent = (p) => (p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
+  const quoted = (id) => `“${labels[id]}”`;
+
+  // The likeliest next tokens of one or of two models. A click asks about a token.
+  class Next {
+    constructor(host, page) {
+      this.page = page;
+      this.title = make("h2", "lm-title");
+      const row = make("div", "lm-two");
+      this.lists = ["", ""].map(() => {
+        const [box, body, caption] = table("", ["token", "chance", "bar", "all on"]);
+        row.append(box);
+        return { box, body, caption };
+      });
+      const cover = make("p", "lm-note lm-cover", "Guess first: the example asks a question. ");
+      cover.append(button("Show without a guess", () => page.change({ example: null })));
+      host.append(this.title, cover, row, this.buildOther());
     }
 
     // Any token can be asked about, not only the likely ones.
     buildOther() {
-      const form = make("form", "lm-label");
+      const form = make("form", "lm-controls");
       const input = make("input");
-      input.size = 12;
+      input.size = 10;
       const label = make("label", "", "Another token: ");
       label.append(input);
-      const said = make("span", "lm-time");
+      const said = make("span", "lm-note");
       said.setAttribute("role", "status");
-      const submit = make("button", "lm-button", "Ask");
-      form.append(label, " ", submit, said);
+      form.append(label, make("button", "lm-button", "Ask"), said);
       form.addEventListener("submit", (event) => {
         event.preventDefault();
-        const { ids } = this.tokenizer.encode(input.value);
-        said.textContent = ids.length === 1 ? "" : `not one token but ${ids.length}: ${ids.map((id) => this.labels[id]).join(" ")}`;
-        if (ids.length === 1) this.ask(ids[0]);
+        const [id, problem] = live.single(input.value);
+        said.textContent = problem;
+        if (id !== null) this.ask(id);
       });
       return form;
     }
 
-    // About position `at`: the token asked about, else the one that came next, else the likeliest.
-    show(model, run, { at, asked, head, names }) {
-      const logs = model.logProbabilities(run, at);
-      const order = Array.from(logs.keys()).sort((a, b) => logs[b] - logs[a]);
-      const real = run.ids[at + 1];
-      const target = asked ?? real ?? order[0];
-      const listed = [...new Set([...order.slice(0, LISTED), ...[real, target].filter((id) => id !== undefined)])];
-      this.nextCaption.textContent = `After “${this.labels[run.ids[at]]}” (${at})`;
-      const rows = listed.map((id) => {
-        const choose = button(this.labels[id] + (id === real ? " (came next)" : ""), () => this.ask(id));
-        choose.setAttribute("aria-pressed", String(id === target));
-        const p = Math.exp(logs[id]);
-        return [choose, p < 0.001 ? "below 0.1 %" : `${(100 * p).toFixed(1)} %`, bar(p)];
-      });
-      fill(this.nextBody, rows);
-      const { direct, heads } = model.attribution(run, at, target);
-      this.showParts(direct, heads, names, target);
-      this.showSources(run, heads, head, names, target);
+    ask(id) {
+      this.page.change({ asked: { at: this.at, id } });
     }
 
-    showParts(direct, heads, names, target) {
-      const totals = heads.map((sources, h) => [`head ${names[h]}`, sources.reduce((a, b) => a + b, 0)]);
-      const all = [["direct path", direct], ...totals];
-      const sum = all.reduce((total, [, value]) => total + value, 0);
-      const largest = all.slice().sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, LISTED);
-      const rest = sum - largest.reduce((total, [, value]) => total + value, 0);
-      const rows = [...largest, ["all others", rest], ["together", sum]];
-      const most = Math.max(...rows.map(([, value]) => Math.abs(value))) || 1;
-      this.whoCaption.textContent = `For “${this.labels[target]}”`;
-      fill(this.whoBody, rows.map(([name, value]) => [name, value.toFixed(2), bar(Math.abs(value) / most, value < 0)]));
+    paint(view) {
+      this.at = view.at;
+      this.title.textContent = `What comes after ${live.name(view, view.at)}`;
+      const { model } = this.page.state;
+      const other = live.other(model);
+      this.list(this.lists[0], names[model], view.next, view.next.target);
+      this.lists[1].box.hidden = !view.beside;
+      if (view.beside) this.list(this.lists[1], `${names[other]}, all on`, view.beside, view.next.target);
     }
 
-    showSources(run, heads, head, names, target) {
-      const chosen = head === null ? heads : [heads[head]];
-      const whose = head === null ? "all heads" : `head ${names[head]}`;
-      const values = run.ids.map((_, j) => chosen.reduce((total, sources) => total + sources[j], 0));
-      const data = {
-        tokens: run.ids.map((id) => this.labels[id]),
-        values: {
-          [`logits for “${this.labels[target]}”, through ${whose}`]: values,
-          "loss of each token [nats]": run.loss,
-        },
-        unit: "",
-        label: "What each source token adds to the logit, and what each token costs",
-      };
-      if (this.tokens) this.tokens.update(data);
-      else this.tokens = new Tokens(this.sources, data);
+    list({ body, caption, box }, title, { ids, came, p, before }, target) {
+      caption.textContent = title;
+      box.classList.toggle("lm-whole", !before);
+      fill(
+        body,
+        ids.map((id, i) => {
+          const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came)" : ""));
+          choose.type = "button";
+          choose.addEventListener("click", () => this.ask(id));
+          choose.setAttribute("aria-pressed", String(id === target));
+          return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
+        })
+      );
     }
   }
 
-  Circuits.Answers = Answers;
+  // The logit of the chosen token as a sum over paths: direct, each head, and where from.
+  class Parts {
+    constructor(host, page) {
+      this.page = page;
+      const [box, body, caption] = table("", ["path", "logits", "bar"]);
+      Object.assign(this, { body, caption });
+      host.append(box);
+    }
+
+    paint(view) {
+      const { direct, totals, sources } = view.parts;
+      const all = [{ name: "direct path", value: direct }, ...totals.map((value, head) => ({ name: `head ${view.heads[head]}`, value, head }))];
+      const sum = all.reduce((total, { value }) => total + value, 0);
+      const size = ({ value }) => Math.abs(value);
+      const largest = all.slice().sort((a, b) => size(b) - size(a)).slice(0, PARTS);
+      const rest = sum - largest.reduce((total, { value }) => total + value, 0);
+      const most = Math.max(...largest.map(size), Math.abs(rest)) || 1;
+      this.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
+      const rows = largest.map(({ name, value, head }) => {
+        const cell = make("span", "", name);
+        const from = head === undefined ? "" : this.from(view, sources[head], value);
+        if (from) cell.append(make("span", "lm-from", from));
+        return [cell, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
+      });
+      fill(this.body, [...rows, ["all others", rest.toFixed(2), bar(Math.abs(rest) / most, rest < 0)], ["together", sum.toFixed(2), ""]]);
+    }
+
+    // The source that brings most of a head's term.
+    from(view, sources, value) {
+      const i = sources.reduce((best, part, j) => (Math.abs(part) > Math.abs(sources[best]) ? j : best), 0);
+      return sources[i] && Math.abs(sources[i]) >= NOTABLE * Math.abs(value) ? ` from ${live.name(view, i)} ${sources[i].toFixed(1)}` : "";
+    }
+  }
+
+  // The id of a text that is one token, or why it is none.
+  live.single = function (text) {
+    const { ids } = live.tokenizer.encode(text);
+    if (ids.length === 1) return [ids[0], ""];
+    return [null, ids.length ? `not one token but ${ids.length}: ${ids.map((id) => labels[id]).join(" ")}` : "no token"];
+  };
+
+  live.other = (model) => Object.keys(names).find((name) => name !== model);
+
+  Object.assign(live, { Next, Parts, percent, quoted });
 })();

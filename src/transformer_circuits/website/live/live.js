@@ -1,278 +1,216 @@
-// The page on which the book's models run in the reader's browser.
+// The page on which the book's models run in the reader's browser: it holds the state, asks the worker
+// and lets every part of the page show what is found.
 (function () {
   "use strict";
-  const { Attention, make } = Circuits.views;
-  const { button, checkbox } = Circuits.parts;
-  const LONGEST = 200; // tokens: more would be slow to draw
-  const EXAMPLE =
-    "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
-  const ASKING =
-    "Choose a token to see which heads, and which earlier tokens, raised or lowered its logit. " +
-    "Logits are counted from their mean over the vocabulary.";
-  const NAMES = Circuits.names; // of the models: in files, and on the page
+  const { isDark, make } = Circuits.views;
+  const { button, checkbox, field, select } = Circuits.parts;
+  const { live, names: NAMES } = Circuits;
+  const { LONGEST, State } = live;
+  const LISTED = 8; // likely tokens in a list
   const FOLDER = new URL("../live/", document.currentScript.src);
-  const { begin, labels, tokenizer: rules } = Circuits.vocabulary;
-  const tokenizer = new HFTokenizers.Tokenizer(rules, {});
   const host = document.querySelector("[data-live-model]");
-
-  const state = { model: Object.keys(NAMES)[0], text: EXAMPLE, ids: null, off: new Set(), frozen: false };
-  const shown = { token: null, head: null, target: null }; // `target`: {at, id}, a token asked about
-  const models = {};
+  const models = new live.Models();
+  const added = {}; // promises that the worker has a model, by its name
   const parts = {};
-  let run = null;
-  let wanted = null;
+  let page = null;
+  let shown = null; // what was found last, of which patterns are used again
+  let peeked = null; // a head pointed at
+  let wanted = null; // the model chosen last
 
   // --- the parts of the page ----------------------------------------------------------------------
 
-  function section(title, note) {
-    const box = make("section");
-    box.append(make("h2", "", title), make("p", "", note));
-    host.append(box);
+  function area(name, into) {
+    const box = make("div", `lm-area lm-${name}`);
+    into.append(box);
     return box;
   }
 
   function build() {
     host.textContent = "";
-    buildText();
-    buildAttention();
-    buildHeads();
-    parts.answers = new Circuits.Answers(section("What comes next, and who says so", ASKING), { labels, tokenizer, ask });
+    const bench = make("div", "lm-bench");
+    const [left, right] = [make("div", "lm-left"), make("div", "lm-right")];
+    bench.append(left, right);
+    host.append(bench);
+    buildTop(area("top", left));
+    parts.views = [
+      (parts.text = new live.Text(area("text", left), page)),
+      new live.Next(area("next", left), page),
+      (parts.examples = new live.Examples(area("examples", right), page)),
+      new live.Heads(area("heads", right), page),
+      new live.Picture(area("pattern", right), page),
+      new live.Parts(area("parts", right), page),
+      new live.FullCircuits(area("circuits", host), page),
+    ];
   }
 
-  function buildText() {
-    const box = section("Text", "Type anything. The begin token is put in front, as at the head of a document.");
-    parts.model = make("select");
-    parts.model.setAttribute("aria-label", "Model");
-    for (const [name, text] of Object.entries(NAMES)) parts.model.append(new Option(text, name));
-    parts.model.addEventListener("change", () => choose(parts.model.value));
-    const label = make("label", "lm-label", "Model ");
-    label.append(parts.model);
-    parts.text = make("textarea");
-    parts.text.rows = 3;
-    parts.text.setAttribute("aria-label", "Text for the model");
-    let waiting;
-    parts.text.addEventListener("input", () => {
-      Object.assign(state, { text: parts.text.value, ids: null });
-      clearTimeout(waiting);
-      waiting = setTimeout(() => change({}), 80);
-    });
-    parts.status = make("p", "lm-status");
-    parts.status.setAttribute("role", "status");
-    const copy = button("Copy a link to this", async () => {
+  function buildTop(box) {
+    box.classList.add("lm-controls");
+    parts.model = select(NAMES, choose);
+    const [both, input] = checkbox("compare", (on) => change({ both: on }));
+    parts.both = input;
+    const copy = button("Copy a link", async () => {
       const done = navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-      copy.textContent = (await done) ? "Copied" : "The address bar has the link";
-      setTimeout(() => (copy.textContent = "Copy a link to this"), 3000);
+      copy.textContent = (await done) ? "Copied" : "See the address bar";
+      setTimeout(() => (copy.textContent = "Copy a link"), 3000);
     });
-    const example = button("Example", () => change({ text: EXAMPLE, ids: null }));
-    const random = button("Random tokens, three times", () => change({ ids: randomRepeats(20, 3) }));
-    parts.time = make("span", "lm-time");
-    box.append(label, parts.text, example, random, copy, parts.status, parts.time);
+    const random = button("Random tokens", () => replace(live.randomRepeats(20, 3)));
+    random.title = "Twenty random tokens, three times over";
+    box.append(field("Model", parts.model), both, random, copy);
   }
 
-  function buildAttention() {
-    const box = section("Where heads look", "Keep a token to ask about it below; keep a head to see its part alone. Value-weighted: attention times the length of what is moved, so that a head at rest fades.");
-    parts.attention = make("div");
-    box.append(parts.attention);
-  }
-
-  function buildHeads() {
-    const box = section("Switch heads off", "A head that is off adds nothing. Later heads then look elsewhere, unless their patterns are frozen as they were with all heads on.");
-    const [frozen, input] = checkbox("Freeze patterns", (on) => change({ frozen: on }));
-    parts.frozen = input;
-    parts.heads = make("fieldset", "lm-heads");
-    box.append(frozen, button("All heads on", () => change({ off: new Set() })), parts.heads);
-  }
-
-  function fillHeads() {
-    const legend = make("legend", "", "Heads that are on");
-    parts.boxes = names().map((name, index) => {
-      return checkbox(name, (on) => {
-        const off = new Set(state.off);
-        if (on) off.delete(index);
-        else off.add(index);
-        change({ off });
-      });
-    });
-    parts.heads.replaceChildren(legend, ...parts.boxes.map(([label]) => label));
-  }
-
-  // --- state --------------------------------------------------------------------------------------
-
-  const model = () => models[state.model];
-
-  function names() {
-    const { n_layers, n_heads } = model().config;
-    return Array.from({ length: n_layers * n_heads }, (_, i) => `${Math.floor(i / n_heads)}.${i % n_heads}`);
-  }
-
-  function randomRepeats(length, times) {
-    const passage = Array.from({ length }, () => 1 + Math.floor(Math.random() * (labels.length - 1)));
-    return Array.from({ length: times }, () => passage).flat();
-  }
-
-  function change(what) {
-    Object.assign(state, what);
-    if (!model()) return; // still on its way; it computes when it is there
-    compute();
-    writeFragment();
-  }
+  // --- what is asked ------------------------------------------------------------------------------
 
   async function load(name) {
     if (!Object.hasOwn(Circuits.models, name)) {
-      parts.status.textContent = "Fetching the model …";
       await new Promise((resolve, reject) => {
         const script = document.createElement("script");
         script.src = new URL(`${name}.js`, FOLDER);
         script.onload = resolve;
-        script.onerror = () => reject(new Error(`${script.src} cannot be read`));
+        script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
         document.head.append(script);
       });
     }
-    models[name] ??= new Circuits.Model(Circuits.models[name]);
+    await (added[name] ??= models.ask({ kind: "add", name, packed: Circuits.models[name] }));
+  }
+
+  async function ask({ name, ...request }) {
+    await load(name);
+    return models.ask({ name, ...request });
+  }
+
+  // All that is shown of the present state; what does not change with a position is kept.
+  async function find(state) {
+    const { all, spec, model } = state;
+    const ids = all.slice(0, LONGEST);
+    const key = JSON.stringify([model, spec, ids]);
+    const known = shown?.key === key ? shown.run : null;
+    const at = state.at(ids.length);
+    const asked = state.asked?.at === at ? state.asked.id : null;
+    const request = { kind: "look", name: model, spec, ids, at, asked, listed: LISTED, patterns: !known };
+    const { next, parts: terms, loss, patterns, norms } = await ask(request);
+    const run = known ?? { ids, loss, patterns, norms, cutOff: all.length > LONGEST ? all.length : 0 };
+    const other = { ...request, name: live.other(model), spec: new State().spec, patterns: false, asked: next.target };
+    const beside = state.both ? (await ask(other)).next : null;
+    return { key, model, run, next, beside, parts: terms, at };
+  }
+
+  const refresh = live.latest(async () => {
+    const { state } = page;
+    try {
+      const found = await find(state);
+      if (state !== page.state || found.model !== state.model) return; // there is newer
+      shown = found;
+      state.head ??= live.strongest(found.parts, state.shape);
+      paint();
+      writeFragment();
+      host.dataset.ready = "";
+    } catch (error) {
+      fail(error);
+      host.dataset.wrong = error.message;
+    }
+  });
+
+  function view() {
+    const { heads, shape, show, asSource, head } = page.state;
+    return { ...shown, heads, shape, show, asSource, head: peeked ?? head };
+  }
+
+  function paint() {
+    if (!shown) return;
+    const seen = view();
+    host.toggleAttribute("data-dark", isDark());
+    parts.model.value = page.state.model;
+    parts.both.checked = page.state.both;
+    for (const part of parts.views) part.paint(seen);
+  }
+
+  function writeFragment() {
+    const said = page.state.toFragment();
+    // Not at every hover: browsers allow only so many changes in a minute.
+    if (page.state.looked === null && location.hash !== said) history.replaceState(null, "", said);
+  }
+
+  // --- what the reader does -----------------------------------------------------------------------
+
+  function change(what) {
+    const { state } = page;
+    const before = state.all.join();
+    Object.assign(state, what);
+    if (state.all.join() !== before) Object.assign(state, { asked: null, example: null });
+    return refresh();
+  }
+
+  function look(token) {
+    if (page.state.looked === token) return;
+    page.state.looked = token;
+    refresh();
+  }
+
+  function peek(head) {
+    if (peeked === head) return;
+    peeked = head;
+    paint();
+  }
+
+  // Other tokens, in a way that can be undone.
+  function replace(ids) {
+    page.state.remember();
+    page.state.take(ids);
+    return change({ token: null, looked: null, asked: null, example: null });
+  }
+
+  async function write() {
+    const { state } = page;
+    const { all, spec, model, temperature, seed } = state;
+    if (all.length >= LONGEST) return;
+    const { id } = await ask({ kind: "write", name: model, spec, ids: all, how: { temperature, seed } });
+    if (state.all.join() !== all.join()) return; // the text has changed meanwhile
+    await replace([...all.slice(1), id]);
+  }
+
+  function fail(error) {
+    parts.text.status.textContent = error.message;
+    parts.model.value = page.state.model;
   }
 
   // Only the last choice counts, however long each takes to come.
-  async function choose(name, off = [], kept = null) {
+  async function choose(name) {
     wanted = name;
     try {
       await load(name);
     } catch (error) {
-      parts.status.textContent = `The model could not be fetched: ${error.message}`;
-      parts.model.value = state.model;
+      fail(error);
       return;
     }
     if (wanted !== name) return;
-    const changed = name !== state.model;
-    state.model = name;
-    state.off = new Set(off.map((text) => names().indexOf(text)).filter((index) => index >= 0));
-    if (changed) Object.assign(shown, { token: null, head: null, target: null });
-    fillHeads();
-    change({});
-    if (kept) keep(kept);
+    peeked = null;
+    await change({ model: name, off: new Set(), cut: null, head: null, asked: null });
   }
 
-  function keep({ token, head, asked }) {
-    const index = names().indexOf(head);
-    parts.view.lockedHead = index < 0 ? null : index;
-    parts.view.lockedToken = Number.isInteger(token) && token >= 0 && token < run.ids.length ? token : null;
-    shown.target = asked;
-    parts.view.draw();
-  }
-
-  function writeFragment() {
-    const said = new URLSearchParams({ model: state.model });
-    // Of a text that is cut, only what counts: a link must not grow without end.
-    if (state.ids || run.cut) said.set("ids", run.ids.slice(1).join(","));
-    else said.set("text", state.text);
-    if (state.off.size) said.set("off", [...state.off].map((index) => names()[index]).join(","));
-    if (state.frozen) said.set("frozen", "1");
-    const { lockedToken, lockedHead } = parts.view;
-    if (lockedToken !== null) said.set("at", lockedToken);
-    if (lockedHead !== null) said.set("head", names()[lockedHead]);
-    if (shown.target) said.set("ask", `${shown.target.at},${shown.target.id}`);
-    // Not at every hover: browsers allow only so many changes in a minute.
-    if (location.hash !== "#" + said) history.replaceState(null, "", "#" + said);
-  }
-
-  // What a link says; anything in it that makes no sense is left out.
-  function readFragment() {
-    const said = new URLSearchParams(location.hash.slice(1));
-    const name = Object.hasOwn(NAMES, said.get("model")) ? said.get("model") : state.model;
-    if (said.has("text")) state.text = said.get("text");
-    const ids = (said.get("ids") ?? "").split(",").map(Number);
-    const known = ids.filter((id) => Number.isInteger(id) && id > 0 && id < labels.length);
-    state.ids = said.has("ids") && known.length ? known : null;
-    state.frozen = said.has("frozen");
-    const [at, id] = (said.get("ask") ?? "").split(",").map(Number);
-    const asked = id in labels && at >= 0 ? { at, id } : null;
-    const kept = { token: said.has("at") ? Number(said.get("at")) : null, head: said.get("head"), asked };
-    return [name, (said.get("off") ?? "").split(","), kept];
-  }
-
-  // --- computing and showing ----------------------------------------------------------------------
-
-  function compute() {
-    const all = [begin, ...(state.ids ?? tokenizer.encode(state.text).ids)];
-    const ids = all.slice(0, LONGEST);
-    if (run && run.ids.join() !== ids.join()) shown.target = null;
-    const start = performance.now();
-    const whole = state.frozen && state.off.size ? model().forward(ids) : null;
-    run = model().forward(ids, { off: state.off, patterns: whole?.patterns ?? null });
-    const spent = performance.now() - start;
-    run.cut = all.length > ids.length;
-    run.loss = ids.map((id, i) => (i ? -model().logProbabilities(run, i - 1)[id] : null));
-    const mean = run.loss.slice(1).reduce((a, b) => a + b, 0) / (ids.length - 1);
-    const cut = run.cut ? `, the first ${ids.length} of ${all.length} tokens` : "";
-    parts.status.textContent =
-      `${ids.length} ${ids.length === 1 ? "token" : "tokens"}${cut}` +
-      (ids.length > 1 ? `; ${mean.toFixed(2)} nats per token` : "") +
-      byPassage() +
-      (state.off.size ? `; off: ${[...state.off].map((index) => names()[index]).join(", ")}` : "");
-    parts.time.textContent = `computed in ${spent.toFixed(0)} ms`;
-    parts.model.value = state.model;
-    parts.frozen.checked = state.frozen;
-    parts.boxes.forEach(([, input], index) => (input.checked = !state.off.has(index)));
-    const text = state.ids ? tokenizer.decode(state.ids) : state.text;
-    if (parts.text.value !== text && document.activeElement !== parts.text) parts.text.value = text;
-    showAttention();
-    showNext();
-  }
-
-  // The mean loss of each of three equal passages, if that is what the tokens are.
-  function byPassage() {
-    const n = (run.ids.length - 1) / 3;
-    const passage = (k) => run.ids.slice(1 + k * n, 1 + (k + 1) * n);
-    if (!n || n % 1 || [1, 2].some((k) => passage(k).join() !== passage(0).join())) return "";
-    const means = [0, 1, 2].map((k) => run.loss.slice(1 + k * n, 1 + (k + 1) * n).reduce((a, b) => a + b) / n);
-    return `, by passage ${means.map((mean) => mean.toFixed(2)).join(", ")}`;
-  }
-
-  function showAttention() {
-    const data = {
-      tokens: run.ids.map((id) => labels[id]),
-      heads: names(),
-      columns: model().config.n_heads,
-      patterns: run.patterns,
-      norms: run.norms,
-      off: state.off,
-    };
-    const options = { label: "Attention of every head", onFocus: focus };
-    if (parts.view) parts.view.update(data);
-    else parts.view = new Attention(parts.attention, data, options);
-  }
-
-  function focus(token, head) {
-    if (token === shown.token && head === shown.head) return;
-    Object.assign(shown, { token, head });
-    showNext();
-    writeFragment();
-  }
-
-  // The position that is asked about: the one looked at or kept, else the last.
-  const position = () => Math.min(shown.token ?? Infinity, run.ids.length - 1);
-
-  function showNext() {
-    const at = position();
-    const asked = shown.target?.at === at ? shown.target.id : null;
-    parts.answers.show(model(), run, { at, asked, head: shown.head, names: names() });
-  }
-
-  function ask(id) {
-    shown.target = { at: position(), id };
-    showNext();
-    writeFragment();
+  // The state that a link or an example says.
+  async function follow(state) {
+    wanted = state.model;
+    await load(state.model);
+    if (wanted !== state.model) return;
+    state.settle?.();
+    page.state = state;
+    peeked = null;
+    await refresh();
   }
 
   async function start() {
+    page = { state: new State(), change, look, peek, write, ask, follow };
     build();
-    await choose(...readFragment());
-    if (!model()) throw new Error(parts.status.textContent);
-    host.dataset.ready = "";
+    if (location.hash.length > 1) await follow(live.fromFragment(location.hash));
+    else await parts.examples.begin();
+    if (host.dataset.wrong) throw new Error(host.dataset.wrong);
+    new MutationObserver(paint).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   }
 
-  addEventListener("hashchange", () => choose(...readFragment()));
+  addEventListener("hashchange", () => follow(live.fromFragment(location.hash)).catch(fail));
   start().catch((error) => {
     host.textContent = `The model could not start: ${error.message}`;
   });
-  Circuits.live = { models, tokenizer };
+  Object.assign(live, { ask });
 })();

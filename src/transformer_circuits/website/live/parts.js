@@ -23,6 +23,22 @@
     return [labelled(text, box), box];
   }
 
+  // A control with a text before it; `name` is what it is called where that text does not say enough.
+  function field(text, control, name = text) {
+    const label = make("label", "lm-label", text && text + " ");
+    control.setAttribute("aria-label", name);
+    label.append(control);
+    return label;
+  }
+
+  // A list to choose from; `options`: {value: text}.
+  function select(options, onChange) {
+    const made = make("select");
+    for (const [value, text] of Object.entries(options)) made.append(new Option(text, value));
+    made.addEventListener("change", () => onChange(made.value));
+    return made;
+  }
+
   function table(caption, columns) {
     const made = make("table", "lm-table");
     made.append(make("caption", "", caption));
@@ -43,7 +59,7 @@
 
   function bar(share, negative) {
     const made = make("span", negative ? "lm-bar lm-minus" : "lm-bar");
-    made.style.width = `${Math.min(1, share) * 100}px`;
+    made.style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
     return made;
   }
 
@@ -65,5 +81,5 @@
     if (focused >= 0) body.rows[focused]?.querySelector("button")?.focus();
   }
 
-  Circuits.parts = { bar, button, checkbox, fill, table };
+  Circuits.parts = { bar, button, checkbox, field, fill, select, table };
 })();

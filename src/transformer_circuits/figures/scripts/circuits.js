@@ -1,0 +1,110 @@
+// The two circuits of a head for one source token: who looks at it, and what it then raises.
+(function () {
+  "use strict";
+  const { View, inflate, make } = Circuits.views;
+
+  // data: heads (names), words, sources (indices of words), most and least: how many of each list; entries:
+  // for each head and source the pairs [word, value] of three lists: destinations, raised, lowered.
+  class HeadCircuits extends View {
+    constructor(host, data) {
+      super(host, data.label);
+      this.data = data;
+      this.source = this.destination = this.output = 0;
+      const controls = make("div", "cv-filter");
+      this.head = make("select");
+      this.head.append(...data.heads.map((name) => new Option(name)));
+      this.head.addEventListener("input", () => this.choose(this.source));
+      this.word = make("input");
+      this.word.type = "search";
+      this.word.size = 14;
+      const list = make("datalist");
+      list.id = "cv" + Math.random().toString(36).slice(2);
+      list.append(...data.sources.map((word) => new Option(data.words[word])));
+      this.word.setAttribute("list", list.id);
+      this.word.addEventListener("input", () => this.typed());
+      for (const [text, input] of [["Head ", this.head], ["Source token ", this.word]]) {
+        const label = make("label", "", text);
+        label.append(input);
+        controls.append(label);
+      }
+      const row = make("div", "cv-row");
+      this.columns = ["destination", "output"].map((kind) => {
+        const column = make("div", "cv-column");
+        const title = make("div", "cv-note");
+        const rows = make("div");
+        rows.setAttribute("role", "group");
+        column.append(title, rows);
+        row.append(column);
+        return { kind, title, rows };
+      });
+      host.append(controls, list, row, this.say);
+      this.choose(0);
+    }
+
+    // The source that is meant by what was typed: the same, or the first that begins or goes on so.
+    typed() {
+      const wanted = this.word.value.trimEnd().replaceAll(" ", "␣").toLowerCase();
+      if (!wanted) return;
+      const names = this.data.sources.map((word) => this.data.words[word].toLowerCase());
+      const tries = [(name) => name === wanted, (name) => name === "␣" + wanted,
+        (name) => name.startsWith(wanted), (name) => name.startsWith("␣" + wanted)];
+      const found = tries.map((same) => names.findIndex(same)).find((index) => index >= 0);
+      if (found === undefined) {
+        this.say.textContent = `“${this.word.value}” is not among the ${names.length} sources of this figure.`;
+        return;
+      }
+      this.choose(found);
+    }
+
+    choose(source) {
+      this.source = source;
+      this.destination = this.output = 0;
+      const { entries, sources, most, least, words } = this.data;
+      const size = 2 * (2 * most + least);
+      let at = (this.head.selectedIndex * sources.length + source) * size;
+      const take = (n, scale) => Array.from({ length: n }, () => [entries[at++], entries[at++] / scale]);
+      this.looks = take(most, 1000);
+      this.raises = [...take(most, 100), ...take(least, 100)];
+      const name = words[sources[source]];
+      this.fill(this.columns[0], `Who looks at “${name}”: attention`, this.looks, 1);
+      const largest = Math.max(...this.raises.map(([, value]) => Math.abs(value))) || 1;
+      this.fill(this.columns[1], `What it then raises and lowers: logits`, this.raises, largest);
+      this.draw();
+    }
+
+    fill({ kind, title, rows }, text, pairs, largest) {
+      title.textContent = text;
+      rows.setAttribute("aria-label", text);
+      rows.replaceChildren(...pairs.map(([word, value], index) => {
+        const button = make("button", "cv-path cv-pair");
+        button.type = "button";
+        button.setAttribute("aria-label", `${this.data.words[word]} ${value.toFixed(2)}`);
+        const bar = make("span", "cv-bar");
+        const part = make("i");
+        part.style.width = `${(100 * Math.abs(value)) / largest}%`;
+        part.style.background = `var(--${value < 0 ? "down" : "up"})`;
+        bar.append(part);
+        button.append(make("span", "cv-mono", this.data.words[word]), bar, make("output", "", value.toFixed(2)));
+        button.addEventListener("click", () => ((this[kind] = index), this.draw()));
+        return button;
+      }));
+    }
+
+    paint() {
+      const { words, sources } = this.data;
+      for (const { kind, rows } of this.columns)
+        [...rows.children].forEach((row, index) => row.setAttribute("aria-pressed", index === this[kind]));
+      const [destination, attention] = this.looks[this.destination];
+      const [output, logits] = this.raises[this.output];
+      this.say.textContent =
+        `${words[sources[this.source]]} … ${words[destination]} → ${words[output]}: ` +
+        `${attention.toFixed(2)} × ${logits.toFixed(2)} = ${(attention * logits).toFixed(2)} logits in head ${this.head.value}.`;
+    }
+  }
+
+  Circuits.views.register("circuits", async (host, data) => {
+    const bytes = await inflate(data.entries);
+    const entries = new Int16Array(bytes.buffer, 0, bytes.length / 2);
+    return new HeadCircuits(host, { ...data, entries });
+  });
+})();

@@ -1,0 +1,80 @@
+"""The QK and the OV circuit of a head, token by token: who looks at a token, what it then raises."""
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.views.view import View
+
+MOST, LEAST = 6, 3
+"""How many destinations and raised outputs, and how many lowered outputs, are carried of a source."""
+
+
+def head_circuits(
+    by_head: Mapping[str, tuple[Numbers, Numbers]],
+    tokens: Sequence[str],
+    sources: Sequence[int],
+    *,
+    label: str,
+    weight: Numbers | None = None,
+) -> View:
+    """Choose a head and a source token: which destinations look at it, and what it then does.
+
+    `by_head`: by a head's name its attention [dst, src], from 0 to 1, and its logits [out, src].
+    `tokens`: the name of every token; `sources`: those that can be chosen, in their order.
+    `weight`: [token], what destinations and raised outputs are ranked with, besides their value.
+
+    Attention is carried in thousandths, logits in hundredths.
+
+    Raises:
+        ValueError: if there are no heads or sources, a source is no token, or a matrix has not a row
+            and a column for every token.
+    """
+    n = len(tokens)
+    if not by_head or not len(sources) or not set(sources) <= set(range(n)):
+        raise ValueError(
+            f"{len(by_head)} heads and sources {list(sources)[:9]} given for {n} tokens"
+        )
+    rank = np.ones(n) if weight is None else array(weight)
+    chosen, entries, used, rows = np.array(sources), [], {}, []
+    for name, (attention, logits) in by_head.items():
+        where, what = array(attention), array(logits)
+        if {where.shape, what.shape} != {(n, n)}:
+            raise ValueError(f"{name} has {where.shape} and {what.shape} but there are {n} tokens")
+        lists = (
+            (where, _first(where[:, chosen] * rank[:, None], MOST), 1000),
+            (what, _first(what[:, chosen] * rank[:, None], MOST), 100),
+            (what, _first(-what[:, chosen], LEAST), 100),
+        )
+        for column, source in enumerate(sources):
+            for matrix, best, scale in lists:
+                for token in best[:, column].tolist():
+                    value = np.clip(round(float(matrix[token, source]) * scale), -32768, 32767)
+                    entries += [used.setdefault(token, len(used)), int(value)]
+        row = [name, tokens[sources[0]]]
+        rows.append([*row, *(" ".join(tokens[k] for k in best[:, 0]) for _, best, _ in lists)])
+    own = [used.setdefault(source, len(used)) for source in sources]
+    packed = zlib.compress(np.array(entries, dtype="<i2").tobytes(), 9)
+    data = {
+        "heads": list(by_head),
+        "words": [tokens[token] for token in used],
+        "sources": own,
+        "most": MOST,
+        "least": LEAST,
+        "entries": base64.b64encode(packed).decode(),
+    }
+    columns = ["head", "source", "who looks at it", "what it raises", "what it lowers"]
+    bundle = tables.table(rows, columns=columns, caption=label)._repr_mimebundle_()
+    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
+    return View("circuits", data, label, png, bundle["text/html"])
+
+
+def _first(values: np.ndarray, n: int) -> np.ndarray:
+    """The rows of the n largest values of every column, largest first, [n, column]."""
+    some = np.argpartition(-values, min(n, len(values) - 1), axis=0)[:n]
+    order = np.take_along_axis(-values, some, axis=0).argsort(axis=0, kind="stable")
+    return np.take_along_axis(some, order, axis=0)

@@ -1,0 +1,52 @@
+"""The two circuits of a head, by pointer and by keyboard."""
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from transformer_circuits.figures import views
+
+pytestmark = pytest.mark.browser
+WORDS = [*"abcdefgh", "␣keep", "␣in"]
+
+
+@pytest.fixture
+def page(watched, tmp_path):
+    attention = torch.zeros(10, 10)
+    attention[9, 8], attention[0, 8], attention[1, 2] = 0.75, 0.5, 0.25
+    logits = torch.zeros(10, 10)
+    logits[3, 8], logits[4, 8], logits[5, 8], logits[6, 2] = 4.0, 2.0, -3.0, 1.5
+    by_head = {"0.0": (attention, logits), "0.1": (attention.flip(0), logits)}
+    views.head_circuits(by_head, WORDS, [8, 2], label="Circuits").save(tmp_path / "view.html")
+    watched.goto((tmp_path / "view.html").as_uri())
+    watched.wait_for_selector(".circuit-view[role=group]")
+    return watched
+
+
+def test_a_skip_trigram_is_read_off_and_others_are_clicked(page):
+    say = page.locator(".cv-say")
+    expect(say).to_have_text("␣keep … ␣in → d: 0.75 × 4.00 = 3.00 logits in head 0.0.")
+    page.get_by_role("button", name="a 0.50").click()
+    page.get_by_role("button", name="f -3.00").press("Enter")
+    expect(say).to_have_text("␣keep … a → f: 0.50 × -3.00 = -1.50 logits in head 0.0.")
+
+
+def test_a_source_is_typed_with_or_without_its_space(page):
+    say, box = page.locator(".cv-say"), page.get_by_label("Source token")
+    box.fill("c")
+    expect(say).to_have_text("c … b → g: 0.25 × 1.50 = 0.38 logits in head 0.0.")
+    box.fill("kee")
+    expect(say).to_contain_text("␣keep … ␣in → d")
+    box.fill("zzz")
+    expect(say).to_have_text("“zzz” is not among the 2 sources of this figure.")
+
+
+def test_another_head_has_the_same_source(page):
+    page.get_by_label("Head").select_option("0.1")
+    expect(page.locator(".cv-say")).to_contain_text("␣keep … a → d: 0.75 × 4.00")
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_nothing_is_wider_than_the_page(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

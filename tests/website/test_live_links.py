@@ -1,0 +1,107 @@
+"""Links to the live page: each restores the whole state, and none does harm.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from test_live_page import N_HEADS, PAGE, READY, keep, live, opened, status, text, words  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_link_says_everything(live):  # noqa: F811
+    text(live).fill("One two, one two, & <three>")
+    expect(status(live)).to_contain_text("nats")
+    live.get_by_label("1.3 on", exact=True).uncheck()
+    live.get_by_label("A head that is off adds").select_option("mean")
+    live.get_by_label("Cut one edge:").check()
+    keep(live, ",", 1)
+    live.get_by_role("button", name="head 1.1", exact=True).click()
+    live.locator(".lm-next tbody button").nth(2).click()
+    live.get_by_label("compare").check()
+    live.get_by_label("Colours").select_option("weighted")
+    live.get_by_label("Which token is written").select_option("0.5")
+    live.get_by_label("Source token:").fill(" work")
+    live.get_by_role("button", name="Show", exact=True).click()
+    live.mouse.move(0, 0)
+    live.wait_for_function(
+        "['three', '1.3', 'mean', 'cut=K', 'head=1.1', 'ask', 'both', 'weighted', '0.5', 'work']"
+        ".every((said) => location.hash.includes(said))"
+    )
+    shown = (".lm-status", ".lm-say", ".lm-next", ".lm-parts", ".lm-circuits caption >> nth=0")
+    said = [live.locator(part).inner_text() for part in shown]
+    there = opened(live, live.url)
+    for part, words_there in zip(shown, said, strict=True):
+        expect(there.locator(part)).to_have_text(words_there, use_inner_text=True)
+    expect(text(there)).to_have_value("One two, one two, & <three>")
+    expect(there.get_by_label("1.3 on", exact=True)).not_to_be_checked()
+    expect(there.get_by_label("Which token is written")).to_have_value("0.5")
+    expect(there.get_by_role("button", name="head 1.1", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+
+
+@pytest.mark.parametrize("name", ["gpt", "constructor", "__proto__"])
+def test_a_link_that_makes_no_sense_is_the_page_itself(watched, name):
+    wrong = (
+        "text=Some+text&off=9.9,foo&at=999&head=7.7&ask=x,-1&how=toString&show=__proto__"
+        "&cut=K,1.1,0.0&temperature=NaN&seed=-1e9&example=constructor&guess=7&source=<b>"
+    )
+    opened(watched, f"{PAGE.as_uri()}#model={name}&{wrong}")
+    expect(status(watched)).to_have_text(re.compile(r"^\d+ tokens; [\d.]+ nats per token$"))
+    opened(watched, f"{PAGE.as_uri()}#model={name}&ids=-1,x,999999,%00&cut=Q&at=-3&frozen")
+    expect(status(watched)).to_have_text("1 token")
+    opened(watched, f"{PAGE.as_uri()}#text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&at=1e9&head=1e9.")
+    assert watched.locator("[data-live-model] img").count() == 0
+
+
+def test_a_link_opened_on_the_open_page_is_followed(live):  # noqa: F811
+    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5&frozen=1'")
+    expect(text(live)).to_have_value("Quite another text")
+    expect(live.get_by_label("1.5 on", exact=True)).not_to_be_checked()
+    expect(live.get_by_label("A head that is off adds")).to_have_value("frozen")
+
+
+def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live):  # noqa: F811
+    text(live).fill("one two three " * 4000)
+    expect(status(live)).to_contain_text(re.compile("the first 200 of [0-9]+ tokens"))
+    live.wait_for_function("location.hash.includes('ids')")
+    found = words(live)
+    assert len(found) == 200 and len(live.url) < 3000
+    assert words(opened(live, live.url)) == found
+
+
+def test_tokens_that_no_text_has_are_in_the_link_as_such(live):  # noqa: F811
+    """A word cut as the tokenizer would never cut it stays so."""
+    opened(live, f"{PAGE.as_uri()}#model=two-layer&ids=65,66,67,68")
+    assert len(words(live)) == 5
+    found = words(live)
+    live.get_by_role("button", name="head 0.1", exact=True).click()
+    live.wait_for_function("location.hash.includes('head=0.1')")
+    assert "ids=65%2C66" in live.url and words(opened(live, live.url)) == found
+    assert live.locator(READY).count() == 1 and N_HEADS > 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_with_everything_shown(watched, scheme):
+    link = "#text=A+king,+a+king&both=1&off=0.2,1.3&cut=K,0.0,1.1&at=3&example=off&guess=0&temperature=1"
+    opened(watched, PAGE.as_uri() + link)
+    watched.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+    watched.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    expect(watched.locator(".lm-answer")).to_contain_text("%")
+    expect(watched.locator(".lm-circuits tbody tr")).to_have_count(16)
+    options = {"resultTypes": ["violations"], "preload": False}  # a page from a file may load none
+    for show in ("attention", "weighted", "logits", "loss"):
+        watched.get_by_label("Colours").select_option(show)
+        found = Axe().run(watched, "[data-live-model]", options).response["violations"]
+        serious = [
+            (one["id"], node["html"][:120])
+            for one in found
+            if one["impact"] in ("serious", "critical") or one["id"] == "empty-table-header"
+            for node in one["nodes"]
+        ]
+        assert serious == []

@@ -1,0 +1,250 @@
+"""The models in the browser against PyTorch: the worker is asked, as the page asks it.
+
+Run by `make test` after the book is built: `pytest -m browser`.
+"""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from transformer_circuits.analysis import path_patching
+from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.model import quantisation
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.website import serving
+
+pytestmark = pytest.mark.browser
+PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "live-model.html"
+TEXTS = ["", "A", "The king and the king's men.", "def f(x):\n    return x ** 2\n" * 8]
+N_HEADS = checkpoint.settings("two-layer")[0].n_heads
+"""Of a layer, in both models of the page."""
+
+
+@pytest.fixture
+def live(watched):
+    watched.goto(PAGE.as_uri())
+    watched.wait_for_selector("[data-live-model][data-ready]")
+    return watched
+
+
+def asked(live, kind, name, **request):
+    """The worker's answer; arrays as lists."""
+    return live.evaluate(
+        """async (request) => {
+            const plain = (value) => ArrayBuffer.isView(value) || Array.isArray(value)
+                ? Array.from(value, plain)
+                : value && typeof value === "object"
+                    ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
+                    : value;
+            return plain(await Circuits.live.ask(request));
+        }""",
+        {"kind": kind, "name": name, **request},
+    )
+
+
+def logits(live, name, ids, off=(), how="zero", cut=None):
+    """Logits [pos, n_vocab] as the browser has them."""
+    spec = {"off": list(off), "how": how, "cut": cut}
+    found = asked(live, "logits", name, ids=ids, spec=spec)["logits"]
+    return torch.tensor(found).reshape(len(ids), -1)
+
+
+def looked(live, name, ids, at=None, target=None, off=(), how="zero", cut=None):
+    """What the page shows of a text at a position."""
+    spec = {"off": list(off), "how": how, "cut": cut}
+    at = len(ids) - 1 if at is None else at
+    request = {"ids": ids, "spec": spec, "at": at, "asked": target, "listed": 8}
+    return asked(live, "look", name, patterns=True, **request)
+
+
+def rounded(name="two-layer"):
+    """The model of the page."""
+    return quantisation.rounded(checkpoint.load(name))
+
+
+def without(model, off):
+    """The model with the outputs of some heads taken away."""
+    d_head = model.config.d_head
+    for index in off:
+        layer, head = divmod(index, model.config.n_heads)
+        model.layers[layer].W_O_concat[:, head * d_head : (head + 1) * d_head] = 0
+    return model
+
+
+@pytest.mark.parametrize("name", serving.LIVE_MODELS)
+def test_the_browser_computes_what_pytorch_computes(live, name):
+    model = rounded(name)
+    for text in TEXTS:
+        tokens = tokenizer.context(text)
+        ids, trace = tokens[0].tolist(), model.trace(tokens)
+        assert (logits(live, name, ids) - trace.logits[0]).abs().max() < 1e-3
+        patterns = torch.tensor(looked(live, name, ids)["patterns"]).view(-1, len(ids), len(ids))
+        expected = torch.cat([A[0] for A in trace.patterns])
+        assert (patterns - expected).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("how", ["zero", "mean", "frozen"])
+def test_what_was_computed_for_a_common_beginning_is_right_for_the_rest(live, how):
+    """Text that grows by one token, changes at its end, shrinks, and comes again."""
+    ids, off = tokenizer.context(TEXTS[3])[0].tolist(), (0, 11)
+    for some in (ids[:40], ids[:41], [*ids[:30], 77, 5], ids[:29], ids[:41]):
+        kept = logits(live, "two-layer", some, off, how)
+        live.evaluate("Circuits.live.ask({ kind: 'forget', name: 'two-layer' })")
+        assert (kept - logits(live, "two-layer", some, off, how)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("how", ["zero", "frozen"])
+def test_heads_are_switched_off_as_in_pytorch(live, how):
+    off = (0, 5, 2 * N_HEADS - 1)
+    tokens, whole = tokenizer.context(TEXTS[2]), rounded()
+    patterns = whole.trace(tokens).patterns if how == "frozen" else None
+    expected = without(rounded(), off)(tokens, patterns)[0]
+    found = logits(live, "two-layer", tokens[0].tolist(), off, how)
+    assert (found - expected).abs().max() < 1e-3
+
+
+def test_a_head_of_the_second_layer_adds_its_mean_over_the_text(live):
+    off, model, tokens = N_HEADS + 3, rounded(), tokenizer.context(TEXTS[2])
+    trace = model.trace(tokens)
+    outputs = trace.head_outputs[1][0, 3]
+    expected = trace.logits[0] + (outputs.mean(dim=0) - outputs) @ model.W_U.T
+    found = logits(live, "two-layer", tokens[0].tolist(), [off], "mean")
+    assert (found - expected).abs().max() < 1e-3
+
+
+def test_a_head_of_the_first_layer_adds_its_mean_and_later_heads_read_that(live):
+    model, tokens = rounded(), tokenizer.context(TEXTS[2])
+    trace = model.trace(tokens)
+    outputs = trace.head_outputs[0][0, 2]
+    x = trace.residual[1] + (outputs.mean(dim=0) - outputs)
+    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
+    expected = (x + layer(x, W_P))[0] @ model.W_U.T
+    found = logits(live, "two-layer", tokens[0].tolist(), [2], "mean")
+    assert (found - expected).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["Q", "K", "V"])
+def test_an_edge_is_cut_as_in_pytorch(live, kind):
+    model, tokens = rounded(), tokenizer.context(TEXTS[2])
+    trace = model.trace(tokens)
+    for earlier, later in ((0, 0), (4, N_HEADS - 1)):
+        expected = path_patching.without_edge(model, trace, kind, (1, later), (0, earlier))[0]
+        assert (expected - trace.logits[0]).abs().max() > 1e-3
+        cut = {"kind": kind, "earlier": earlier, "later": N_HEADS + later}
+        found = logits(live, "two-layer", tokens[0].tolist(), cut=cut)
+        assert (found - expected).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    "done",
+    [{}, {"off": [1, 12], "how": "mean"}, {"cut": {"kind": "V", "earlier": 0, "later": N_HEADS}}],
+    ids=["whole", "means", "cut"],
+)
+def test_the_terms_of_a_logit_are_those_of_the_run(live, done):
+    ids = tokenizer.context(TEXTS[2])[0].tolist()
+    parts = looked(live, "two-layer", ids, target=7, **done)["parts"]
+    last = logits(live, "two-layer", ids, **done)[-1]
+    assert abs(parts["direct"] + sum(parts["totals"]) - float(last[7] - last.mean())) < 1e-3
+    for head, (total, sources) in enumerate(zip(parts["totals"], parts["sources"], strict=True)):
+        assert abs(sum(sources) - (0 if head in done.get("off", []) else total)) < 1e-3
+
+
+def test_the_terms_of_a_logit_are_the_heads(live):
+    model, tokens = rounded(), tokenizer.context(TEXTS[2])
+    trace = model.trace(tokens)
+    direction = model.W_U[7] - model.W_U.mean(dim=0)
+    by_head = torch.cat([outputs[0, :, -1] @ direction for outputs in trace.head_outputs])
+    found = looked(live, "two-layer", tokens[0].tolist(), target=7)["parts"]["totals"]
+    assert (torch.tensor(found) - by_head).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("name, head", [("one-layer", 3), ("two-layer", N_HEADS + 1)])
+def test_full_circuits_are_those_of_the_weights(live, name, head):
+    factors = skip_trigrams.factors(rounded(name), divmod(head, N_HEADS))
+    for token in (tokenizer.BEGIN, tokenizer.token(" king"), 1234):
+        request = {"head": head, "token": token, "begin": tokenizer.BEGIN}
+        found = asked(live, "circuits", name, **request)
+        for key, expected in (("logits", factors.logits), ("attention", factors.attention)):
+            assert (torch.tensor(found[key]) - expected[:, token]).abs().max() < 1e-3
+
+
+def test_what_is_written_is_the_likeliest_or_is_drawn_by_the_seed(live):
+    ids = tokenizer.context(TEXTS[2])[0].tolist()
+    last = logits(live, "two-layer", ids)[-1]
+
+    def written(temperature, seed):
+        how = {"temperature": temperature, "seed": seed}
+        spec = {"off": [], "how": "zero", "cut": None}
+        return asked(live, "write", "two-layer", ids=ids, spec=spec, how=how)["id"]
+
+    assert written(0, 1) == int(last.argmax())
+    drawn = [written(1, seed) for seed in range(200)]
+    assert drawn == [written(1, seed) for seed in range(200)] and len(set(drawn)) > 20
+    p, n = last.softmax(dim=0), len(drawn)
+    likeliest = float(p.max())
+    share = drawn.count(int(p.argmax())) / n
+    assert abs(share - likeliest) < 4 * (likeliest * (1 - likeliest) / n) ** 0.5
+
+
+def strings():
+    """Text of every kind: held-out slices, code, emoji, scripts, blanks, specials, lone bytes."""
+    generator = random.Random(0)
+    documents = [document.text for document in corpus.read("small", "validation")][:40]
+    slices = []
+    for _ in range(180):
+        text = generator.choice(documents)
+        start = generator.randrange(len(text))
+        slices.append(text[start : start + generator.randrange(1, 200)])
+    return [
+        *slices,
+        "", " ", "  ", "\n", "\n\n\n", "\t\tx", "a\r\nb", "don't won't I'll we've it's O'Neil's",
+        "naïve café Ångström ﬁ", "日本語のテキスト。漢字かな", "한국어", "русский текст", "עברית", "العربية",
+        "🙂🙃👩‍👩‍👧‍👦🏳️‍🌈", "e\u0301 \u00a0nbsp\u200bzero", "<|begin|>", "x<|begin|>y", "1234567890 3.14159 1e-9",
+        "def f(x):\n    return x**2  # comment", "for(let i=0;i<n;i++){a[i]+=b}", "snake_case CamelCase kebab-case",
+        "a" * 300, "!?!?!...---", "\u2028\u2029", "𝒳∈ℝ", "${x} `code` </script>", "\ufeffbom", "Ⅷ ½ ²",
+    ]  # fmt: skip
+
+
+def test_the_tokenizer_is_the_same(live):
+    tokens = {text: tokenizer.load().encode(text).ids for text in strings()}
+    assert len(tokens) > 200
+    found = live.evaluate(
+        "all => all.map((s) => Circuits.live.tokenizer.encode(s).ids)", list(tokens)
+    )
+    wrong = [text for text, ids in zip(tokens, found, strict=True) if tokens[text] != ids]
+    assert wrong == []
+
+
+def test_a_pass_is_quick_and_one_more_token_far_quicker(live):
+    """About 60 ms for 64 tokens on two quiet cores; the limits leave room for a busy machine."""
+    spent = live.evaluate(
+        """async () => {
+            const best = { whole: Infinity, more: Infinity };
+            const spec = { off: [], how: "zero", cut: null };
+            const look = async (ids) => {
+                const request = { kind: "look", name: "two-layer", spec, ids, at: ids.length - 1 };
+                return (await Circuits.live.ask({ ...request, asked: null, listed: 8, patterns: true })).spent;
+            };
+            for (let k = 0; k < 10; k++) {
+                const ids = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37 + k) % 2000));
+                best.whole = Math.min(best.whole, await look(ids));
+                best.more = Math.min(best.more, await look([...ids, 9]));
+            }
+            return best;
+        }"""
+    )
+    print(spent)
+    assert spent["whole"] < 180 and spent["more"] < spent["whole"] / 3
+
+
+def test_a_text_that_is_too_long_is_refused(live):
+    ids = [1] * (checkpoint.settings("two-layer")[0].n_ctx + 1)
+    problem = live.evaluate(
+        """(ids) => Circuits.live.ask({ kind: "logits", name: "two-layer", ids,
+            spec: { off: [], how: "zero", cut: null } }).then(() => "", (error) => error.message)""",
+        ids,
+    )
+    assert problem == f"tokens has length {len(ids)} but n_ctx is {len(ids) - 1}"
