@@ -21,6 +21,7 @@ def edges(
     tokens: Sequence[str],
     whole: Numbers,
     without: Numbers,
+    together: Numbers | None = None,
     label: str,
 ) -> View:
     """Choose an edge: its score beside chance, its effect, and a text with and without it.
@@ -29,6 +30,8 @@ def edges(
     `earlier`: their names. `chance`: mean and standard deviation of the score of random heads.
     `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
     where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
+    `together`: [kind, earlier head, pos], with all edges of that head cut at once, whichever later head
+    they lead to; it becomes a last row of the grid, without scores and effects.
 
     Raises:
         ValueError: if the shapes do not fit each other, or a score or an effect is not finite.
@@ -44,6 +47,12 @@ def edges(
             f"whole is {given.shape} and without {cut.shape} but for {len(tokens)} tokens they must be "
             f"{(len(tokens),)} and {(*shape, len(tokens))}"
         )
+    if together is not None:
+        at_once = array(together)
+        if at_once.shape != (*shape[::2], len(tokens)):
+            needed = (*shape[::2], len(tokens))
+            raise ValueError(f"together is {at_once.shape} but must be {needed}")
+        cut = np.concatenate([cut, at_once[:, None]], axis=1)
     order = np.argsort(-found["effects"], axis=None)[:8]
     rows = []
     for place in np.stack(np.unravel_index(order, shape), axis=1).tolist():
