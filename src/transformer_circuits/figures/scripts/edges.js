@@ -58,7 +58,8 @@
         table.append(line);
         return line;
       };
-      row("th", ["token", "as it is", "with the edge cut"]);
+      const names = row("th", ["token", "as it is", "with the edge cut"]);
+      [...names.cells].forEach((name) => (name.scope = "col"));
       this.lines = this.data.tokens.map((token) => row("td", [token, "", ""]));
       return box;
     }

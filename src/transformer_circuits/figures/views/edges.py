@@ -53,15 +53,7 @@ def edges(
             needed = (*shape[::2], len(tokens))
             raise ValueError(f"together is {at_once.shape} but must be {needed}")
         cut = np.concatenate([cut, at_once[:, None]], axis=1)
-    order = np.argsort(-found["effects"], axis=None)[:8]
-    rows = []
-    for place in np.stack(np.unravel_index(order, shape), axis=1).tolist():
-        kind, j, i = place
-        numbers = (float(values[kind, j, i]) for values in found.values())
-        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
-    columns = ["edge", "into", "score", f"effect [{unit}]"]
-    table = tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
-    bundle = table._repr_mimebundle_()
+    bundle = _table(found, kinds, later, earlier, unit)._repr_mimebundle_()
     data = {
         "kinds": list(kinds),
         "later": list(later),
@@ -76,6 +68,17 @@ def edges(
     }
     png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
     return View("edges", data, label, png, bundle["text/html"])
+
+
+def _table(found, kinds, later, earlier, unit) -> tables.Table:
+    """The edges of greatest effect, for where no script runs."""
+    rows = []
+    for place in np.argsort(-found["effects"], axis=None)[:8]:
+        kind, j, i = np.unravel_index(place, found["effects"].shape)
+        numbers = (float(values[kind, j, i]) for values in found.values())
+        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
+    columns = ["edge", "into", "score", f"effect [{unit}]"]
+    return tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
 
 
 def _rounded(values: np.ndarray, digits: int) -> list:
