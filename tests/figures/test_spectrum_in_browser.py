@@ -10,30 +10,45 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(watched, tmp_path):
-    rest = torch.tensor([[0.0, 0.5], [0.5, 0.0]])
-    views.spectrum(torch.eye(2), rest, tokens="ab", label="A matrix").save(tmp_path / "view.html")
-    watched.goto((tmp_path / "view.html").as_uri())
-    watched.wait_for_selector(".circuit-view[role=group]")
-    return watched
+def drawn(watched, tmp_path):
+    def opened(above):
+        rest = torch.tensor([[0.0, above], [0.5, 0.0]])
+        view = views.spectrum(torch.eye(2), rest, tokens="ab", label="A matrix")
+        view.save(tmp_path / "view.html")
+        watched.goto((tmp_path / "view.html").as_uri())
+        watched.wait_for_selector(".circuit-view[role=group]")
+        return watched
+
+    return opened
+
+
+@pytest.fixture
+def page(drawn):
+    return drawn(0.5)
 
 
 def test_the_slider_takes_copying_away(page):
     say, slider = page.locator(".cv-say"), page.get_by_label("From anti-copying to copying")
     expect(say).to_have_text(
-        "1.00 of the copying part: score Σλ/Σ|λ| 1.00. 2 of 2 tokens raise themselves; "
-        "2 of 2 raise themselves most."
+        "1.00 of the copying part: score Σλ/Σ|λ| 1.00, with 0 negative and 0 complex eigenvalues. "
+        "2 of 2 tokens raise themselves; 2 of 2 raise themselves most."
     )
     expect(page.locator("circle.cv-above")).to_have_count(2)
     slider.press("Home")
-    expect(say).to_contain_text("-1.00 of the copying part: score Σλ/Σ|λ| -1.00. 0 of 2")
+    expect(say).to_contain_text("-1.00 of the copying part: score Σλ/Σ|λ| -1.00, with 2 neg")
     expect(slider).to_have_attribute("aria-valuetext", "-1.00 of the copying part")
     expect(page.locator("circle.cv-below")).to_have_count(2)
     expect(page.locator(".cv-first").first).to_have_text("0.5")
     for _ in range(25):
         slider.press("ArrowRight")
-    expect(say).to_contain_text("0.25 of the copying part: score Σλ/Σ|λ| 0.50. 2 of 2")
+    expect(say).to_contain_text("0.25 of the copying part: score Σλ/Σ|λ| 0.50, with 1 neg")
     expect(say).to_contain_text("0 of 2 raise themselves most")
+
+
+def test_complex_eigenvalues_are_told_apart(drawn):
+    page = drawn(-0.5)
+    expect(page.locator(".cv-say")).to_contain_text("0 negative and 2 complex eigenvalues")
+    expect(page.locator("circle.cv-open")).to_have_count(2)
 
 
 @pytest.mark.parametrize("width", [390, 1200])

@@ -75,11 +75,21 @@ def edges(**changed):
         ({"effects": np.full((1, 2, 1), np.nan)}, "effects is .* but needs finite numbers"),
         ({"whole": np.ones(2)}, r"whole is \(2,\) .* for 3 tokens they must be \(3,\)"),
         ({"without": np.ones((1, 2, 1, 2))}, r"without \(1, 2, 1, 2\)"),
+        (
+            {"together": np.ones((1, 2, 3))},
+            r"together is \(1, 2, 3\) but must be \(1, 1, 3\)",
+        ),
     ],
 )
 def test_edges_that_do_not_fit_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         edges(**wrong)
+
+
+def test_all_edges_of_a_head_at_once_are_the_last_row():
+    data = held(edges(together=np.full((1, 1, 3), 0.25)))
+    assert data["without"][0] == [[[1.0] * 3], [[1.0] * 3], [[0.25] * 3]]
+    assert len(data["scores"][0]) == len(data["effects"][0]) == 2
 
 
 def test_circuits_carry_the_largest_entries_by_weight(generator):

@@ -25,7 +25,7 @@
       this.grid.style.gridTemplateColumns = `max-content repeat(${data.tokens.length}, 1fr)`;
       left.append(this.grid);
       const right = make("div", "cv-narrow");
-      right.append(make("div", "cv-note", "Eigenvalues in the complex plane; across: the real part"));
+      right.append(make("div", "cv-note", "Eigenvalues in the complex plane; across: the real part. Open: complex. Small: at other places of the slider"));
       this.plane = document.createElementNS(SVG, "svg");
       for (const [name, value] of Object.entries({ viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE, "aria-hidden": "true" }))
         this.plane.setAttribute(name, value);
@@ -59,13 +59,15 @@
         });
       });
       this.dots(eigenvalues);
+      const turning = eigenvalues.filter(([, y]) => y).length;
+      const lowered = eigenvalues.filter(([x, y]) => !y && x < 0).length;
       const sum = eigenvalues.reduce((total, [x]) => total + x, 0);
       const size = eigenvalues.reduce((total, [x, y]) => total + Math.hypot(x, y), 0);
       const own = first.filter((i, j) => i === j).length;
       const raised = tokens.filter((_, j) => values[j][j] > 0).length;
       this.input.setAttribute("aria-valuetext", `${s.toFixed(2)} of the copying part`);
       this.say.textContent =
-        `${s.toFixed(2)} of the copying part: score Σλ/Σ|λ| ${(sum / size).toFixed(2)}. ` +
+        `${s.toFixed(2)} of the copying part: score Σλ/Σ|λ| ${(sum / size).toFixed(2)}, with ${lowered} negative and ${turning} complex eigenvalues. ` +
         `${raised} of ${tokens.length} tokens raise themselves; ${own} of ${tokens.length} raise themselves most.`;
     }
 
@@ -78,8 +80,12 @@
       };
       const [middle, scale] = [SIDE / 2, (SIDE / 2 - 10) / this.most];
       draw("path", { d: `M0 ${middle}H${SIDE}M${middle} 0V${SIDE}`, class: "cv-zero" });
-      for (const [x, y] of eigenvalues)
-        draw("circle", { cx: middle + scale * x, cy: middle - scale * y, r: 5, class: x < 0 ? "cv-below" : "cv-above" });
+      const dot = ([x, y], looks) => draw("circle", { cx: middle + scale * x, cy: middle - scale * y, ...looks });
+      this.data.steps.forEach((step) => step.eigenvalues.forEach((value) => dot(value, { r: 1, fill: "var(--line)" })));
+      eigenvalues.forEach((value) => {
+        const side = value[0] < 0 ? "below" : "above";
+        dot(value, { r: 5, class: value[1] ? `cv-${side} cv-open` : `cv-${side}` });
+      });
     }
   }
 

@@ -94,8 +94,9 @@
 .circuit-view .cv-matrix span{min-width:36px;padding:4px 3px;text-align:center;border:2px solid transparent}
 .circuit-view .cv-matrix .cv-name{font-family:ui-monospace,monospace}
 .circuit-view .cv-matrix .cv-first{border-color:var(--fg);font-weight:700}
-.circuit-view .cv-above{fill:var(--up)}
-.circuit-view .cv-below{fill:var(--down)}
+.circuit-view .cv-above{fill:var(--up);stroke:var(--up)}
+.circuit-view .cv-below{fill:var(--down);stroke:var(--down)}
+.circuit-view .cv-open{fill:var(--bg);stroke-width:2}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {

@@ -21,6 +21,7 @@ def edges(
     tokens: Sequence[str],
     whole: Numbers,
     without: Numbers,
+    together: Numbers | None = None,
     label: str,
 ) -> View:
     """Choose an edge: its score beside chance, its effect, and a text with and without it.
@@ -29,6 +30,8 @@ def edges(
     `earlier`: their names. `chance`: mean and standard deviation of the score of random heads.
     `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
     where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
+    `together`: [kind, earlier head, pos], with all edges of that head cut at once, whichever later head
+    they lead to; it becomes a last row of the grid, without scores and effects.
 
     Raises:
         ValueError: if the shapes do not fit each other, or a score or an effect is not finite.
@@ -44,15 +47,13 @@ def edges(
             f"whole is {given.shape} and without {cut.shape} but for {len(tokens)} tokens they must be "
             f"{(len(tokens),)} and {(*shape, len(tokens))}"
         )
-    order = np.argsort(-found["effects"], axis=None)[:8]
-    rows = []
-    for place in np.stack(np.unravel_index(order, shape), axis=1).tolist():
-        kind, j, i = place
-        numbers = (float(values[kind, j, i]) for values in found.values())
-        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
-    columns = ["edge", "into", "score", f"effect [{unit}]"]
-    table = tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
-    bundle = table._repr_mimebundle_()
+    if together is not None:
+        at_once = array(together)
+        if at_once.shape != (*shape[::2], len(tokens)):
+            needed = (*shape[::2], len(tokens))
+            raise ValueError(f"together is {at_once.shape} but must be {needed}")
+        cut = np.concatenate([cut, at_once[:, None]], axis=1)
+    bundle = _table(found, kinds, later, earlier, unit)._repr_mimebundle_()
     data = {
         "kinds": list(kinds),
         "later": list(later),
@@ -67,6 +68,17 @@ def edges(
     }
     png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
     return View("edges", data, label, png, bundle["text/html"])
+
+
+def _table(found, kinds, later, earlier, unit) -> tables.Table:
+    """The edges of greatest effect, for where no script runs."""
+    rows = []
+    for place in np.argsort(-found["effects"], axis=None)[:8]:
+        kind, j, i = np.unravel_index(place, found["effects"].shape)
+        numbers = (float(values[kind, j, i]) for values in found.values())
+        rows.append([f"{earlier[i]} → {later[j]}", kinds[kind], *numbers])
+    columns = ["edge", "into", "score", f"effect [{unit}]"]
+    return tables.table(rows, columns=columns, caption="The edges of greatest effect", digits=4)
 
 
 def _rounded(values: np.ndarray, digits: int) -> list:

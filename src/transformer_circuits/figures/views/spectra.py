@@ -29,7 +29,7 @@ def spectrum(copying: Numbers, rest: Numbers, *, tokens: Sequence[str], label: s
     steps, rows = [], []
     for s in np.linspace(-1, 1, STEPS):
         found = np.linalg.eigvals(s * parts[0] + parts[1])
-        pairs = [[float(f"{z.real:.4g}"), float(f"{z.imag:.4g}")] for z in found.astype(complex)]
+        pairs = [[round(z.real, 3), round(z.imag, 3)] for z in found.astype(complex)]
         steps.append({"s": round(float(s), 3), "eigenvalues": pairs})
         rows.append([f"{s:.2f}", found.sum().real / np.abs(found).sum(), found.real.min()])
     columns = ["copying part", "Σλ/Σ|λ|", "smallest real part"]
