@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import heads
+from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.analysis.one_layer import ensemble
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
@@ -187,33 +187,62 @@ def by_decile(
     return torch.stack([values[decile == tenth].mean(dim=0) for tenth in range(1, 11)])
 
 
+@torch.no_grad()
 def samples(
+    model: Transformer,
     looks: Looks,
     inputs: Int[Tensor, "window pos"],
     targets: Int[Tensor, "window pos"],
+    head: tuple[int, int],
     *,
-    each: int = 2,
-    width: int = 5,
+    each: int = 5,
+    width: int = 9,
     generator: torch.Generator,
-) -> list[dict[str, object]]:
-    """Random places of every tenth, the strongest looks first, as rows for a table.
+) -> dict[int, list[dict]]:
+    """Random places of every tenth, as passages for `views.samples`; `looks` are those of the `head`.
 
-    Each row shows `width` tokens up to the source, which stands in ⟦ ⟧, and up to the place that
-    looks; and the token that really comes next.
+    A passage shows `width` tokens up to the source and one after it, and as many up to the place
+    that looks. Its facts: attention, kind of match, what really comes next, with which probability,
+    and with which if the head writes nothing.
+
+    Raises:
+        ValueError: if there is no such head, or the model has MLPs.
     """
-    decile, rows = looks.deciles(), []
-    for tenth in range(10, 0, -1):
+    decile = looks.deciles()
+    found: dict[int, list[dict]] = {tenth: [] for tenth in range(1, 11)}
+    for tenth, passages in found.items():
         there = (decile == tenth).nonzero()[:, 0]
-        order = torch.randperm(len(there), generator=generator)[:each]
-        for place in there[order].tolist():
+        for place in there[torch.randperm(len(there), generator=generator)[:each]].tolist():
             window, src, dst = (int(of[place]) for of in (looks.window, looks.src, looks.dst))
-            text = inputs[window]
-            seen, here = (
-                tokenizer.labels(text[max(0, end - width) : end + 1]) for end in (src, dst)
+            text, following = inputs[window, : dst + 1], targets[window, dst]
+            trace = model.trace(text[None])
+            nothing = torch.zeros_like(trace.head_outputs[head[0]][:, head[1]])
+            less = ablation.with_output(model, trace, head, nothing)
+            chances = [logits[0, -1].softmax(dim=0)[following] for logits in (trace.logits, less)]
+            passages.append(
+                _around(text, src, width)
+                | {
+                    "facts": {
+                        "attention": float(looks.attention[place]),
+                        "match": KINDS[int(looks.kind[place])],
+                        "comes next": tokenizer.label(tokenizer.load(), int(following)),
+                        "probability": float(chances[0]),
+                        "without the head": float(chances[1]),
+                    }
+                }
             )
-            row = {"tenth": tenth, "attention": float(looks.attention[place])}
-            row |= {"match": KINDS[int(looks.kind[place])]}
-            row |= {"looks at": "".join(seen[:-1]) + f"⟦{seen[-1]}⟧", "from": "".join(here)}
-            following = tokenizer.labels(targets[window, dst : dst + 1])[0]
-            rows.append(row | {"what comes next": following + " ✓" * bool(looks.said[place])})
-    return rows
+    return found
+
+
+def _around(text: Int[Tensor, " pos"], src: int, width: int) -> dict:
+    """The tokens around a source and up to the last one, what is marked, and where some are left out."""
+    dst = len(text) - 1
+    shown = {*range(max(0, src - width), src + 2), *range(max(0, dst - width), dst + 1)}
+    places = sorted(shown & {*range(dst + 1)})
+    gaps = [k for k, place in enumerate(places) if k and place > places[k - 1] + 1]
+    marks = {"looked at": src, "before it": src - 1, "present": dst}
+    return {
+        "tokens": tokenizer.labels(text[places]),
+        "marks": {name: places.index(place) for name, place in marks.items()},
+        "gaps": gaps,
+    }

@@ -48,6 +48,21 @@
 .circuit-view details.cv-members{margin:0 0 4px 1.5em}
 .circuit-view details.cv-members summary{font-size:12px;color:var(--soft);cursor:pointer;width:max-content}
 .circuit-view .cv-total{border-top:1px solid var(--line);margin-top:6px;padding-top:4px}
+.circuit-view .cv-slide{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center;font-size:13px;margin-bottom:6px}
+.circuit-view .cv-slide label{display:flex;gap:8px;align-items:center;flex:1 1 200px}
+.circuit-view .cv-slide input{flex:1;min-width:0;height:28px;accent-color:var(--mark)}
+.circuit-view .cv-slide output{font-variant-numeric:tabular-nums}
+.circuit-view .cv-row>.cv-charts{flex:1 1 300px}
+.circuit-view .cv-charts svg{display:block;touch-action:pan-y;cursor:col-resize}
+.circuit-view .cv-row>.cv-beside{flex:0 1 300px}
+.circuit-view .cv-bars{display:grid;grid-auto-flow:column;grid-auto-columns:minmax(0,64px);height:130px;font-size:12px}
+.circuit-view .cv-bars button{display:flex;flex-direction:column;justify-content:flex-end;align-items:stretch}
+.circuit-view .cv-bars i{margin:2px 15%;background:var(--line)}
+.circuit-view .cv-bars [aria-pressed=true]{font-weight:700;border-color:var(--mark)}
+.circuit-view .cv-bars [aria-pressed=true] i{background:var(--mark)}
+.circuit-view .cv-passage{border-top:1px solid var(--line);padding:6px 0}
+.circuit-view .cv-passage p{margin:0;font:13px/1.7 ui-monospace,monospace;overflow-wrap:anywhere}
+.circuit-view .cv-passage mark,.circuit-view .cv-note mark{color:inherit;background:color-mix(in srgb,var(--mark) 22%,transparent);font-weight:700}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
@@ -134,6 +149,17 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
+  // Patterns of n tokens as Python packed them: each a Float32Array of n * n, rows are destinations.
+  async function triangles(base64, count, n) {
+    const bytes = await inflate(base64);
+    let at = 0;
+    return Array.from({ length: count }, () => {
+      const pattern = new Float32Array(n * n);
+      for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) pattern[i * n + j] = bytes[at++] / 255;
+      return pattern;
+    });
+  }
+
   class View {
     constructor(host, label) {
       if (!document.getElementById("circuit-view-style")) {
@@ -218,5 +244,5 @@
     else mount();
   }
 
-  Circuits.views = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
+  Circuits.views = { View, blend, choice, css, ground, hue, isDark, arrows, make, mount, readableOn, register, triangles };
 })(window);

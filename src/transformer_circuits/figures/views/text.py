@@ -36,14 +36,12 @@ def attention(
             probabilities, or some attention goes to a later token.
     """
     values, n = array(patterns), len(tokens)
-    flat, shape = _checked(values, n), values.shape
+    flat, shape = checked(values, n), values.shape
     names = list(heads or _names(shape))
     if len(names) != len(flat):
         raise ValueError(f"{len(names)} names given for {len(flat)} heads")
     columns = shape[1] if len(shape) == 4 else min(8, len(flat))
-    data = {"tokens": list(tokens), "heads": names, "columns": columns}
-    levels = np.round(flat[:, *np.tril_indices(n)] * 255).astype(np.uint8)
-    data["patterns"] = base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
+    data = {"tokens": list(tokens), "heads": names, "columns": columns, "patterns": packed(flat)}
     if weighted is not None:
         norms = array(weighted).reshape(-1, n)
         if norms.shape != (len(flat), n):
@@ -54,7 +52,18 @@ def attention(
     return View("attention", data, label, png, picture)
 
 
-def _checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+def packed(patterns: Float[np.ndarray, "head n n"]) -> str:
+    """Patterns in 256 levels, without the future, compressed: what `triangles` of views.js opens."""
+    levels = np.round(patterns[:, *np.tril_indices(patterns.shape[-1])] * 255).astype(np.uint8)
+    return base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
+
+
+def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
+    """Patterns of `n` tokens, [(layer,) head, dst, src], all heads in one row.
+
+    Raises:
+        ValueError: if the shape does not fit, or rows are no probabilities or look forward.
+    """
     shape = patterns.shape
     if len(shape) not in (3, 4) or shape[-2:] != (n, n) or not patterns.size:
         raise ValueError(
