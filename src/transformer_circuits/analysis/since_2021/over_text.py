@@ -225,7 +225,7 @@ def samples(
                     "facts": {
                         "attention": float(looks.attention[place]),
                         "match": KINDS[int(looks.kind[place])],
-                        "comes next": tokenizer.label(tokenizer.load(), int(following)),
+                        "comes next": f"“{tokenizer.labels(following[None])[0]}”",
                         "probability": float(chances[0]),
                         "without the head": float(chances[1]),
                     }
@@ -240,7 +240,7 @@ def _around(text: Int[Tensor, " pos"], src: int, width: int) -> dict:
     shown = {*range(max(0, src - width), src + 2), *range(max(0, dst - width), dst + 1)}
     places = sorted(shown & {*range(dst + 1)})
     gaps = [k for k, place in enumerate(places) if k and place > places[k - 1] + 1]
-    marks = {"looked at": src, "before it": src - 1, "present": dst}
+    marks = {"before it": src - 1, "looked at": src, "present": dst}
     return {
         "tokens": tokenizer.labels(text[places]),
         "marks": {name: places.index(place) for name, place in marks.items()},

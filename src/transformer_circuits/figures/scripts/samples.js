@@ -53,7 +53,7 @@
         button.tabIndex = k === this.chosen ? 0 : -1;
       });
       this.list.replaceChildren(...shown.map((passage) => this.passage(passage)));
-      this.say.textContent = `${kind} ${names[this.chosen]}: ${numbers}. ${shown.length} of its places:`;
+      this.say.textContent = `The ${kind} ${names[this.chosen]}: ${numbers}. Here are ${shown.length} of its places.`;
       this.draw();
     }
 

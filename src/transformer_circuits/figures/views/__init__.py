@@ -13,4 +13,13 @@ from transformer_circuits.figures.views.text import attention, tokens
 from transformer_circuits.figures.views.trigrams import skip_trigrams
 from transformer_circuits.figures.views.view import MOST_BYTES, View
 
-__all__ = ["MOST_BYTES", "View", "attention", "moments", "paths", "samples", "skip_trigrams", "tokens"]
+__all__ = [
+    "MOST_BYTES",
+    "View",
+    "attention",
+    "moments",
+    "paths",
+    "samples",
+    "skip_trigrams",
+    "tokens",
+]

@@ -8,7 +8,7 @@ from transformer_circuits.figures import drawing, tables
 from transformer_circuits.figures.values import number
 from transformer_circuits.figures.views.view import View
 
-BRACKETS = ("⟦⟧", "‹›", "«»")
+BRACKETS = ("‹›", "⟦⟧", "«»")
 """What stands around a marked token, for the marks in their order."""
 
 
