@@ -5,6 +5,8 @@ import zlib
 
 import numpy as np
 import pytest
+import test_moments
+import test_samples
 import torch
 
 from transformer_circuits import files
@@ -40,6 +42,8 @@ def every_view():
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
+        test_moments.made(**WORDS),
+        test_samples.made(**WORDS),
     ]
 
 

@@ -127,16 +127,6 @@ def test_the_surplus_of_a_kind_counts_its_looks_alone(looks):
         looks.surplus("fuzzy")
 
 
-def test_samples_show_where_a_place_looks(looks, generator):
-    text = torch.arange(300, 323)[None]
-    rows = over_text.samples(looks, text[:, :-1], text[:, 1:], each=1, width=2, generator=generator)
-    assert [row["tenth"] for row in rows] == [*range(10, 0, -1)]
-    for row in rows:
-        assert row["match"] in over_text.KINDS and row["looks at"].endswith("⟧")
-    ticks = sum(str(row["what comes next"]).endswith("✓") for row in rows)
-    assert 0 < ticks < 10
-
-
 def test_what_cannot_be_is_refused(model):
     alone = torch.zeros(2, 3).long()
     with pytest.raises(ValueError, match="2 windows given but none has two tokens"):

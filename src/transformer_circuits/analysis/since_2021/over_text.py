@@ -8,11 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, heads
+from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import ensemble
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 from transformer_circuits.training import cross_entropy
 
@@ -185,64 +184,3 @@ def by_decile(
     if held != [*range(1, 11)]:
         raise ValueError(f"values of the tenths 1 to 10 are needed but there are those of {held}")
     return torch.stack([values[decile == tenth].mean(dim=0) for tenth in range(1, 11)])
-
-
-@torch.no_grad()
-def samples(
-    model: Transformer,
-    looks: Looks,
-    inputs: Int[Tensor, "window pos"],
-    targets: Int[Tensor, "window pos"],
-    head: tuple[int, int],
-    *,
-    each: int = 5,
-    width: int = 9,
-    generator: torch.Generator,
-) -> dict[int, list[dict]]:
-    """Random places of every tenth, as passages for `views.samples`; `looks` are those of the `head`.
-
-    A passage shows `width` tokens up to the source and one after it, and as many up to the place
-    that looks. Its facts: attention, kind of match, what really comes next, with which probability,
-    and with which if the head writes nothing.
-
-    Raises:
-        ValueError: if there is no such head, or the model has MLPs.
-    """
-    decile = looks.deciles()
-    found: dict[int, list[dict]] = {tenth: [] for tenth in range(1, 11)}
-    for tenth, passages in found.items():
-        there = (decile == tenth).nonzero()[:, 0]
-        for place in there[torch.randperm(len(there), generator=generator)[:each]].tolist():
-            window, src, dst = (int(of[place]) for of in (looks.window, looks.src, looks.dst))
-            text, following = inputs[window, : dst + 1], targets[window, dst]
-            trace = model.trace(text[None])
-            nothing = torch.zeros_like(trace.head_outputs[head[0]][:, head[1]])
-            less = ablation.with_output(model, trace, head, nothing)
-            chances = [logits[0, -1].softmax(dim=0)[following] for logits in (trace.logits, less)]
-            passages.append(
-                _around(text, src, width)
-                | {
-                    "facts": {
-                        "attention": float(looks.attention[place]),
-                        "match": KINDS[int(looks.kind[place])],
-                        "comes next": f"“{tokenizer.labels(following[None])[0]}”",
-                        "probability": float(chances[0]),
-                        "without the head": float(chances[1]),
-                    }
-                }
-            )
-    return found
-
-
-def _around(text: Int[Tensor, " pos"], src: int, width: int) -> dict:
-    """The tokens around a source and up to the last one, what is marked, and where some are left out."""
-    dst = len(text) - 1
-    shown = {*range(max(0, src - width), src + 2), *range(max(0, dst - width), dst + 1)}
-    places = sorted(shown & {*range(dst + 1)})
-    gaps = [k for k, place in enumerate(places) if k and place > places[k - 1] + 1]
-    marks = {"before it": src - 1, "looked at": src, "present": dst}
-    return {
-        "tokens": tokenizer.labels(text[places]),
-        "marks": {name: places.index(place) for name, place in marks.items()},
-        "gaps": gaps,
-    }
