@@ -17,7 +17,7 @@
     return element;
   }
 
-  const short = (value) => (Math.abs(value) < 1 ? Number(value.toPrecision(2)) : value.toFixed(2));
+  const short = (value) => (Math.abs(value) < 0.01 ? Number(value.toPrecision(2)) : value.toFixed(2));
   const rgb = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
 
   // data: times, x (their name), charts: [{title, curves: [{name, values}], faint: [values]}],
