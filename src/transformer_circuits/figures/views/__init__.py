@@ -9,6 +9,7 @@ do not run it is a picture or a table. Its script, and `views.js` that all share
 from transformer_circuits.figures.views.path_sums import paths
 from transformer_circuits.figures.views.text import attention, tokens
 from transformer_circuits.figures.views.trigrams import skip_trigrams
+from transformer_circuits.figures.views.two_circuits import two_circuits
 from transformer_circuits.figures.views.view import MOST_BYTES, View
 
-__all__ = ["MOST_BYTES", "View", "attention", "paths", "skip_trigrams", "tokens"]
+__all__ = ["MOST_BYTES", "View", "attention", "paths", "skip_trigrams", "tokens", "two_circuits"]
