@@ -15,13 +15,15 @@
 .circuit-view .tc-line span{font-size:13px}
 .circuit-view .tc-line small{display:block;font:12px/1.4 system-ui,sans-serif;color:var(--soft)}
 .circuit-view .tc-columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20em),1fr));gap:4px 28px}
-.circuit-view .tc-row{display:grid;grid-template-columns:minmax(6em,10em) 1fr 3.4em 3.4em;gap:8px;align-items:center;width:100%;min-height:26px;padding:1px 4px;font-size:13px;text-align:right;font-variant-numeric:tabular-nums}
+.circuit-view .tc-row{display:grid;grid-template-columns:minmax(6em,10em) 1fr 3.6em 3.6em;gap:8px;align-items:center;width:100%;min-height:26px;padding:1px 4px;font-size:13px;text-align:right;font-variant-numeric:tabular-nums}
 .circuit-view .tc-row>:first-child{text-align:left;overflow-wrap:anywhere}
 .circuit-view button.tc-row>:first-child{font-family:ui-monospace,monospace}
-.circuit-view .tc-heads{font-size:12px;color:var(--soft);align-items:end;min-height:0}
-.circuit-view .tc-row[aria-pressed=true]{border-color:var(--fg);border-width:2px}
+.circuit-view .tc-heads{font-size:12px;color:var(--soft);min-height:0;padding:0 5px}
+.circuit-view .tc-title{font-weight:600;margin-top:6px}
+.circuit-view .tc-row[aria-pressed=true]{border-color:var(--fg);box-shadow:inset 0 0 0 1px var(--fg)}
+.circuit-view .tc-columns+.cv-say{margin-top:8px}
 .circuit-view .tc-row .cv-bar{display:block}
-.circuit-view .tc-row .tc-most{opacity:.35}`;
+.circuit-view .tc-row .tc-most{opacity:.3}`;
 
   const style = make("style", "", STYLE);
   style.id = "two-circuits-style";
@@ -119,9 +121,9 @@
         return row;
       });
       const heads = make("div", "tc-row tc-heads");
-      const names = side ? ["→ it then raises or lowers", "", "full [logits]", ""] : ["← looks at it", "", "attention", "score [nats]"];
+      const names = side ? ["", "", "logits", ""] : ["", "", "attention", "nats"];
       heads.append(...names.map((name) => make("span", "", name)));
-      box.append(heads, group);
+      box.append(make("div", "tc-title", side ? "→ What it then raises and lowers" : "← Who looks at it"), heads, group);
       return { box, rows, last: heads.lastElementChild };
     }
 
@@ -188,7 +190,7 @@
       const writes = this.entries(1, this.head, place);
       const { share, word: dst } = looks[this.chosen[0]];
       const { value, word: out } = writes[this.chosen[1]];
-      looks.forEach((entry, rank) => this.row(0, rank, entry, [0, entry.share], [0, entry.share], [entry.share.toFixed(2), signed(entry.value)]));
+      looks.forEach((entry, rank) => this.row(0, rank, entry, [0, 1], [0, entry.share], [entry.share.toFixed(2), signed(entry.value)]));
       // One scale for all heads, so that a weak one looks weak.
       const all = this.data.heads.flatMap((_, head) => this.entries(1, head, place).map((entry) => entry.value));
       const low = Math.min(0, ...all);
