@@ -26,7 +26,11 @@ from transformer_circuits.analysis import (
     superposition,
     term_importance,
 )
-from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
+from transformer_circuits.analysis.one_layer import (
+    circuit_columns,
+    skip_trigram_bugs,
+    skip_trigrams,
+)
 from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
 from transformer_circuits.model import quantisation
@@ -215,6 +219,9 @@ ANALYSES = {
     "strongest_sources": lambda m: skip_trigrams.strongest_sources(factors(m), 3, common()),
     "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
     "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
+    "circuit_columns.strongest": lambda m: circuit_columns.strongest(
+        factors(m), torch.tensor([3, 5]), common()
+    ),
     "weights.dumps": weights.dumps,
     "quantisation.rounded": lambda m: quantisation.rounded(m)(here()),
     "kl": lambda m: bigrams.kl(m.W_U @ m.W_E, TABLE),

@@ -64,5 +64,5 @@ def test_bad_input_is_named(changes, message, generator):
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 400.0])
 def test_a_number_that_16_bits_cannot_hold_is_refused(wrong, generator):
     dst, scores, out, logits = columns(generator)
-    with pytest.raises(ValueError, match="head 0.1 has values that are not finite or above 328"):
+    with pytest.raises(ValueError, match=r"head 0.1 has values that are not finite or above 328"):
         view({"0.1": (dst, scores * 0 + wrong, out, logits)})

@@ -124,10 +124,10 @@ def test_nothing_is_wider_than_the_page(page, width):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_can_be_read_by_all(page, theme):
+def test_no_barrier_that_axe_finds(page, theme):
     page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     page.wait_for_selector(".circuit-view[data-dark]" if theme == "dark" else ".circuit-view")
     source(page).fill("l")
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}
-    found = Axe().run(page, ".circuit-view", options=rules)
-    assert found.violations_count == 0, found.generate_report()
+    expect(page.get_by_role("button", name="land", exact=True)).to_be_visible()
+    found = Axe().run(page).response["violations"]
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []

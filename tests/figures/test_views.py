@@ -40,6 +40,13 @@ def every_view():
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
         views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
         views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
+        views.two_circuits(
+            TOKENS,
+            [1],
+            {"0.1": [[[2]], [[0.5]], [[1]], [[3.0]]]},
+            examples={"a": ("0.1", 1)},
+            **WORDS,
+        ),
     ]
 
 

@@ -1,6 +1,9 @@
+import math
+
 import pytest
 import torch
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import circuit_columns, skip_trigrams
 from transformer_circuits.analysis.one_layer.skip_trigrams import Factors
 from transformer_circuits.text.tokenizer import BEGIN
@@ -27,21 +30,12 @@ def test_the_entries_are_the_strongest_of_their_columns(factors):
         torch.testing.assert_close(found.strength()[i], strength)
 
 
-def test_a_constant_for_all_scores_of_a_destination_changes_nothing(model, factors):
-    """What a query adds to the scores of all keys alike: here along a direction that keys share."""
-    layer, W_E = model.layers[0], model.W_E
-    shared = torch.linalg.lstsq(W_E.T, torch.ones(N, 1, dtype=W_E.dtype)).solution  # keys · this
-    residue = (W_E.T @ shared - 1).abs().max()
-    if residue > 1e-9:  # 17 tokens in 14 dimensions: keep those that can share one
-        model.W_E[:, 14:] = model.W_E[:, :3]
-        shared = torch.linalg.lstsq(W_E.T, torch.ones(N, 1, dtype=W_E.dtype)).solution
-    before = circuit_columns.strongest(skip_trigrams.factors(model, (0, 1)), SOURCES)
-    layer.W_K[1, 0], layer.W_Q[1, 0] = shared[:, 0], layer.W_Q[1, 0]
-    changed = skip_trigrams.factors(model, (0, 1))
-    layer.W_Q[1, 0] *= -5
-    again = skip_trigrams.factors(model, (0, 1))
-    torch.testing.assert_close(changed.attention, again.attention)
-    assert before.dst.shape == (3, 6)
+def test_scores_stand_above_begin_and_the_destination_itself(model, factors):
+    found = circuit_columns.strongest(factors, SOURCES, n_dst=2)
+    score = heads.full_qk(model, (0, 1)).dense() / math.sqrt(model.config.d_head)
+    dst, src = found.dst, SOURCES[:, None]
+    rest = score[dst, BEGIN].logaddexp(score[dst, dst])
+    torch.testing.assert_close(found.scores, score[dst, src] - rest)
 
 
 def test_common_destinations_may_come_first_and_begin_never_does(factors):

@@ -73,7 +73,7 @@ def carried(view: View) -> dict[str, tuple[np.ndarray, ...]]:
     dst, scores, out, logits = (
         flat[start:end].reshape(n_heads, n_sources, -1) for start, end in pairwise(ends)
     )
-    planes = zip(dst, scores * STEP, out, logits * STEP, strict=True)
+    planes = zip(dst.astype(int), scores * STEP, out.astype(int), logits * STEP, strict=True)
     return dict(zip(data["heads"], planes, strict=True))
 
 
