@@ -67,7 +67,7 @@ def test_a_source_is_found_by_how_it_begins(page):
     expect(found).to_have_text(["␣land", "land"])  # what is carried comes first
     found.nth(1).click()
     expect(page.locator(".cv-say")).to_have_text(
-        "“land” is a token, but not one of the 3 most frequent, whose numbers are here."
+        "“land” is a token, but this figure has no numbers for it, only for 3 others."
     )
     expect(page.locator(".tc-columns")).to_be_hidden()
     source(page).fill("xyz")

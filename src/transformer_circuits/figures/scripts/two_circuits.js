@@ -101,10 +101,7 @@
 
     side(side) {
       const box = make("div");
-      const group = make("div");
-      group.setAttribute("role", "group");
-      group.setAttribute("aria-label", side ? "What it raises and lowers" : "Who looks at it");
-      arrows(group, () => 1);
+      const group = this.buttons(side ? "What it raises and lowers" : "Who looks at it");
       const rows = Array.from({ length: this.data.sizes[side] }, (_, rank) => {
         const row = { button: make("button", "tc-row"), word: make("span"), most: make("i", "tc-most"), bar: make("i") };
         const bar = make("span", "cv-bar");
@@ -181,7 +178,7 @@
       const place = this.place.get(this.token);
       const word = this.data.words[this.token];
       const absent = place === undefined
-        ? `“${word}” is a token, but not one of the ${this.place.size} most frequent, whose numbers are here.`
+        ? `“${word}” is a token, but this figure has no numbers for it, only for ${this.place.size} others.`
         : this.absent;
       this.line.hidden = this.columns.hidden = Boolean(absent);
       this.say.textContent = absent;
