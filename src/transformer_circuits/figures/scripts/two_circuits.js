@@ -21,7 +21,7 @@
 .circuit-view .tc-heads{font-size:12px;color:var(--soft);min-height:0;padding:0 5px}
 .circuit-view .tc-title{font-weight:600;margin-top:6px}
 .circuit-view .tc-row[aria-pressed=true]{border-color:var(--fg);box-shadow:inset 0 0 0 1px var(--fg)}
-.circuit-view .tc-columns+.cv-say{margin-top:8px}
+.circuit-view .tc-columns+.cv-say{margin-top:8px;overflow-wrap:anywhere}
 .circuit-view .tc-row .cv-bar{display:block}
 .circuit-view .tc-row .tc-most{opacity:.3}`;
 
@@ -177,9 +177,8 @@
       if (!this.numbers) return;
       const place = this.place.get(this.token);
       const word = this.data.words[this.token];
-      const absent = place === undefined
-        ? `“${word}” is a token, but this figure has no numbers for it, only for ${this.place.size} others.`
-        : this.absent;
+      const none = `“${word}” is a token, but this figure has no numbers for it, only for ${this.place.size} others.`;
+      const absent = this.absent || (place === undefined ? none : "");
       this.line.hidden = this.columns.hidden = Boolean(absent);
       this.say.textContent = absent;
       if (absent) return;
