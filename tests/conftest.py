@@ -155,3 +155,16 @@ def watched(browser):
     yield page
     page.close()
     assert page.wrong == []
+
+
+@pytest.fixture
+def saved(watched, tmp_path):
+    """Opens a view as a saved page."""
+
+    def open_it(view):
+        view.save(tmp_path / "view.html")
+        watched.goto((tmp_path / "view.html").as_uri())
+        watched.wait_for_selector(".circuit-view[role=group]")
+        return watched
+
+    return open_it

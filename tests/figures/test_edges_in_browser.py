@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(watched, tmp_path):
+def page(saved):
     scores, effects = torch.full((2, 2, 2), 0.1), torch.zeros(2, 2, 2)
     effects[1, 0, 1], scores[1, 0, 1], effects[1, 1, 1] = 0.5, 0.4, 0.25
     whole = torch.tensor([torch.nan, 0.5, 0.9])
@@ -18,14 +18,12 @@ def page(watched, tmp_path):
     without[1, 0, 1, 2] = 0.1
     together = whole.expand(2, 2, 3).clone()
     together[1, 1, 1] = 0.2
-    views.edges(
+    view = views.edges(
         scores, effects, kinds="QK", later=["1.0", "1.1"], earlier=["0.0", "0.1"],
         chance=(0.2, 0.01), unit="nats", tokens="aba", whole=whole, without=without,
         together=together, label="Edges",
-    ).save(tmp_path / "view.html")  # fmt: skip
-    watched.goto((tmp_path / "view.html").as_uri())
-    watched.wait_for_selector(".circuit-view[role=group]")
-    return watched
+    )  # fmt: skip
+    return saved(view)
 
 
 def test_it_opens_with_the_edge_of_the_greatest_effect(page):

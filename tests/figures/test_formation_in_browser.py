@@ -14,16 +14,13 @@ PANELS = {
 
 
 @pytest.fixture
-def page(watched, tmp_path):
+def page(saved):
     looks = torch.eye(4).expand(3, 2, 4, 4).clone()
     looks[2, 1, 3] = torch.tensor([0.0, 1.0, 0.0, 0.0])
     chances = torch.tensor([[torch.nan, 0.0, 0.0, p] for p in (0.0, 0.25, 1.0)])
     names = {"heads": ["head 0.0", "head 1.0"], "x": "million tokens"}
     view = views.formation([1, 2, 4], PANELS, "abab", looks, chances, label="A run", **names)
-    view.save(tmp_path / "view.html")
-    watched.goto((tmp_path / "view.html").as_uri())
-    watched.wait_for_selector(".circuit-view[role=group]")
-    return watched
+    return saved(view)
 
 
 def pixel(page, canvas, x, y):

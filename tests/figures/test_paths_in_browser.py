@@ -16,12 +16,9 @@ PATHS = {
 
 
 @pytest.fixture
-def page(watched, tmp_path):
+def page(saved):
     view = views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", label="A sum over paths")
-    view.save(tmp_path / "view.html")
-    watched.goto((tmp_path / "view.html").as_uri())
-    watched.wait_for_selector(".circuit-view[role=group]")
-    return watched
+    return saved(view)
 
 
 def value(page, name):

@@ -10,14 +10,11 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def drawn(watched, tmp_path):
+def drawn(saved):
     def opened(above):
         rest = torch.tensor([[0.0, above], [0.5, 0.0]])
         view = views.spectrum(torch.eye(2), rest, tokens="ab", label="A matrix")
-        view.save(tmp_path / "view.html")
-        watched.goto((tmp_path / "view.html").as_uri())
-        watched.wait_for_selector(".circuit-view[role=group]")
-        return watched
+        return saved(view)
 
     return opened
 

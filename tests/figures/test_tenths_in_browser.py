@@ -11,11 +11,9 @@ ROWS = [{"tenth": tenth, "text": f"place {tenth}"} for tenth in range(10, 0, -1)
 
 
 @pytest.fixture
-def page(watched, tmp_path):
-    views.tenths(SHARES, ROWS, label="Looks, by tenth").save(tmp_path / "view.html")
-    watched.goto((tmp_path / "view.html").as_uri())
-    watched.wait_for_selector(".circuit-view[role=group]")
-    return watched
+def page(saved):
+    view = views.tenths(SHARES, ROWS, label="Looks, by tenth")
+    return saved(view)
 
 
 def test_it_opens_with_the_strongest_tenth_and_a_click_opens_another(page):

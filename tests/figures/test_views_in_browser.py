@@ -31,19 +31,6 @@ def one_back(n):
 
 
 @pytest.fixture
-def saved(watched, tmp_path):
-    """Opens a view as a saved page."""
-
-    def open_it(view):
-        view.save(tmp_path / "view.html")
-        watched.goto((tmp_path / "view.html").as_uri())
-        watched.wait_for_selector(".circuit-view[role=group]")
-        return watched
-
-    return open_it
-
-
-@pytest.fixture
 def attention(saved):
     norms = torch.tensor([[0.0, 1, 1, 1, 1]] * 4)
     return saved(views.attention(TOKENS, one_back(5), norms, label="Four heads"))

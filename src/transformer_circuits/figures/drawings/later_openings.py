@@ -2,7 +2,7 @@
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.openings import Box, arc, chain, panel, tokens
+from transformer_circuits.figures.drawings.openings import Box, arc, chain, panel, remarks, tokens
 from transformer_circuits.figures.voice import SMALL, TALL, Name
 
 
@@ -18,15 +18,12 @@ def formation() -> page.Drawing:
     )
     for k, (words, role) in enumerate(stages):
         canvas.box(20 + 24 * k, 50 + 46 * k, 262, 34, [words], role=role)
-    second = Canvas(TALL)
-    second.text(0, 10, "Three questions", bold=True)
-    y = 38.0
-    for words in (
+    second = remarks(
+        "Three questions",
         "Do they come in this order in every run?",
         "Is the last one sudden?",
         "Does the loss show it, and does one layer show it, too?",
-    ):
-        y = second.note(0, y, f"• {words}", TALL) + 8
+    )
     alt = (
         "An axis of tokens seen, and below it three stages, each a little later than the one before: "
         "knowing which token follows which, a head that looks one back, a head that matches and "
@@ -51,14 +48,12 @@ def left_out() -> page.Drawing:
         canvas.text(176, y + 17, words, role="muted", size=SMALL)
         if k + 1 < len(steps):
             canvas.line([(80, y + 36), (80, y + 54)], "muted")
-    second = panel("What becomes of the framework")
-    y = 42.0
-    for words in (
+    second = remarks(
+        "What becomes of the framework",
         "Layer norm folds into the weights, up to one number that depends on the text.",
         "Through MLPs there are no paths to multiply out. What is left to say?",
         "A direction need not mean one thing, nor one head.",
-    ):
-        y = second.note(0, y, f"• {words}", TALL) + 8
+    )
     alt = (
         "A layer from top to bottom: layer norm, attention heads, layer norm, MLP. Only the heads are "
         "drawn in full; the others are dashed, because the models of this book lack them. Beside it, "
@@ -80,14 +75,12 @@ def features() -> page.Drawing:
             canvas.box(98 + 76 * k, 56 + 40 * i, 68, 32, role=named)
     canvas.text(0, 190, "rows: wrote the query", role="query", size=SMALL)
     canvas.text(TALL, 190, "columns: wrote the key", role="key", size=SMALL, anchor="end")
-    second = panel("So one can ask")
-    y = 42.0
-    for words in (
+    second = remarks(
+        "So one can ask",
         "Which cell made the head look there?",
         "How few directions does it take?",
         "Can one tell from the weights which edge it hurts to cut?",
-    ):
-        y = second.note(0, y, f"• {words}", TALL) + 8
+    )
     alt = (
         "A table of three by three cells: its rows are what wrote the query, its columns what wrote "
         "the key. All cells add up to one attention score; one of them is marked. Beside it, three "

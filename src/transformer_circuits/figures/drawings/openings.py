@@ -49,6 +49,14 @@ def panel(title: str, role: Name = "ink") -> Canvas:
     return canvas
 
 
+def remarks(title: str, *each: str) -> Canvas:
+    """A panel of remarks below each other."""
+    canvas, y = panel(title), 42.0
+    for words in each:
+        y = canvas.note(0, y, f"• {words}", TALL) + 8
+    return canvas
+
+
 def notation() -> page.Drawing:
     """Every matrix maps a vector to a vector; attention moves vectors between positions."""
     first = panel("A matrix changes a vector")

@@ -5,7 +5,7 @@
     Circuits.views.mount();
     return;
   }
-  const { View, arrows, choice, css, ground, hue, inflate, isDark, make, readableOn } = Circuits.views;
+  const { View, arrows, choice, css, ground, hue, isDark, make, readableOn, triangles } = Circuits.views;
 
   // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms (optional): one Float32Array of n per head. Options: label; head and token, the
@@ -301,13 +301,7 @@
   Circuits.views.Attention = Attention;
   Circuits.views.register("attention", async (host, data) => {
     const n = data.tokens.length;
-    const bytes = await inflate(data.patterns);
-    let at = 0;
-    const patterns = data.heads.map(() => {
-      const pattern = new Float32Array(n * n);
-      for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) pattern[i * n + j] = bytes[at++] / 255;
-      return pattern;
-    });
+    const patterns = await triangles(data.patterns, n, data.heads.length);
     return new Attention(host, { ...data, patterns }, data);
   });
 })();

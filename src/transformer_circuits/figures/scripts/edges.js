@@ -1,8 +1,7 @@
 // Every edge between two layers: its score beside chance, what cutting it changes, and what breaks.
 (function () {
   "use strict";
-  const { View, arrows, blend, choice, css, ground, isDark, make } = Circuits.views;
-  const [UP, DOWN] = [[178, 24, 43], [33, 102, 172]];
+  const { DOWN, UP, View, arrows, blend, choice, css, ground, isDark, make } = Circuits.views;
 
   // data: kinds, later and earlier (names), scores and effects: [kind][later][earlier], chance and spread of
   // a score, unit of the effects, tokens, whole: a probability per token (null where there is none), and

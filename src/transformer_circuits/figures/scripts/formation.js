@@ -1,19 +1,9 @@
 // One training under one slider: curves above each other, and what heads did at that moment.
 (function () {
   "use strict";
-  const { View, blend, css, ground, inflate, isDark, make, readableOn } = Circuits.views;
+  const { UP, View, blend, css, ground, isDark, make, readableOn, svg, triangles } = Circuits.views;
 
-  const SVG = "http://www.w3.org/2000/svg";
   const [WIDE, TALL, LEFT, RIGHT, TOP] = [420, 124, 34, 8, 20]; // of one panel, in its own units
-  const RED = [178, 24, 43];
-
-  function draw(parent, tag, attributes, text) {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = text;
-    parent.append(element);
-    return element;
-  }
 
   // data: x (its title), times, panels: [{name, lines: [{name, values}]}], tokens, heads, chances: one list
   // per moment (null where there is none), patterns: for each moment and head a Float32Array of n * n.
@@ -32,17 +22,8 @@
       this.tokens = make("div", "cv-tokens");
       this.tokens.append(...data.tokens.map((text) => make("span", "cv-token", text)));
       beside.append(this.tokens);
-      host.append(this.slider(), row, this.say);
+      host.append(this.slider("Moment of the training", data.times.length - 1), row, this.say);
       this.draw();
-    }
-
-    slider() {
-      const label = make("label", "cv-slide", "Moment of the training ");
-      this.input = make("input");
-      Object.assign(this.input, { type: "range", min: 0, max: this.data.times.length - 1, value: this.at });
-      this.input.addEventListener("input", () => ((this.at = Number(this.input.value)), this.draw()));
-      label.append(this.input);
-      return label;
     }
 
     picture(parent, name) {
@@ -61,35 +42,35 @@
 
     panel({ name, lines }, index) {
       const last = index === this.data.panels.length - 1;
-      const svg = draw(this.curves, "svg", { viewBox: `0 0 ${WIDE} ${TALL + (last ? 30 : 6)}`, "aria-hidden": "true" });
+      const box = svg(this.curves, "svg", { viewBox: `0 0 ${WIDE} ${TALL + (last ? 30 : 6)}`, "aria-hidden": "true" });
       const all = lines.flatMap((line) => line.values);
       const high = Math.max(...all);
       const low = Math.min(...all) > 0.3 * high ? Math.min(...all) : Math.min(0, ...all); // a loss never nears 0
       const y = (value) => TALL - 4 - ((value - low) / (high - low || 1)) * (TALL - TOP - 8);
-      draw(svg, "text", { x: 0, y: 11, class: "cv-name" }, name);
-      draw(svg, "path", { d: `M${LEFT} ${y(Math.max(0, low))}H${WIDE - RIGHT}`, class: "cv-zero" });
-      for (const value of [Math.max(0, low), high]) draw(svg, "text", { x: LEFT - 4, y: y(value) + 4, "text-anchor": "end" }, +value.toPrecision(2));
+      svg(box, "text", { x: 0, y: 11, class: "cv-name" }, name);
+      svg(box, "path", { d: `M${LEFT} ${y(Math.max(0, low))}H${WIDE - RIGHT}`, class: "cv-zero" });
+      for (const value of [Math.max(0, low), high]) svg(box, "text", { x: LEFT - 4, y: y(value) + 4, "text-anchor": "end" }, +value.toPrecision(2));
       const made = lines.map((line, i) => {
         const points = line.values.map((value, k) => `${this.x(this.data.times[k]).toFixed(1)} ${y(value).toFixed(1)}`);
-        draw(svg, "path", { d: `M${points.join("L")}`, class: `cv-curve cv-curve-${i}` });
-        return { line, dot: draw(svg, "circle", { r: 3.5, class: `cv-dot cv-curve-${i}` }), y };
+        svg(box, "path", { d: `M${points.join("L")}`, class: `cv-curve cv-curve-${i}` });
+        return { line, dot: svg(box, "circle", { r: 3.5, class: `cv-dot cv-curve-${i}` }), y };
       });
-      const cursor = draw(svg, "path", { class: "cv-cursor" });
-      const value = draw(svg, "text", { x: WIDE - RIGHT, y: 11, "text-anchor": "end" });
-      if (last) this.axis(svg);
-      svg.addEventListener("pointerdown", (event) => this.nearest(event, svg));
-      svg.addEventListener("pointermove", (event) => event.buttons && this.nearest(event, svg));
+      const cursor = svg(box, "path", { class: "cv-cursor" });
+      const value = svg(box, "text", { x: WIDE - RIGHT, y: 11, "text-anchor": "end" });
+      if (last) this.axis(box);
+      box.addEventListener("pointerdown", (event) => this.nearest(event, box));
+      box.addEventListener("pointermove", (event) => event.buttons && this.nearest(event, box));
       return { made, cursor, value };
     }
 
-    axis(svg) {
+    axis(box) {
       for (let time = 0.25; time <= this.data.times.at(-1); time *= 2)
-        if (time >= this.data.times[0]) draw(svg, "text", { x: this.x(time), y: TALL + 10, "text-anchor": "middle" }, time);
-      draw(svg, "text", { x: (WIDE + LEFT) / 2, y: TALL + 24, "text-anchor": "middle" }, this.data.x);
+        if (time >= this.data.times[0]) svg(box, "text", { x: this.x(time), y: TALL + 10, "text-anchor": "middle" }, time);
+      svg(box, "text", { x: (WIDE + LEFT) / 2, y: TALL + 24, "text-anchor": "middle" }, this.data.x);
     }
 
-    nearest(event, svg) {
-      const box = svg.getBoundingClientRect();
+    nearest(event, panel) {
+      const box = panel.getBoundingClientRect();
       const place = ((event.clientX - box.left) / box.width) * WIDE;
       const far = this.data.times.map((time) => Math.abs(this.x(time) - place));
       this.at = far.indexOf(Math.min(...far));
@@ -110,7 +91,7 @@
           return `${line.name} ${line.values[this.at].toFixed(2)}`;
         });
         value.textContent = "";
-        now.forEach((text, i) => draw(value, "tspan", { class: `cv-key-${i}` }, (i ? " · " : "") + text));
+        now.forEach((text, i) => svg(value, "tspan", { class: `cv-key-${i}` }, (i ? " · " : "") + text));
         said.push(now.join(", "));
       }
       heads.forEach((name, i) => {
@@ -118,7 +99,7 @@
         this.pictures[i].setAttribute("aria-label", `Attention of ${name} after ${when}`);
       });
       [...this.tokens.children].forEach((token, i) => {
-        const colour = blend(ground(isDark()), RED, chances[this.at][i] ?? 0);
+        const colour = blend(ground(isDark()), UP, chances[this.at][i] ?? 0);
         token.style.background = css(colour);
         token.style.color = readableOn(colour);
       });
@@ -140,15 +121,9 @@
   }
 
   Circuits.views.register("formation", async (host, data) => {
-    const bytes = await inflate(data.patterns);
-    const n = data.tokens.length;
-    let at = 0;
-    const one = () => {
-      const pattern = new Float32Array(n * n);
-      for (let dst = 0; dst < n; dst++) for (let src = 0; src <= dst; src++) pattern[dst * n + src] = bytes[at++] / 255;
-      return pattern;
-    };
-    const patterns = data.times.map(() => data.heads.map(one));
+    const heads = data.heads.length;
+    const flat = await triangles(data.patterns, data.tokens.length, data.times.length * heads);
+    const patterns = data.times.map((_, k) => flat.slice(k * heads, (k + 1) * heads));
     return new Formation(host, { ...data, patterns });
   });
 })();

@@ -1,10 +1,8 @@
 // A small matrix from copying to anti-copying: a slider, the matrix, and its eigenvalues.
 (function () {
   "use strict";
-  const { View, blend, css, ground, isDark, make, readableOn } = Circuits.views;
+  const { DOWN, UP, View, blend, css, ground, isDark, make, readableOn, svg } = Circuits.views;
 
-  const SVG = "http://www.w3.org/2000/svg";
-  const [UP, DOWN] = [[178, 24, 43], [33, 102, 172]];
   const SIDE = 220;
 
   // data: tokens, copying and rest (rows of numbers), steps: [{s, eigenvalues: [[real, imaginary]]}].
@@ -13,11 +11,6 @@
       super(host, data.label);
       this.data = data;
       this.at = data.steps.length - 1;
-      const label = make("label", "cv-slide", "From anti-copying to copying ");
-      this.input = make("input");
-      Object.assign(this.input, { type: "range", min: 0, max: data.steps.length - 1, value: this.at });
-      this.input.addEventListener("input", () => ((this.at = Number(this.input.value)), this.draw()));
-      label.append(this.input);
       const row = make("div", "cv-row");
       const left = make("div", "cv-narrow");
       left.append(make("div", "cv-note", "Columns: the token looked at. Rows: what it raises; the most of each column is framed"));
@@ -26,13 +19,10 @@
       left.append(this.grid);
       const right = make("div", "cv-narrow");
       right.append(make("div", "cv-note", "Eigenvalues in the complex plane; across: the real part. Open: complex. Small: at other places of the slider"));
-      this.plane = document.createElementNS(SVG, "svg");
-      for (const [name, value] of Object.entries({ viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE, "aria-hidden": "true" }))
-        this.plane.setAttribute(name, value);
+      this.plane = svg(right, "svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE, "aria-hidden": "true" });
       this.most = Math.max(...data.steps.flatMap((step) => step.eigenvalues.map(([x, y]) => Math.hypot(x, y))));
-      right.append(this.plane);
       row.append(left, right);
-      host.append(label, row, this.say);
+      host.append(this.slider("From anti-copying to copying", data.steps.length - 1), row, this.say);
       this.draw();
     }
 
@@ -73,14 +63,9 @@
 
     dots(eigenvalues) {
       this.plane.textContent = "";
-      const draw = (tag, attributes) => {
-        const element = document.createElementNS(SVG, tag);
-        for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-        this.plane.append(element);
-      };
       const [middle, scale] = [SIDE / 2, (SIDE / 2 - 10) / this.most];
-      draw("path", { d: `M0 ${middle}H${SIDE}M${middle} 0V${SIDE}`, class: "cv-zero" });
-      const dot = ([x, y], looks) => draw("circle", { cx: middle + scale * x, cy: middle - scale * y, ...looks });
+      svg(this.plane, "path", { d: `M0 ${middle}H${SIDE}M${middle} 0V${SIDE}`, class: "cv-zero" });
+      const dot = ([x, y], looks) => svg(this.plane, "circle", { cx: middle + scale * x, cy: middle - scale * y, ...looks });
       this.data.steps.forEach((step) => step.eigenvalues.forEach((value) => dot(value, { r: 1, fill: "var(--line)" })));
       eigenvalues.forEach((value) => {
         const side = value[0] < 0 ? "below" : "above";

@@ -5,10 +5,7 @@
     Circuits.views.mount();
     return;
   }
-  const { View, blend, choice, css, ground, isDark, make, readableOn } = Circuits.views;
-
-  const BLUE = [33, 102, 172];
-  const RED = [178, 24, 43];
+  const { DOWN, UP, View, blend, choice, css, ground, isDark, make, readableOn } = Circuits.views;
 
   // data: tokens, values: {name: one number per token}, unit, label, differences: names of values with
   // a scale of their own, first: the name that is shown at first.
@@ -60,7 +57,7 @@
       const dark = isDark();
       const values = this.data.values[this.names[this.index]];
       const [most, signed] = this.range(this.names[this.index]);
-      const full = (v) => blend(v < 0 ? BLUE : RED, [255, 255, 255], dark ? 0.15 : 0);
+      const full = (v) => blend(v < 0 ? DOWN : UP, [255, 255, 255], dark ? 0.15 : 0);
       const colour = (v) => blend(ground(dark), full(v), Math.abs(v) / most);
       const ends = [signed ? -most : 0, most];
       const ramp = [ends[0], signed ? 0 : most / 2, most].map((v) => css(colour(v))).join(",");

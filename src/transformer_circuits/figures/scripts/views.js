@@ -126,6 +126,8 @@
   observer.observe(document.body, { attributes: true, attributeFilter });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
+  const UP = [178, 24, 43]; // above the middle of a scale, and below it
+  const DOWN = [33, 102, 172];
   const ground = (dark) => (dark ? [18, 18, 18] : [255, 255, 255]);
   const css = (colour) => `rgb(${colour.map(Math.round).join(",")})`;
   const blend = (from, to, share) => from.map((c, k) => c + Math.min(1, share) * (to[k] - c));
@@ -183,6 +185,25 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
+  // Attention patterns as Python packs them: of each, the rows up to the diagonal, a byte an entry.
+  async function triangles(packed, n, count) {
+    const bytes = await inflate(packed);
+    let at = 0;
+    return Array.from({ length: count }, () => {
+      const pattern = new Float32Array(n * n);
+      for (let dst = 0; dst < n; dst++) for (let src = 0; src <= dst; src++) pattern[dst * n + src] = bytes[at++] / 255;
+      return pattern;
+    });
+  }
+
+  function svg(parent, tag, attributes, text) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (text !== undefined) element.textContent = text;
+    parent.append(element);
+    return element;
+  }
+
   class View {
     constructor(host, label) {
       if (!document.getElementById("circuit-view-style")) {
@@ -209,6 +230,16 @@
         this.host.toggleAttribute("data-dark", isDark());
         this.paint();
       });
+    }
+
+    // A slider that sets `at`, from 0 to most, beside its name.
+    slider(name, most) {
+      const label = make("label", "cv-slide", `${name} `);
+      this.input = make("input");
+      Object.assign(this.input, { type: "range", min: 0, max: most, value: this.at });
+      this.input.addEventListener("input", () => ((this.at = Number(this.input.value)), this.draw()));
+      label.append(this.input);
+      return label;
     }
 
     tokenButtons(tokens) {
@@ -267,5 +298,7 @@
     else mount();
   }
 
-  Circuits.views = { View, blend, choice, css, ground, hue, inflate, isDark, arrows, make, mount, readableOn, register };
+  Circuits.views = {
+    DOWN, UP, View, arrows, blend, choice, css, ground, hue, inflate, isDark, make, mount, readableOn, register, svg, triangles,
+  };
 })(window);

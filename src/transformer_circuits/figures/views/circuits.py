@@ -1,14 +1,12 @@
 """The QK and the OV circuit of a head, token by token: who looks at a token, what it then raises."""
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from transformer_circuits.figures import drawing, tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, packed
 
 MOST, LEAST = 6, 3
 """How many destinations and raised outputs, and how many lowered outputs, are carried of a source."""
@@ -58,14 +56,13 @@ def head_circuits(
         row = [name, tokens[sources[0]]]
         rows.append([*row, *(" ".join(tokens[k] for k in best[:, 0]) for _, best, _ in lists)])
     own = [used.setdefault(source, len(used)) for source in sources]
-    packed = zlib.compress(np.array(entries, dtype="<i2").tobytes(), 9)
     data = {
         "heads": list(by_head),
         "words": [tokens[token] for token in used],
         "sources": own,
         "most": MOST,
         "least": LEAST,
-        "entries": base64.b64encode(packed).decode(),
+        "entries": packed(np.array(entries, dtype="<i2")),
     }
     columns = ["head", "source", "who looks at it", "what it raises", "what it lowers"]
     bundle = tables.table(rows, columns=columns, caption=label)._repr_mimebundle_()

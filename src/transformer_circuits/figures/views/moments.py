@@ -1,14 +1,12 @@
 """One training under one slider: its curves, and what some heads did at each kept moment."""
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from transformer_circuits.figures import drawing, tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.text import checked
+from transformer_circuits.figures.views.text import checked, triangles
 from transformer_circuits.figures.views.view import View
 
 
@@ -49,8 +47,6 @@ def formation(
         {"name": title, "lines": [{"name": k, "values": _curve(k, v, n)} for k, v in lines.items()]}
         for title, lines in panels.items()
     ]
-    flat = checked(seen.reshape(-1, *shape[2:]), len(tokens))
-    levels = np.round(flat[:, *np.tril_indices(len(tokens))] * 255).astype(np.uint8)
     data = {
         "x": x,
         "times": [float(f"{value:.4g}") for value in when],
@@ -58,7 +54,7 @@ def formation(
         "tokens": list(tokens),
         "heads": list(heads),
         "chances": [[None if np.isnan(p) else float(f"{p:.3g}") for p in row] for row in given],
-        "patterns": base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode(),
+        "patterns": triangles(checked(seen.reshape(-1, *shape[2:]), len(tokens))),
     }
     named = [line for panel in curves for line in panel["lines"]]
     rows = [

@@ -1,7 +1,5 @@
 """Views of a text: who looks where in it, and a value for every token."""
 
-import base64
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -9,7 +7,7 @@ from jaxtyping import Float
 
 from transformer_circuits.figures import drawing, html, tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, packed
 
 TILE = 64
 """The longest side, in pixels, of one head in the picture that is shown without scripts."""
@@ -48,8 +46,7 @@ def attention(
     columns = shape[1] if len(shape) == 4 else min(8, len(flat))
     data = {"tokens": list(tokens), "heads": names, "columns": columns, "token": token}
     data["head"] = None if head is None else names.index(head)
-    levels = np.round(flat[:, *np.tril_indices(n)] * 255).astype(np.uint8)
-    data["patterns"] = base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
+    data["patterns"] = triangles(flat)
     if weighted is not None:
         norms = array(weighted).reshape(-1, n)
         if norms.shape != (len(flat), n):
@@ -80,6 +77,12 @@ def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
             f"forward {np.triu(flat, 1).max():.3g}"
         )
     return flat
+
+
+def triangles(patterns: Float[np.ndarray, "head n n"]) -> str:
+    """The patterns as scripts unpack them: rows up to the diagonal, a byte an entry, zlib, base64."""
+    levels = np.round(patterns[:, *np.tril_indices(patterns.shape[1])] * 255).astype(np.uint8)
+    return packed(levels)
 
 
 def _names(shape: tuple[int, ...]) -> list[str]:

@@ -1,9 +1,12 @@
 """What every interactive view is: its data, its words, its picture, and the script that moves it."""
 
 import base64
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from transformer_circuits.figures import html
 
@@ -56,3 +59,8 @@ class View:
     def save(self, path: Path) -> None:
         """Write a page with this view that loads nothing."""
         html.save_page(path, self.label, self._body(), "views.js", f"{self.kind}.js")
+
+
+def packed(values: np.ndarray) -> str:
+    """The bytes of an array, compressed, as text that the scripts inflate."""
+    return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
