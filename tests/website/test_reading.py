@@ -25,8 +25,12 @@ def test_code_is_folded_until_it_is_asked_for_and_the_choice_is_kept(watched):
     expect(folds.nth(1).locator("pre")).to_be_hidden()
     all_code.press("Enter")
     expect(folds.last.locator("pre")).to_be_visible()
-    watched.wait_for_timeout(500)  # until the choice has left this page's process
     watched.goto(ADDRESS.replace("02-residual-stream", "03-attention-heads"))
+    for _ in range(20):  # until the choice has come from the first page's process
+        if all_code.get_attribute("aria-pressed") == "true":
+            break
+        watched.wait_for_timeout(500)
+        watched.reload()
     expect(all_code).to_have_attribute("aria-pressed", "true")
     expect(watched.locator(".code-fold pre").first).to_be_visible()
     story.click()
