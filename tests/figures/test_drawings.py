@@ -58,6 +58,7 @@ DRAWINGS = {
     "opens 8": openings.induction(),
     "opens 9": later_openings.formation(),
     "opens 10": openings.hand_built(),
+    "opens 11b": later_openings.taken_away(),
     "opens 12": later_openings.left_out(),
     "opens 13": later_openings.features(),
     "opens 14": later_openings.over_text(),

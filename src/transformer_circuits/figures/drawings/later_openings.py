@@ -32,6 +32,41 @@ def formation() -> page.Drawing:
     return page.panels([canvas, second], "What a model learns, one thing after another?", alt)
 
 
+def taken_away() -> page.Drawing:
+    """A head is lost: what it wrote for values is gone, and what it wrote for keys may be."""
+    each = []
+    ways: tuple[tuple[str, str, str, Name], ...] = (
+        (
+            "Patterns free",
+            "lost",
+            "The later head looks elsewhere, and moves something else.",
+            "muted",
+        ),
+        (
+            "Patterns kept",
+            "kept",
+            "It looks where it looked. Only what it moves has changed.",
+            "key",
+        ),
+    )
+    for name, where, note, role in ways:
+        canvas = panel(name)
+        canvas.box(0, 52, 104, 40, ["taken away"], role="muted", dashed=True)
+        canvas.box(226, 52, 110, 40, ["later head"], role="second")
+        canvas.text(165, 38, f"where to look: {where}", role=role, size=SMALL, anchor="middle")
+        canvas.line([(108, 62), (222, 62)], role)
+        canvas.line([(108, 82), (222, 82)], "muted")
+        canvas.text(165, 106, "what to move: lost", role="muted", size=SMALL, anchor="middle")
+        canvas.note(0, 138, note, TALL)
+        each.append(canvas)
+    alt = (
+        "Twice an earlier head is taken away, which a later head reads for where to look and for what "
+        "to move. With free patterns the later head loses both. With kept patterns it looks where it "
+        "looked, and only what it moves has changed."
+    )
+    return page.panels(each, "Two ways to lose a head", alt)
+
+
 def left_out() -> page.Drawing:
     """A usual transformer: what this book has, and, dashed, what it leaves out."""
     canvas = panel("One layer of a usual transformer")
