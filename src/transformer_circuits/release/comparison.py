@@ -97,7 +97,7 @@ def _printed(where: str, was: str, came: str) -> Iterator[Difference]:
         value = float(old)
         decimals = len(old.partition(".")[2]) if "e" not in old else 0
         unit = 10.0**-decimals if decimals else 0.0
-        within = max(unit, PRECISION * abs(value))
+        within = max(unit, PRECISION * abs(value), LEAST)
         if abs(float(new) - value) > within * (1 + 1e-9):
             yield Difference(f"{where}, number {place}", old, new, within)
 

@@ -25,16 +25,21 @@ MADE_FROM = tuple(name for name in notebooks.DATA_FILES if name.startswith("data
 """The files of the repository that everything was computed from: weights, logs, tokenizer, text."""
 PRECISION = 0.001
 """The part of a number by which it may differ."""
+OF_WIDTH = 0.1
+"""The part of an interval's width by which it may."""
 LEAST = 1e-6
 """What may differ whatever the size: what float32 leaves of a zero."""
 TOLERANCES = {
     "printed": "one unit of the last decimal place, or a thousandth of the number; whole numbers "
     "a thousandth",
     "data": "a thousandth of the largest of the series",
-    "estimate": "a thousandth of the largest of the mean and the ends of its interval",
+    "estimate": "a thousandth of the largest of the mean and the ends of its interval, or a tenth "
+    "of the interval's width",
+    "any number": "a millionth",
     "everything else": "the same: verdicts, words, and the hashes of files",
-    "why": "weights and text are pinned, so only the order of sums in float32 may differ; that moves "
-    "a result by parts in a hundred thousand, and a printed digit by one",
+    "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
+    "a number by parts in a hundred thousand, a printed digit by one, and a rank by one where two "
+    "are nearly alike; other text would move an estimate by as much as its interval is wide",
 }
 """By how much two reproductions may differ: a rule for each kind of number, the same in all chapters."""
 
@@ -55,6 +60,7 @@ def made() -> dict:
         "machine": _machine() | {"minutes for all chapters": round(sum(seconds.values()) / 60, 1)},
         "versions": _versions(),
         "files": _hashes(),
+        "models": _models(),
         "claims": {
             name: _of_claim(claim, evidence.get(name)) for name, claim in claims.read().items()
         },
@@ -82,8 +88,9 @@ def _of_claim(claim: claims.Claim, found: scorecard.Evidence | None) -> dict:
 def estimate(interval: Mapping[str, float]) -> dict:
     """An interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
     ends = [interval[name] for name in ("mean", "low", "high")]
-    largest = max(map(abs, ends))
-    mean, low, high, within = numbers.rounded([*ends, max(PRECISION * largest, LEAST)])
+    width = interval["high"] - interval["low"]
+    tolerance = max(PRECISION * max(map(abs, ends)), OF_WIDTH * width, LEAST)
+    mean, low, high, within = numbers.rounded([*ends, tolerance])
     return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
 
 
@@ -126,6 +133,19 @@ def _hashes() -> dict[str, str]:
     return hashes | {
         f"text, small {split}": files.sha256(path) for split, path in corpus.build("small").items()
     }
+
+
+def _models() -> dict[str, dict]:
+    """Shape, tokens read and seeds of each model of the book."""
+    found: dict[str, dict] = {}
+    for config in sorted(notebooks.root().glob("data/models/*/config.toml")):
+        name, _, seed = config.parent.name.partition("-seed-")
+        if not seed:
+            tables = files.read_toml(config)
+            read = {"tokens": tables["provenance"]["tokens"]}
+            found[name] = tables["model"] | read | {"seeds": []}
+        found[name]["seeds"].append(config.parent.name)
+    return dict(sorted(found.items(), key=lambda of: (of[1]["n_layers"], of[1]["d_mlp"])))
 
 
 def _machine() -> dict[str, str | int | None]:

@@ -23,8 +23,9 @@ SOME = 50
 MOST_WORDS = 600
 """Words that are more characters are kept as a digest."""
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
-_HEAD = re.compile(r"\d\.\d")
-"""A head is called by its layer and its place there, 1.4, and that is no number."""
+_HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
+"""A head is called by its layer and its place there, 1.4, and that is no number. An end of an
+interval, (0.5 to 0.7), is."""
 _COORDINATE = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -45,7 +46,7 @@ class Shown:
         self.words.append(_NUMBER.sub(self._take, " ".join(text.split())))
 
     def _take(self, found: re.Match) -> str:
-        if _HEAD.fullmatch(found[0]):
+        if _HEAD.match(found.string, found.start()) and len(found[0]) == 3:
             return found[0]
         self.printed.setdefault("", []).append(found[0].replace("−", "-"))
         return "#"
