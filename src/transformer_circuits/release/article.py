@@ -31,7 +31,7 @@ def text(found: Mapping) -> str:
         odd = sorted(set(listed) ^ set(claims.read())) or "their order"
         raise files.UserError(
             f"the manifest has other claims than data/claims.toml ({odd}): run "
-            "`python -m transformer_circuits reproduce --commit`"
+            "`python -m transformer_circuits reproduce --write`"
         )
     paper, later = _Claims(found, ("paper",)), _Claims(found, ("follow-up", "retelling"))
     counted = comparison.n_compared(found)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from transformer_circuits.release.manifest import LEAST, PRECISION
+from transformer_circuits.release.numbers import STEPS
 
 
 @dataclass(frozen=True)
@@ -104,20 +105,30 @@ def _printed(where: str, was: str, came: str) -> Iterator[Difference]:
 
 def _series(where: str, was: list | dict, came: list | dict) -> Iterator[Difference]:
     """A series of data, or its summary; of two with one digest nothing is left to ask."""
+    step = 1.0 if where.endswith(STEPS) else 0.0
     if isinstance(was, list) and isinstance(came, list):
-        yield from _near(where, was, came, _within(was))
+        yield from _near(where, was, came, max(_within(was), step))
         return
     old, new = (of if isinstance(of, dict) else {"n": len(of)} for of in (was, came))
     if old["n"] != new["n"]:
         yield Difference(where, f"{old['n']} numbers", f"{new['n']} numbers")
     elif old["digest"] != new["digest"]:
-        within = _within(old["range and mean"])
+        within = max(_within(old["range and mean"]), _last_place(old["some"]), step)
         for part in ("range and mean", "some"):
             yield from _near(f"{where}, {part}", old[part], new[part], within)
 
 
 def _within(values: Sequence[float]) -> float:
-    return max(PRECISION * max(map(abs, values), default=0.0), LEAST)
+    largest = max(map(abs, values), default=0.0)
+    return max(PRECISION * largest, _last_place(values), LEAST)
+
+
+def _last_place(values: Sequence[float]) -> float:
+    """One unit of the last decimal place that some of the numbers have; 0 of whole numbers."""
+    decimals = max(
+        (len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in values), default=0
+    )
+    return 10.0**-decimals if decimals else 0.0
 
 
 def _near(

@@ -32,7 +32,8 @@ LEAST = 1e-6
 TOLERANCES = {
     "printed": "one unit of the last decimal place, or a thousandth of the number; whole numbers "
     "a thousandth",
-    "data": "a thousandth of the largest of the series",
+    "data": "a thousandth of the largest of the series, or one unit of the last decimal place that "
+    "its numbers were rounded to",
     "estimate": "a thousandth of the largest of the mean and the ends of its interval, or a tenth "
     "of the interval's width",
     "any number": "a millionth",

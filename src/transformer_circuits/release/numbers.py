@@ -22,6 +22,8 @@ SOME = 50
 """How many of its numbers a summary keeps."""
 MOST_WORDS = 600
 """Words that are more characters are kept as a digest."""
+STEPS = " (whole steps)"
+"""Behind the name of a series that was rounded to whole numbers before it was packed."""
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
 _HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
 """A head is called by its layer and its place there, 1.4, and that is no number. An end of an
@@ -63,9 +65,9 @@ class Shown:
             if (numbers := _unpacked(value, place)) is None:
                 self.say(value)
             else:
-                self.data.setdefault(place, []).extend(numbers)
+                self.data.setdefault(place + STEPS, []).extend(map(float, numbers))
         elif type(value) in (int, float):
-            self.data.setdefault(place, []).append(value)
+            self.data.setdefault(place, []).append(float(value))
         else:  # true, false, null
             self.words.append(str(value))
 
@@ -85,7 +87,7 @@ class Shown:
 
 def _unpacked(text: str, place: str) -> list[float] | None:
     """The numbers of an array that `figures.views.view.packed` made a text of; None of any other."""
-    if len(text) < 24 or not re.fullmatch(r"[A-Za-z0-9+/]+=*", text):
+    if len(text) < 12 or not re.fullmatch(r"[A-Za-z0-9+/]+=*", text):
         return None
     try:
         content = zlib.decompress(base64.b64decode(text, validate=True))
@@ -138,7 +140,7 @@ class _Reader(HTMLParser):
         given = dict(attributes)
         if tag not in ("img", "br", "col", "input"):  # these are never closed
             self._open.append(tag)
-            self._classes.append(given.get("class") or "")
+            self._classes.append(given.get("type" if tag == "script" else "class") or "")
         if tag == "tr":
             self._column = 0
         if tag in ("td", "th", "figcaption", "caption"):
@@ -165,7 +167,8 @@ class _Reader(HTMLParser):
     def handle_data(self, data):
         inside = self._open[-1] if self._open else ""
         if inside == "script":
-            self._put_script(json.loads(data))
+            if self._classes[-1] == "application/json":  # else it is what moves the figure
+                self._put_script(json.loads(data))
         elif self._cell is not None:
             self._cell.append(data)
         elif inside != "style" and not self._within("hover-chart"):

@@ -9,11 +9,11 @@ MOST_LISTED = 100
 """Differences that are listed one by one; of more, only how many they are."""
 
 
-def reproduce(root: Path, *, commit: bool = False) -> str:
+def reproduce(root: Path, *, write: bool = False) -> str:
     """Compare the executed chapters with the committed manifest; the line that says they agree.
 
     This machine's own manifest and the article that follows from it are written into the folder of
-    `manifest.REPRODUCED`. With `commit` both are written into `results/`, too, and nothing is
+    `manifest.REPRODUCED`. With `write` both are written into `results/`, too, and nothing is
     compared; so they are if nothing was committed yet.
 
     Raises:
@@ -25,7 +25,7 @@ def reproduce(root: Path, *, commit: bool = False) -> str:
     own = root / manifest.REPRODUCED
     manifest.write(own, now)
     article.write(own.with_name(article.NAME), now)
-    if commit or not committed.is_file():
+    if write or not committed.is_file():
         manifest.write(committed, now)
         article.write(committed.with_name(article.NAME), now)
         return f"written: {committed} ({_counted(now)}) and {article.NAME} beside it"
@@ -37,7 +37,7 @@ def reproduce(root: Path, *, commit: bool = False) -> str:
         raise files.UserError(
             f"not as committed in {committed}; this machine's own is {own}\n"
             + "\n".join(listed)
-            + f"\n{len(found)} differ beyond tolerance, of {_counted(was)}"
+            + f"\ndifferences beyond tolerance: {len(found)}, among {_counted(was)}"
         )
     if not article.in_step(committed):
         raise files.UserError(
