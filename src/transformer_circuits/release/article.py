@@ -149,7 +149,7 @@ def _estimates(found: Mapping, *, ends: bool = True) -> str:
 
 def _must(claim: Claim) -> str:
     rule = claims.rules()[claim.id]
-    return f"{rule.side} {rule.threshold:g}"
+    return f"{rule.side}\u00a0{rule.threshold:g}"
 
 
 def _about() -> dict[str, str]:

@@ -91,10 +91,16 @@ def _of_files(root: Path) -> Iterator[str]:
     if re.search(rf"(?m)^Copyright.* {NAMELESS}$", _text(root / "LICENSE")):
         yield f'LICENSE: the copyright is that of "{NAMELESS}", who are nobody'
     found = _git(root, "grep", "-l", "-F", NOWHERE, "--", *READ_BY_ALL, may_fail=True)
-    for name in found.decode().splitlines():
-        yield f"{name}: {NOWHERE} is no repository"
-    for line in _git(root, "status", "--porcelain").decode().splitlines():
-        yield f"{line[3:]}: not committed, so it would not be in the sources"
+    if names := found.decode().splitlines():
+        yield f"{_some(names)}: {NOWHERE} is no repository"
+    if lines := _git(root, "status", "--porcelain").decode().splitlines():
+        yield f"{_some([line[3:] for line in lines])}: not committed, so not in the sources"
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    """The first names, and how many there are besides."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def require_ready(root: Path, version: str) -> None:

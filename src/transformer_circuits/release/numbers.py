@@ -65,7 +65,7 @@ class Shown:
             if (numbers := _unpacked(value, place)) is None:
                 self.say(value)
             else:
-                self.data.setdefault(place + STEPS, []).extend(map(float, numbers))
+                self.data.setdefault(place + STEPS, []).extend(numbers)
         elif type(value) in (int, float):
             self.data.setdefault(place, []).append(float(value))
         else:  # true, false, null
@@ -94,7 +94,8 @@ def _unpacked(text: str, place: str) -> list[float] | None:
     except (zlib.error, NotBase64):
         return None
     # `views.circuits` packs entries of two bytes; the patterns of the others have one.
-    return np.frombuffer(content, "<i2" if place.endswith("entries") else np.uint8).tolist()
+    kind = "<i2" if place.endswith("entries") else "u1"
+    return np.frombuffer(content, kind).astype(float).tolist()
 
 
 def digest(text: str) -> str:
