@@ -42,6 +42,17 @@ def test_a_hover_chart_gives_its_data_and_no_pixels():
     assert found.printed["score"] == ["0.125", "2.000"], "its table counts, too"
 
 
+def test_the_rows_of_a_chart_have_no_order():
+    """The same eigenvalues come in another order on another machine."""
+    values = np.array([3 + 1j, 3 - 1j, -2.0])
+    charts_of = (
+        shown(charts.eigenvalues({"a": each}, title="T", alt="three"))
+        for each in (values, values[::-1])
+    )
+    first, second = (chart.kept for chart in charts_of)
+    assert first == second and "λ, printed" in first["data"]
+
+
 def test_a_plot_gives_where_its_curves_are():
     curve = {"x": "step", "y": "nats", "title": "Loss", "alt": "falls from 3.0 to 1.0"}
     a, b = (

@@ -41,6 +41,7 @@ def executed(checkout, monkeypatch):
     lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
     (root / "data/models/m/config.toml").write_text("".join(lines))
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
+    (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
     monkeypatch.setattr(claims, "rules", lambda: {"second": RULE})
 

@@ -37,6 +37,7 @@ TOLERANCES = {
     "estimate": "a thousandth of the largest of the mean and the ends of its interval, or a tenth "
     "of the interval's width",
     "any number": "a millionth",
+    "rows of a chart": "in any order, for eigenvalues have none",
     "everything else": "the same: verdicts, words, and the hashes of files",
     "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
     "a number by parts in a hundred thousand, a printed digit by one, and a rank by one where two "
@@ -160,9 +161,10 @@ def _machine() -> dict[str, str | int | None]:
 
 
 def _versions() -> dict[str, str]:
-    """Python, and the packages that the chapters compute and draw with."""
-    wanted = ("torch", "numpy", "einops", "safetensors", "tokenizers", "matplotlib", "altair")
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in wanted}
+    """Python, and the packages that chapters need."""
+    needed = files.read_toml(notebooks.root() / "pyproject.toml")["project"]["dependencies"]
+    names = sorted(re.match(r"[\w.-]+", each)[0] for each in needed)
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
 
 
 def read(path: Path) -> dict:

@@ -39,19 +39,21 @@ class Shown:
     """Its caption."""
     words: list[str] = field(default_factory=list)
     printed: dict[str, list[str]] = field(default_factory=dict)
-    """Numbers as they are printed, by the column that they stand in; those in sentences under ""."""
+    """Numbers as they are printed, by the column or the place in data that they stand in; those in sentences
+    under ""."""
     data: dict[str, list[float]] = field(default_factory=dict)
     """Numbers that a figure is drawn from, by their place in its data."""
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, place: str = "") -> None:
         """Take a text apart into words and numbers; in the words, # stands for a number."""
-        self.words.append(_NUMBER.sub(self._take, " ".join(text.split())))
 
-    def _take(self, found: re.Match) -> str:
-        if _HEAD.match(found.string, found.start()) and len(found[0]) == 3:
-            return found[0]
-        self.printed.setdefault("", []).append(found[0].replace("−", "-"))
-        return "#"
+        def take(found: re.Match) -> str:
+            if _HEAD.match(found.string, found.start()) and len(found[0]) == 3:
+                return found[0]
+            self.printed.setdefault(place, []).append(found[0].replace("−", "-"))
+            return "#"
+
+        self.words.append(_NUMBER.sub(take, " ".join(text.split())))
 
     def put(self, value: object, place: str) -> None:
         """Take in what a script is given: numbers as data, and texts as words."""
@@ -63,13 +65,23 @@ class Shown:
                 self.put(each, place)
         elif isinstance(value, str):
             if (numbers := _unpacked(value, place)) is None:
-                self.say(value)
+                self.say(value, place)
             else:
                 self.data.setdefault(place + STEPS, []).extend(numbers)
         elif type(value) in (int, float):
             self.data.setdefault(place, []).append(float(value))
         else:  # true, false, null
             self.words.append(str(value))
+
+    def put_rows(self, rows: list[dict]) -> None:
+        """Take in the rows of a chart, one for each mark, which have no order: column by column."""
+        own = Shown()
+        for row in rows:
+            own.put(row, "")
+        self.words += sorted(own.words)
+        printed = {f"{name}, printed": map(float, of) for name, of in own.printed.items()}
+        for column, numbers in {**own.data, **printed}.items():
+            self.data.setdefault(column, []).extend(sorted(numbers))
 
     @property
     def kept(self) -> dict:
@@ -194,7 +206,7 @@ class _Reader(HTMLParser):
     def _put_script(self, given: dict) -> None:
         if "vega" in given.get("$schema", ""):
             for table in given["data"]:
-                self.shown.put(table.get("values", []), "")
+                self.shown.put_rows(table.get("values", []))
         else:
             self.shown.put(given, "")
 
