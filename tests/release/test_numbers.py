@@ -1,11 +1,14 @@
 """The numbers in what an executed chapter shows."""
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 
 from transformer_circuits.figures import charts, plots, tables
 from transformer_circuits.figures.views import attention
-from transformer_circuits.release import numbers
+from transformer_circuits.release import numbers, pixels
 
 
 def shown(figure):
@@ -62,6 +65,38 @@ def test_a_plot_gives_where_its_curves_are():
     assert a.title == "Loss" and {"3.0", "1.0"} <= {*a.printed[""]}
     places = "places in the picture"
     assert len(a.data[places]) == len(b.data[places]) and a.data[places] != b.data[places]
+
+
+def test_a_heat_map_gives_its_shades():
+    values = np.arange(64.0).reshape(8, 8) - 20
+    words = {"rows": "y", "cols": "x", "unit": "u", "title": "T", "alt": "grows"}
+    a, b = (shown(plots.matrix(each, **words)).data for each in (values, values.T))
+    shades = np.array(a["shades (whole steps)"][: pixels.GRID**2]).reshape(pixels.GRID, -1)
+    assert (np.diff(shades) >= 0).all() and shades.min() < 0 < shades.max()
+    assert a["shades (whole steps)"] != b["shades (whole steps)"]
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_a_picture_is_decoded_however_its_rows_are_kept(kind):
+    """PNG has five ways to keep a row; here each is written by its definition."""
+    wanted = np.random.default_rng(0).integers(0, 256, (4, 3, 4))
+    rows = b""
+    for y, row in enumerate(wanted):
+        rows += bytes([kind])
+        for x, pixel in enumerate(row):
+            left = row[x - 1] if x else np.zeros(4, int)
+            up = wanted[y - 1, x] if y else np.zeros(4, int)
+            corner = wanted[y - 1, x - 1] if x and y else np.zeros(4, int)
+            paeth = [min((a, b, c), key=lambda v: abs(a + b - c - v))
+                     for a, b, c in zip(left, up, corner, strict=True)]  # fmt: skip
+            by = (0, left, up, (left + up) // 2, np.array(paeth))[kind]
+            rows += ((pixel - by) % 256).astype(np.uint8).tobytes()
+    data = zlib.compress(rows)
+    head = struct.pack(">I4sII5s4x", 13, b"IHDR", 3, 4, bytes([8, 6, 0, 0, 0]))
+    png = b"\x89PNG\r\n\x1a\n" + head + struct.pack(">I4s", len(data), b"IDAT") + data + b"    "
+    assert (pixels.decoded(png) == wanted).all()
+    with pytest.raises(ValueError, match="eight-bit RGBA is wanted"):
+        pixels.decoded(png[:25] + b"\x02" + png[26:])
 
 
 def test_a_view_gives_what_its_script_is_given_unpacked():

@@ -18,6 +18,8 @@ NAME = "article.md"
 TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
 IN_PART = (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED)
 """Verdicts between the two clear ones."""
+_DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
+"""The question about a claim that has none of its own, for it had come out before."""
 _HERE = Path(__file__).parent
 
 
@@ -25,7 +27,7 @@ def text(found: Mapping) -> str:
     """The article that follows from a manifest, as Markdown.
 
     Raises:
-        UserError: if its claims are not those of `data/claims.toml`, or one has no question.
+        UserError: if its claims are not those of `data/claims.toml`.
     """
     if (listed := [*found["claims"]]) != [*claims.read()]:
         odd = sorted(set(listed) ^ set(claims.read())) or "their order"
@@ -132,12 +134,16 @@ class _Claims:
         return f"Of the paper's claims, {len(rows)} were not tested: {said or 'none'}."
 
     def questions(self) -> str:
-        """One for each claim that did not clearly come out; none where the belief was our own."""
-        asked = tomllib.loads(_HERE.joinpath("questions.toml").read_text(encoding="utf-8"))
+        """One for each claim that did not clearly come out, except where the belief was our own."""
+        asked = questions()
         unclear = self._with([*IN_PART, rules.NOT_REPRODUCED])
-        if mute := [c.id for c in unclear if c.id not in asked and "of this book" not in c.section]:
-            raise files.UserError(f"release/questions.toml has no question about {mute}")
-        return "\n".join(f"1. {asked[c.id]}" for c in unclear if c.id in asked)
+        of_others = [c for c in unclear if "of this book" not in c.section]
+        return "\n".join(f"1. {asked.get(c.id) or _DEFAULT.format(c.statement)}" for c in of_others)
+
+
+def questions() -> dict[str, str]:
+    """What to ask about a claim that did not clearly come out, by its id."""
+    return tomllib.loads(_HERE.joinpath("questions.toml").read_text(encoding="utf-8"))
 
 
 def _estimates(found: Mapping, *, ends: bool = True) -> str:

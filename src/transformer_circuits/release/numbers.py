@@ -16,6 +16,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
+from transformer_circuits.release import pixels
+
 MOST = 300
 """Series of data that are longer are kept as a summary."""
 SOME = 50
@@ -211,10 +213,13 @@ class _Reader(HTMLParser):
             self.shown.put(given, "")
 
     def _draw(self, tag: str, given: dict[str, str]) -> None:
-        """The places of a plot's curves and marks in its picture."""
+        """The places of a plot's curves and marks in its picture, and the shades of a heat map."""
         for name in ("d", "x", "y") if tag in ("path", "use") else ():
             found = map(float, _COORDINATE.findall(given.get(name) or ""))
             self.shown.data.setdefault("places in the picture", []).extend(found)
+        if tag == "image":
+            png = base64.b64decode(given["xlink:href"].partition(",")[2])
+            self.shown.data.setdefault(f"shades{STEPS}", []).extend(pixels.heat(png))
 
 
 def shown(output: dict) -> Shown | None:
