@@ -89,6 +89,15 @@ def test_the_manifest_says_what_it_was_computed_from(executed):
     assert found["claims"]["far"] == {"kind": "trained", "verdict": "not testable here"}
 
 
+def test_the_scorecards_tables_are_not_compared_for_they_repeat_the_claims(executed, monkeypatch):
+    executed(chapter())
+    assert [*manifest.made()["chapters"]["x"]["figures"]] == ["Losses"]
+    monkeypatch.setattr(notebooks, "SCORECARD", "x")
+    executed(chapter())
+    of_chapter = manifest.made()["chapters"]["x"]
+    assert of_chapter["figures"] == {} and [*of_chapter["checks"]] == ["s"]
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -67,7 +67,12 @@ def made() -> dict:
             name: _of_claim(claim, evidence.get(name)) for name, claim in claims.read().items()
         },
         "chapters": {
-            name: {"seconds": seconds[name], **_of_chapter(copy)} for name, copy in copies.items()
+            name: {
+                "seconds": seconds[name],
+                "figures": _figures(copy) if name != notebooks.SCORECARD else {},
+                "checks": _checks(copy),
+            }
+            for name, copy in copies.items()
         },
     }
 
@@ -96,19 +101,28 @@ def estimate(interval: Mapping[str, float]) -> dict:
     return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
 
 
-def _of_chapter(copy: Mapping) -> dict:
-    """The figures and tables of an executed chapter by their titles, and its checks."""
-    figures: dict[str, dict] = {}
-    checks: dict[str, dict] = {}
+def _figures(copy: Mapping) -> dict[str, dict]:
+    """The figures and tables of an executed chapter, by their titles.
+
+    Those of the scorecard are left out: they repeat the claims, whose estimates have their own rule.
+    """
+    found: dict[str, dict] = {}
     for output in notebooks.outputs(copy):
-        if check := output.get("metadata", {}).get("check"):
-            if "verdict" not in check:  # that is among the claims
-                said = numbers.Shown()
-                said.say(check["ours"])
-                checks[_name(check["statement"], checks)] = said.kept
-        elif shown := numbers.shown(output):
-            figures[_name(shown.title or "without a title", figures)] = shown.kept
-    return {"figures": figures, "checks": checks}
+        is_check = "check" in output.get("metadata", {})
+        if not is_check and (shown := numbers.shown(output)):
+            found[_name(shown.title or "without a title", found)] = shown.kept
+    return found
+
+
+def _checks(copy: Mapping) -> dict[str, dict]:
+    """The checks of an executed chapter, by what they state; verdicts are among the claims."""
+    found: dict[str, dict] = {}
+    for check in scorecard.checks(copy):
+        if "verdict" not in check:
+            said = numbers.Shown()
+            said.say(check["ours"])
+            found[_name(check["statement"], found)] = said.kept
+    return found
 
 
 def _name(title: str, taken: Mapping) -> str:
