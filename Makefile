@@ -70,7 +70,7 @@ book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; exec
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
+pdf: book  ## the built book and the replication article as PDFs, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
 

@@ -25,7 +25,8 @@ SOME = 50
 MOST_WORDS = 600
 """Words that are more characters are kept as a digest."""
 STEPS = " (whole steps)"
-"""Behind the name of a series that was rounded to whole numbers before it was packed."""
+"""Behind the name of a series that was rounded to whole numbers before it was kept, so that any of
+them may differ by one."""
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
 _HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
 """A head is called by its layer and its place there, 1.4, and that is no number. An end of an
@@ -41,7 +42,7 @@ class Shown:
     """Its caption."""
     words: list[str] = field(default_factory=list)
     printed: dict[str, list[str]] = field(default_factory=dict)
-    """Numbers as they are printed, by the column or the place in data that they stand in; those in sentences
+    """Numbers as they are printed, by their column or their place in data; those in sentences
     under ""."""
     data: dict[str, list[float]] = field(default_factory=dict)
     """Numbers that a figure is drawn from, by their place in its data."""
@@ -89,14 +90,12 @@ class Shown:
     def kept(self) -> dict:
         """What the manifest keeps of it."""
         words = " ".join(filter(None, self.words))
-        printed = {name: " ".join(numbers) for name, numbers in self.printed.items()}
-        return {
+        found = {
             "words": words if len(words) <= MOST_WORDS else f"sha256 {digest(words)}",
-            **({"printed": printed} if printed else {}),
-            **(
-                {"data": {name: summary(of) for name, of in self.data.items()}} if self.data else {}
-            ),
+            "printed": {name: " ".join(numbers) for name, numbers in self.printed.items()},
+            "data": {name: summary(numbers) for name, numbers in self.data.items()},
         }
+        return {part: of for part, of in found.items() if of or part == "words"}
 
 
 def _unpacked(text: str, place: str) -> list[float] | None:
@@ -126,7 +125,7 @@ def summary(values: Sequence[float]) -> list[float] | dict:
     """A series of data, rounded; of more than `MOST` numbers, what tells it from another.
 
     That is how many there are, a digest of them all in full, the least, the most and the mean, and
-    every so manyth of them, from the first to the last.
+    `SOME` of them, evenly spread from the first to the last.
     """
     if len(values) <= MOST:
         return rounded(values)

@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 GRID = 16
 """A heat map is looked at in so many rows and columns of pixels."""
 _RGBA = bytes([8, 6, 0, 0, 0])
-"""Eight bits each of red, green, blue and opacity, as matplotlib writes."""
+"""Eight bits each of red, green, blue and opacity, as plots have them."""
 
 
 def decoded(png: bytes) -> UInt8[np.ndarray, "y x rgba"]:
