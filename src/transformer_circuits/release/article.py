@@ -97,11 +97,10 @@ class _Claims:
         return [c for v in verdicts for c in self.rows if self.found[c.id]["verdict"] == v]
 
     def counts(self, prefix: str) -> dict[str, int]:
-        clear, part = rules.REPRODUCED, IN_PART
         groups = {
             "tested": rules.VERDICTS,
-            "reproduced": [clear],
-            "part": part,
+            "reproduced": [rules.REPRODUCED],
+            "part": IN_PART,
             "not": [rules.NOT_REPRODUCED],
             "identities": [scorecard.HOLDS["identity"]],
             "built": [scorecard.HOLDS["built"]],
