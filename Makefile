@@ -12,7 +12,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters lock clean
+.PHONY: help python book lab pdf reproduce release student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -70,9 +70,18 @@ book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; exec
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
+pdf: book  ## the built book and the replication article as PDFs, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
+
+reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
+	$(BIN)/python -m transformer_circuits reproduce
+
+# What must be set is listed before the book is built.
+release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
+	$(BIN)/python -m transformer_circuits release --check "$(VERSION)"
+	$(MAKE) book
+	$(BIN)/python -m transformer_circuits release "$(VERSION)"
 
 student: edition-student  ## the book without its solutions, for participants
 solutions: edition-solutions  ## the book with every solution open, for those who teach
