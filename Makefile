@@ -12,7 +12,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf reproduce release student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters lock clean
+.PHONY: help python book lab pdf reproduce release student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -149,7 +149,10 @@ test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in T
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader
 
-chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
+colab-zip: .venv/.done  ## book.zip, with what a chapter needs in Colab, of the last commit
+	$(BIN)/python -m transformer_circuits colab-zip
+
+chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter
 	$(BIN)/python -m transformer_circuits chapters
 
 lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest

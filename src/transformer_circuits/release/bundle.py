@@ -137,11 +137,25 @@ def write(root: Path, version: str) -> list[Path]:
     for target, top, among in (
         (f"{name}-sources.zip", name, ()),
         (f"{name}-weights.zip", f"{name}-weights", WEIGHTS),
-        ("book.zip", "book", CHAPTER_NEEDS),
     ):
         _zip(folder / target, *_committed(root, top, among))
+    write_book_zip(root, folder)
     files.write_sums(folder)
     return sorted(folder.iterdir())
+
+
+def write_book_zip(root: Path, folder: Path | None = None) -> Path:
+    """Write `book.zip`: what a chapter needs in Colab, of the last commit. Returns its path.
+
+    `folder`: where it goes; by default `_build`.
+
+    Raises:
+        UserError: if the sources are no git repository.
+        OSError: as `files.atomic`.
+    """
+    target = (folder or root / "_build") / "book.zip"
+    _zip(target, *_committed(root, "book", CHAPTER_NEEDS))
+    return target
 
 
 def _committed(root: Path, top: str, among: tuple[str, ...]) -> tuple[dict[str, bytes], set[str]]:

@@ -8,6 +8,7 @@ def add_to(commands) -> None:
     one = commands.add_parser("reproduce", help="compare what comes out here with results/")
     one.add_argument("--write", action="store_true", help="write results/ anew; compare nothing")
     commands.add_parser("article", help="write the article anew from results/manifest.json")
+    commands.add_parser("colab-zip", help="write book.zip, which a chapter needs in Colab")
     one = commands.add_parser("release", help="write the files of a release")
     one.add_argument("version")
     one.add_argument("--check", action="store_true", help="only list what must be set before")
@@ -44,5 +45,15 @@ def release(version: str, check: bool) -> None:
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
-ACTIONS = {"reproduce": reproduce, "article": article, "release": release}
+def colab_zip() -> None:
+    """Write `book.zip` for a book that is not released."""
+    from transformer_circuits.release import bundle
+
+    path = bundle.write_book_zip(files.data_dir().parent)
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
+
+
+ACTIONS = {
+    "reproduce": reproduce, "article": article, "release": release, "colab-zip": colab_zip,
+}  # fmt: skip
 """What each of these commands calls."""
