@@ -55,6 +55,7 @@ DRAWINGS = {
     "opens 3": openings.attention_heads(),
     "opens 4": openings.zero_layers(),
     "opens 6": openings.copying(),
+    "opens 6b": openings.every_head(),
     "opens 8": openings.induction(),
     "opens 9": later_openings.formation(),
     "opens 10": openings.hand_built(),
