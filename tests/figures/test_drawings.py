@@ -54,6 +54,7 @@ DRAWINGS = {
     "opens 1": openings.notation(),
     "opens 3": openings.attention_heads(),
     "opens 4": openings.zero_layers(),
+    "opens 5b": later_openings.skip_trigrams_at_work(),
     "opens 6": openings.copying(),
     "opens 6b": openings.every_head(),
     "opens 8": openings.induction(),

@@ -32,6 +32,28 @@ def formation() -> page.Drawing:
     return page.panels([canvas, second], "What a model learns, one thing after another?", alt)
 
 
+def skip_trigrams_at_work() -> page.Drawing:
+    """What the weights say, and what the text must bear out."""
+    canvas = panel("What the weights say")
+    x = tokens(
+        canvas, 76, [("␣keep", "value"), ("…", "ink"), ("␣in", "query"), ("␣mind?", "second")]
+    )
+    arc(canvas, x[2], x[0], 72, 40, "query")
+    canvas.note(0, 116, "If keep came before, in looks back at it, and mind is raised.", TALL)
+    second = remarks(
+        "What one then asks",
+        "Does the text go on like this, more than by chance?",
+        "What else must the head raise, right or wrong?",
+        "What is left of it beside all the other tokens?",
+    )
+    alt = (
+        "The tokens keep, some others, and in. From in an arc goes back to keep, and mind is expected "
+        "next. Beside it, three questions: whether the text bears this out, what else the head must "
+        "raise, and what is left of it in company."
+    )
+    return page.panels([canvas, second], "A skip-trigram is a claim about text", alt)
+
+
 def taken_away() -> page.Drawing:
     """A head is lost: what it wrote for values is gone, and what it wrote for keys may be."""
     each = []
