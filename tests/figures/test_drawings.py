@@ -57,6 +57,7 @@ DRAWINGS = {
     "opens 5b": later_openings.skip_trigrams_at_work(),
     "opens 6": openings.copying(),
     "opens 6b": openings.every_head(),
+    "opens 7b": later_openings.who_reads_whom(),
     "opens 8": openings.induction(),
     "opens 9": later_openings.formation(),
     "opens 10": openings.hand_built(),

@@ -54,6 +54,31 @@ def skip_trigrams_at_work() -> page.Drawing:
     return page.panels([canvas, second], "A skip-trigram is a claim about text", alt)
 
 
+def who_reads_whom() -> page.Drawing:
+    """Weights say how much could pass from head to head; cutting the edge says what it does."""
+    each = []
+    asked: tuple[tuple[str, str, Name, bool], ...] = (
+        ("The weights: what could pass", "How much of what is written is read?", "value", False),
+        ("The text: what happens without", "What becomes of the predictions?", "muted", True),
+    )
+    for title, question, role, gone in asked:
+        canvas = panel(title)
+        canvas.box(0, 44, 104, 40, ["earlier head"], role="first")
+        canvas.box(226, 44, 110, 40, ["later head"], role="second")
+        canvas.line([(108, 64), (222, 64)], role)
+        if gone:
+            canvas.line([(154, 46), (176, 82)], "ink", arrow=False)
+            canvas.line([(176, 46), (154, 82)], "ink", arrow=False)
+        canvas.note(0, 112, question, TALL)
+        each.append(canvas)
+    alt = (
+        "Twice an earlier head, and an arrow to a later one. The first time the question is how much "
+        "of what is written is read; the second time the arrow is crossed out, and the question is "
+        "what becomes of the predictions."
+    )
+    return page.panels(each, "An edge between two heads, asked in two ways", alt)
+
+
 def taken_away() -> page.Drawing:
     """A head is lost: what it wrote for values is gone, and what it wrote for keys may be."""
     each = []
