@@ -24,9 +24,7 @@ LIBRARY = "transformer-circuits"
 """What has to be installed to load the model."""
 
 
-class HubTransformer(
-    Transformer, PyTorchModelHubMixin, library_name=LIBRARY, license="mit", tags=["attention-only"]
-):
+class HubTransformer(Transformer, PyTorchModelHubMixin, library_name=LIBRARY, license="mit"):
     """A `Transformer` with `from_pretrained`, `save_pretrained` and `push_to_hub`.
 
     In all else it is the model of the book: every analysis takes it.
