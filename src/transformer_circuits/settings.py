@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from transformer_circuits import files
 
@@ -23,7 +23,7 @@ class Table:
     table: ClassVar[str]
 
     @classmethod
-    def from_dict(cls, values: Any) -> Self:
+    def from_dict(cls, values: Any) -> "Table":
         """Build from a table, every value of which must be of the declared type.
 
         Raises:

@@ -8,7 +8,7 @@ the model, the others say what it is.
 import json
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import safetensors.torch
 from huggingface_hub import PyTorchModelHubMixin, snapshot_download
@@ -111,7 +111,8 @@ def read(folder: Path) -> ModelConfig:
     path, names = folder / CONFIG, {field.name for field in fields(ModelConfig)}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        shape = ModelConfig.from_dict({k: value for k, value in about.items() if k in names})
+        given = {name: value for name, value in about.items() if name in names}
+        shape = cast(ModelConfig, ModelConfig.from_dict(given))
     except FileNotFoundError:
         raise _broken(path, "is not there") from None
     except files.UserError as error:
