@@ -29,7 +29,7 @@ def base_models() -> list[str]:
 def write(names: Sequence[str], owner: str, root: Path) -> Iterator[Path]:
     """Write the folder of each model, and of the text; each, when it is there, in turn.
 
-    A folder is there whole or as it was before, whatever happens meanwhile.
+    A folder that was there before is replaced only when the new one is complete.
 
     `names`: all of `base_models`, if there is none.
     `owner`: the account on the hub that the cards name, may be empty.
