@@ -12,7 +12,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf reproduce release student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
+.PHONY: help python book lab pdf reproduce release hub student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -82,6 +82,9 @@ release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
 	$(BIN)/python -m transformer_circuits release --check "$(VERSION)"
 	$(MAKE) book
 	$(BIN)/python -m transformer_circuits release "$(VERSION)"
+
+hub: data/cache/.done  ## a folder for a model hub of each model and of the text, with cards: make hub OWNER=account
+	$(BIN)/python -m transformer_circuits hub --owner "$(OWNER)"
 
 student: edition-student  ## the book without its solutions, for participants
 solutions: edition-solutions  ## the book with every solution open, for those who teach

@@ -12,6 +12,11 @@ def add_to(commands) -> None:
     one = commands.add_parser("release", help="write the files of a release")
     one.add_argument("version")
     one.add_argument("--check", action="store_true", help="only list what must be set before")
+    one = commands.add_parser("hub", help="write a folder for a model hub of each model")
+    one.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"
+    )
+    one.add_argument("--owner", default="", help="the account on the hub, for the cards")
 
 
 def reproduce(write: bool) -> None:
@@ -53,7 +58,17 @@ def colab_zip() -> None:
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
 
 
+def hub(names: list[str], owner: str) -> None:
+    """Write the folders for a model hub, with their cards; nothing is uploaded."""
+    from transformer_circuits.release.hub import folders
+
+    for folder in folders.write(names, owner, files.data_dir().parent):
+        megabytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
+        unset = ", ".join(folders.placeholders(folder))
+        print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
+
+
 ACTIONS = {
-    "reproduce": reproduce, "article": article, "release": release, "colab-zip": colab_zip,
+    "reproduce": reproduce, "article": article, "release": release, "colab-zip": colab_zip, "hub": hub,
 }  # fmt: skip
 """What each of these commands calls."""
