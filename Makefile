@@ -12,7 +12,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters lock clean
+.PHONY: help python book lab pdf reproduce release hub student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -70,9 +70,21 @@ book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; exec
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-pdf: book  ## the built book as one PDF, handout and notation card as one sheet each; needs a Chromium
+pdf: book  ## the built book and the replication article as PDFs, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
+
+reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
+	$(BIN)/python -m transformer_circuits reproduce
+
+# What must be set is listed before the book is built.
+release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
+	$(BIN)/python -m transformer_circuits release --check "$(VERSION)"
+	$(MAKE) book
+	$(BIN)/python -m transformer_circuits release "$(VERSION)"
+
+hub: data/cache/.done  ## a folder for a model hub of each model and of the text, with cards: make hub OWNER=account
+	$(BIN)/python -m transformer_circuits hub --owner "$(OWNER)"
 
 student: edition-student  ## the book without its solutions, for participants
 solutions: edition-solutions  ## the book with every solution open, for those who teach
@@ -140,7 +152,10 @@ test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in T
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader
 
-chapters: .venv/.done  ## write the first cell, with the repository's address, into every chapter
+colab-zip: .venv/.done  ## book.zip, with what a chapter needs in Colab, of the last commit
+	$(BIN)/python -m transformer_circuits colab-zip
+
+chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter
 	$(BIN)/python -m transformer_circuits chapters
 
 lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest

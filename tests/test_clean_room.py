@@ -1,6 +1,6 @@
 """Chapters run as Colab runs them: each as the first that a reader opens, alone in an empty folder.
 
-Each fetches the book and what else it needs into a room of its own. One of them with the rest of
+Each gets the book, from its repository or from `book.zip`, and what else it needs into a room of its own. One of them with the rest of
 the tests, all of them by `make test-colab`; the scorecard then runs all other chapters again.
 """
 
@@ -13,9 +13,12 @@ import time
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from zipfile import ZipFile
 
 import pytest
 import yaml
+
+from transformer_circuits.release import bundle
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = "01-notation"
@@ -40,6 +43,7 @@ def run(command, **options):
 
 def published(folder):
     """A repository that holds the working tree as it would be committed."""
+    folder.mkdir(parents=True)
     listed = run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT).splitlines()
     for name in listed:
         if (ROOT / name).is_file():
@@ -65,11 +69,12 @@ def colab(tmp_path_factory):
     pip = [place / "venv/bin/python", "-m", "pip", "install", "-q"]
     run([*pip, *wanted, "altair==5.5.0", "nbconvert"])
 
+    bundle.write_book_zip(place / "repository", place)
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     environment |= {
         "IPYTHONDIR": str(place / "ipython"),
-        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_COUNT": str(int(bool(url))),
         "GIT_CONFIG_KEY_0": f"url.file://{place / 'repository'}.insteadOf",
         "GIT_CONFIG_VALUE_0": url,
     }
@@ -80,6 +85,8 @@ def colab(tmp_path_factory):
         # Hard links cost nothing, and what the first cell installs stays in this room.
         shutil.copytree(place / "venv", room / "venv", symlinks=True, copy_function=os.link)
         (content := room / "content").mkdir()
+        if not url:  # as a reader uploads it
+            os.link(place / "book.zip", content / "book.zip")
         shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content)
         python = room / "venv/bin/python"
         # By module: the scripts beside it start the Python they were first installed for.
@@ -91,7 +98,9 @@ def colab(tmp_path_factory):
             env=environment | {"JUPYTER_PATH": str(room / "venv/share/jupyter")},
         )
         print(f"{chapter}: {time.perf_counter() - start:.0f} s")
-        return SimpleNamespace(python=python, content=content, before=place / "venv")
+        return SimpleNamespace(
+            python=python, content=content, before=place / "venv", cloned=bool(url)
+        )
 
     return opened
 
@@ -106,9 +115,14 @@ def colab(tmp_path_factory):
 def test_a_chapter_runs_in_a_fresh_environment_as_in_colab(colab, chapter):
     room = colab(chapter)
     assert "✓" in (room.content / "executed.ipynb").read_text(encoding="utf-8")
-    names = {path.name for path in room.content.iterdir()}
+    names = {path.name for path in room.content.iterdir()} - {"book.zip"}
     assert names == {"book", f"{chapter}.ipynb", "executed.ipynb"}
-    assert run(["git", "status", "--short"], cwd=room.content / "book") == ""
+    if room.cloned:
+        assert run(["git", "status", "--short"], cwd=room.content / "book") == ""
+    else:
+        with ZipFile(room.content / "book.zip") as archive:
+            for name in archive.namelist():
+                assert (room.content / name).read_bytes() == archive.read(name), name
     installed = "lib/*/site-packages/vl_convert"
     assert list(room.python.parents[1].glob(installed)), "the first cell brings it"
     assert not list(room.before.glob(installed)), "for this chapter only"

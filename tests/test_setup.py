@@ -19,7 +19,7 @@ PIP_CHOOSES = re.compile("(torch|triton|nvidia-.*|cuda-.*)$")
 """Any build of the pinned torch will do; those for Nvidia bring packages of their own."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NO_CHAPTER_NEEDS = {
-    "huggingface-hub": "comes with accelerate, and only the name of a model on a hub asks for it",
+    "huggingface-hub": "comes with accelerate; reads and writes folders for a model hub",
     "ipython": "where there is a notebook, it is there",
     "pyyaml": "`make chapters` reads _config.yml",
     "transformer-lens": "the extra `peers`",

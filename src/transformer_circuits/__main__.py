@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transformer_circuits import files
+from transformer_circuits.release import commands as release
 
 
 def data(profile: str) -> None:
@@ -207,6 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("recall", help="write the recall questions, for flash-card programs")
     commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
     commands.add_parser("bench", help="speed and memory next to TransformerLens and plain PyTorch")
+    release.add_to(commands)
     return parser
 
 
@@ -226,6 +228,7 @@ def main(arguments: list[str] | None = None) -> None:
         "variants": variants, "factorisation": factorisation, "experiments": experiments,
         "execute": execute, "chapters": chapters, "readme": readme, "slides": slides, "recall": recall, "pdf": pdf,
         "edition": edition, "autograder": autograder, "bench": bench,
+        **release.ACTIONS,
     }  # fmt: skip
     try:
         actions[command](**given)

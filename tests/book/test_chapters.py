@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from transformer_circuits.book import first_cell
+from transformer_circuits.book.notebooks import SCORECARD
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -49,8 +50,13 @@ def test_every_page_is_in_the_table_of_contents():
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_of_pages_is_soon_overlooked(folder):
+    """Chapters stand in the order in which they are read, so there may be a few more of them."""
     shown = [path for path in (ROOT / folder).iterdir() if path.name[0] != "."]
-    assert sum(path.is_file() for path in shown) <= 17
+    assert sum(path.is_file() for path in shown) <= (24 if folder == "chapters" else 17)
+
+
+def test_a_chapter_is_no_longer_than_a_sitting(cells):
+    assert len(cells) <= 80
 
 
 def test_only_the_source_is_committed(path, cells):
@@ -128,7 +134,7 @@ def test_a_chapter_says_what_one_can_do_and_what_came_of_it(cells):
 
 def test_a_chapter_has_its_form(path, cells):
     """A question and what is needed; recall, but in the first; guesses; what to keep, in threes."""
-    if path.stem[:2] in ("00", "16"):  # how to read, and the scorecard
+    if path.stem in ("00-how-to-read", SCORECARD):  # how to read, and the scorecard
         return
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     for mark in ("**The question.**", "**You need**", "**Minutes:**", "**Where to go on:**"):
@@ -246,8 +252,5 @@ def test_prose_states_no_number_that_a_cell_must_print(cells):
 
 def test_the_configuration_can_be_read():
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    address = config["repository"]["url"]
-    assert address in first_cell.text(ROOT / "_config.yml")
-    for page in ("README.md", "CONTRIBUTING.md"):
-        assert f"git clone {address} " in (ROOT / page).read_text(encoding="utf-8"), page
+    assert config["repository"]["url"] in first_cell.text(ROOT / "_config.yml")
     assert config["execute"]["execute_notebooks"] == "off", "the pages show the executed copies"

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -18,9 +20,15 @@ def test_the_repository_address_comes_from_the_configuration(tmp_path):
     config = tmp_path / "_config.yml"
     config.write_text('repository:\n  url: "https://example.org/some/book"  # ours\n')
     assert 'git = "git clone --depth=1 https://example.org/some/book"' in first_cell.text(config)
+    config.write_text('repository:\n  url: ""\n')
+    assert first_cell.text(config) == first_cell.UNPACKING
     config.write_text("title: none\n")
     with pytest.raises(ValueError, match="no repository url"):
         first_cell.text(config)
+
+
+def test_without_an_address_nothing_is_fetched_from_anywhere():
+    assert not {"http", "git", "clone"} & set(re.findall(r"[a-z]+", first_cell.UNPACKING))
 
 
 UNINSTALLED = f"""
@@ -52,7 +60,7 @@ def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path
     (checkout / "data" / "corpus.toml").touch()
     (checkout / "data" / "claims.toml").write_text(CLAIM)
     cells = [
-        first_cell.FIRST_CELL.format(url="file:///nowhere"),
+        first_cell.CLONING.format(url="file:///nowhere"),
         'book.check("it holds", True, claim="one")',
     ]
     notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
@@ -86,7 +94,7 @@ def test_colab_shows_why_it_could_not_fetch_the_book(tmp_path, in_the_way):
     if in_the_way:
         (tmp_path / "book").mkdir()
         (tmp_path / "book" / "mine.txt").touch()
-    code = UNINSTALLED + SHELL + first_cell.FIRST_CELL.format(url="file:///nowhere")
+    code = UNINSTALLED + SHELL + first_cell.CLONING.format(url="file:///nowhere")
     command = [sys.executable, "-S", "-c", code]
     environment = os.environ | {"PYTHONPATH": "", "LC_ALL": "C", "IPYTHONDIR": str(tmp_path / "i")}
     said = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
@@ -98,3 +106,28 @@ def test_colab_shows_why_it_could_not_fetch_the_book(tmp_path, in_the_way):
     assert "fatal: " in said.stdout + said.stderr and reason in said.stdout + said.stderr
     assert said.stderr.endswith("No module named 'transformer_circuits'\n")
     assert (tmp_path / "book").exists() == in_the_way, "nothing half-fetched is left"
+
+
+def opened_in_colab(folder):
+    """The first cell where no repository has an address, in a folder that is all there is."""
+    command = [sys.executable, "-S", "-c", UNINSTALLED + SHELL + first_cell.UNPACKING]
+    environment = os.environ | {"PYTHONPATH": "", "IPYTHONDIR": str(folder.parent / "i")}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+
+
+def test_without_an_address_colab_says_what_to_upload(tmp_path):
+    (folder := tmp_path / "content").mkdir()
+    said = opened_in_colab(folder)
+    assert said.stderr.endswith("No such file or directory: 'book.zip'\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_zip_holds_stays_in_its_folder(tmp_path):
+    (folder := tmp_path / "content").mkdir()
+    with zipfile.ZipFile(folder / "book.zip", "w") as archive:
+        for name in ("../up.txt", str(tmp_path / "root.txt"), "book/src/here.txt"):
+            archive.writestr(name, "text")
+    said = opened_in_colab(folder)
+    assert said.stderr.endswith("No module named 'transformer_circuits'\n"), "it holds no book"
+    assert (folder / "book/src/here.txt").exists()
+    assert not (tmp_path / "up.txt").exists() and not (tmp_path / "root.txt").exists()

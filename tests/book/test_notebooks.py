@@ -175,7 +175,7 @@ def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website
             str(p.relative_to(ROOT / "src/transformer_circuits")) for p in notebooks.modules(code)
         }
 
-    found = reached("05-one-layer")
+    found = reached("06-skip-trigrams")
     assert {
         "analysis/one_layer/skip_trigrams.py",
         "model/transformer.py",

@@ -17,6 +17,7 @@ FIGURES = [
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", places={"here": 1.5}, **WORDS),
     plots.bundles({"a": [([1, 2], [3, 1])] * 2, "b": [([1], [2])]}, x="d", y="nats", **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
+    plots.stacked({"ours": {"a": 1.0, "b": torch.tensor(3.0)}}, unit="share", **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
@@ -52,6 +53,19 @@ def test_a_bundle_has_one_look_and_one_name():
     ).svg  # fmt: skip
     written = [t.text for t in ElementTree.fromstring(drawn).iter() if t.tag.endswith("}text")]
     assert (written.count("first"), written.count("second")) == (1, 1)
+
+
+def test_under_each_part_of_a_bar_stands_its_share():
+    rows = {"ours": {"direct path": 1.0, "heads": 3.0}, "theirs": {"direct path": 2, "heads": 0}}
+    drawn = plots.stacked(rows, unit="nats", **WORDS).svg
+    written = [t.text for t in ElementTree.fromstring(drawn).iter() if t.tag.endswith("}text")]
+    assert [text for text in written if text.endswith("%")] == ["25%", "100%", "75%", "0%"]
+
+
+@pytest.mark.parametrize("second", [{"b": 1.0}, {"a": -1.0}])
+def test_bars_of_other_parts_or_below_zero_are_refused(second):
+    with pytest.raises(ValueError, match=r'"second" must have \[\'a\'\], none below zero'):
+        plots.stacked({"first": {"a": 1.0}, "second": second}, unit="nats", **WORDS)
 
 
 def test_a_number_may_be_a_tensor_wherever_a_figure_takes_one():

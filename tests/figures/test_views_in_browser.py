@@ -79,6 +79,28 @@ def test_everything_can_be_done_with_the_keyboard(attention):
     expect(attention.locator(".cv-head").nth(2)).to_have_attribute("aria-pressed", "false")
 
 
+def test_up_and_down_lead_to_the_token_above_and_below(attention):
+    """In lines as the browser breaks them."""
+    tokens = attention.locator(".cv-token")
+    width = tokens.nth(3).evaluate("b => b.offsetLeft + b.offsetWidth") - tokens.nth(1).evaluate(
+        "b => b.offsetLeft"
+    )
+    attention.evaluate(
+        "width => document.querySelector('.cv-tokens').style.width = width + 2 + 'px'", width
+    )
+    tops = tokens.evaluate_all("all => all.map((one) => one.offsetTop)")
+    tokens.nth(0).focus()
+    attention.keyboard.press("ArrowUp")
+    expect(tokens.nth(0)).to_be_focused()
+    attention.keyboard.press("ArrowDown")
+    below = attention.locator(".cv-token:focus").evaluate("b => [b.offsetTop, b.offsetLeft]")
+    lines = sorted(set(tops))
+    assert len(lines) >= 2
+    assert below == [lines[1], tokens.nth(tops.index(lines[1])).evaluate("b => b.offsetLeft")]
+    attention.keyboard.press("ArrowUp")
+    expect(tokens.nth(0)).to_be_focused()
+
+
 def test_the_question_can_be_turned_round(attention):
     attention.get_by_label("is looked at by").check()
     attention.locator(".cv-head").nth(1).click()

@@ -1,4 +1,4 @@
-"""The rule of chapter 12 sees a coordinate that stands out, and nothing where none does."""
+"""The rule of favoured coordinates sees a coordinate that stands out, and nothing where none does."""
 
 import torch
 

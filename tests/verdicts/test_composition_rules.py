@@ -1,4 +1,4 @@
-"""Metrics of chapter 7 say yes to what was built, no to controls, and are finite for any weights."""
+"""Metrics of composition say yes to what was built, no to controls, and are finite for any weights."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""The metrics of chapter 6: finite on any model, high on what was built, low on controls."""
+"""The metrics of copying: finite on any model, high on what was built, low on controls."""
 
 import copy
 import dataclasses

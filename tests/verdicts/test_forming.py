@@ -1,4 +1,4 @@
-"""Rules of chapter 9 on logs made for it: heads that form as claimed, and placebos."""
+"""Rules of formation on logs made for it: heads that form as claimed, and placebos."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""The rule of chapter 2 counts dimensions: all of them if spread evenly, few if few are used."""
+"""The rule of few dimensions counts dimensions: all of them if spread evenly, few if few are used."""
 
 import copy
 import dataclasses

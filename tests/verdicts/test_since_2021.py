@@ -1,4 +1,4 @@
-"""Metrics of chapter 13 are finite for any weights, and see what is there and nothing else."""
+"""Metrics of newer claims are finite for any weights, and see what is there and nothing else."""
 
 import torch
 

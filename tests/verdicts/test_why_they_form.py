@@ -1,4 +1,4 @@
-"""Rules of chapter 15 on short trainings made for it: as claimed, not as claimed, and changed in nothing."""
+"""Rules of causes on short trainings made for it: as claimed, not as claimed, and changed in nothing."""
 
 import dataclasses
 import math

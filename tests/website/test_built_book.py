@@ -219,7 +219,7 @@ def test_no_page_names_a_folder_of_the_machine_that_built_it():
 
 
 def test_a_number_beside_a_formula_has_its_own_room(watched):
-    watched.goto((HTML / "chapters/07-two-layers.html").as_uri(), wait_until="load")
+    watched.goto((HTML / "chapters/09-two-layers.html").as_uri(), wait_until="load")
     overlaps = watched.evaluate(
         """() => [...document.querySelectorAll("div.math")].map((box) => {
             box.insertAdjacentHTML("afterbegin", '<span class="eqno">(7.12)</span>');
@@ -227,7 +227,7 @@ def test_a_number_beside_a_formula_has_its_own_room(watched):
             return box.querySelector(".katex-html").getBoundingClientRect().right - left(".eqno");
         })"""
     )
-    assert len(overlaps) >= 3 and max(overlaps) <= 0
+    assert len(overlaps) >= 2 and max(overlaps) <= 0
 
 
 def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watched):
@@ -244,7 +244,7 @@ def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watche
 
 
 def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
-    watched.goto((HTML / "chapters/08-induction-heads.html").as_uri(), wait_until="load")
+    watched.goto((HTML / "chapters/11-induction-heads.html").as_uri(), wait_until="load")
     term = watched.locator("article a.term", has_text="induction head").first
     assert term.get_attribute("href") == "reference/glossary.html#term-induction-head"
     tip = watched.locator(".tippy-box")
@@ -280,7 +280,7 @@ def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
 
 def test_every_verdict_leads_to_its_check(browser):
     page = browser.new_page()
-    page.goto((HTML / "chapters/16-scorecard.html").as_uri())
+    page.goto((HTML / "chapters/21-scorecard.html").as_uri())
     links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
     page.close()
     testable = sum(bool(claim.chapter) for claim in claims.read().values())
@@ -293,7 +293,7 @@ def test_every_verdict_leads_to_its_check(browser):
 @pytest.mark.parametrize("width", [1200, 375])
 def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
     page = browser.new_page(viewport={"width": width, "height": 800})
-    page.goto((HTML / "chapters/16-scorecard.html").as_uri())
+    page.goto((HTML / "chapters/21-scorecard.html").as_uri())
     marks = page.locator("table.marks a")
     assert marks.count() == len(claims.read())
     for index in (0, marks.count() - 1):

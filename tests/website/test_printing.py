@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,19 @@ def test_a_sheet_is_one_page_when_a_browser_prints_it(watched, name, margin):
     watched.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
     margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
     assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
+
+
+@pytest.mark.browser
+def test_the_article_is_printed_on_a_few_pages(browser, tmp_path):
+    (tmp_path / "results").mkdir()
+    shutil.copy(ROOT / printing.ARTICLE, tmp_path / printing.ARTICLE)
+    page = printing.article(tmp_path)
+    shown = page.read_text(encoding="utf-8")
+    assert (
+        "<title>A replication of A Mathematical Framework for Transformer Circuits</title>" in shown
+    )
+    assert shown.count("<table>") == 6 and "<p>| " not in shown, "every table is one"
+    assert printed(page, tmp_path / "article.pdf") <= 6
 
 
 BEYOND = """() => [...document.querySelectorAll(

@@ -4,11 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer_circuits.website import cross_references, executed, printing, serving
+from transformer_circuits.website import address, cross_references, executed, printing, serving
 
 
 def test_the_website_is_made_without_a_drawing_library():
-    modules = ", ".join(m.__name__ for m in (cross_references, executed, printing, serving))
+    modules = ", ".join(
+        m.__name__ for m in (address, cross_references, executed, printing, serving)
+    )
     code = f"import sys, {modules}; print(sorted({{'altair', 'matplotlib'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

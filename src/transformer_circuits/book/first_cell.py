@@ -6,7 +6,7 @@ from pathlib import Path
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 
-FIRST_CELL = """\
+CLONING = """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
 import sys
 from glob import glob
@@ -23,24 +23,41 @@ book.setup()"""
 In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel with
 `book/src` on its path (those of `run_missing` have it) fetches nothing.
 """
+UNPACKING = """\
+# Run this first. In Colab, upload book.zip to the files on the left before that.
+import sys
+from zipfile import ZipFile
+
+if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
+    ZipFile("book.zip").extractall()
+    get_ipython().system(f"{sys.executable} -m pip install -qe book")
+    sys.path.append("book/src")
+from transformer_circuits import book
+
+book.setup()"""
+"""The first cell where the repository has no address: it fetches nothing of the book from anywhere.
+
+`book.zip` is of the release, or made by `make colab-zip`; without it, the cell ends with an error that
+names it.
+"""
 
 
 def text(config: Path) -> str:
-    """The first cell for the repository that `_config.yml` names.
+    """The first cell for the repository that `_config.yml` names, or for none.
 
     Raises:
-        UserError: if it names none.
+        UserError: if the settings do not say whether it has an address.
     """
     import yaml  # Jupyter Book's; chapters do without
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
-    if not (url := settings.get("repository", {}).get("url")):
-        raise files.UserError(f"{config} has no repository url")
-    return FIRST_CELL.format(url=url)
+    if (url := (settings.get("repository") or {}).get("url")) is None:
+        raise files.UserError(f"{config} has no repository url, not even an empty one")
+    return CLONING.format(url=url) if url else UNPACKING
 
 
 def write() -> None:
-    """Write the first cell, with the address from `_config.yml`, into every chapter."""
+    """Write the first cell that belongs to `_config.yml` into every chapter."""
     cell = text(notebooks.root() / "_config.yml")
     for chapter in map(notebooks.path, notebooks.names()):
         notebook = notebooks.read(chapter)

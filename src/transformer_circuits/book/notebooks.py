@@ -23,7 +23,7 @@ from transformer_circuits import files
 from transformer_circuits.book import claims
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
-SCORECARD = "16-scorecard"
+SCORECARD = "21-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""

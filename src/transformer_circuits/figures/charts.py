@@ -163,7 +163,8 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
     )
     order = altair.Facet("matrix:N", sort=list(names), title=None)
     data = altair.Data(values=[*circles, *rows])
-    return altair.layer(rings, points, data=data).facet(order, columns=4)
+    columns = 5 if len(names) % 4 == 1 else 4  # so that none stands in a row alone
+    return altair.layer(rings, points, data=data).facet(order, columns=columns)
 
 
 def over_time(

@@ -151,6 +151,41 @@ def bars(
     return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
 
 
+def stacked(
+    values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str
+) -> Figure:
+    """Named horizontal bars, one below the other, each of the same named parts end to end.
+
+    Under each part stands its share of its bar, in per cent.
+
+    Raises:
+        ValueError: if bars have different parts, or a part is below zero.
+    """
+    rows = {name: _floats(parts) for name, parts in values.items()}
+    parts = list(next(iter(rows.values())))
+    for name, row in rows.items():
+        if list(row) != parts or min(row.values()) < 0:
+            raise ValueError(f'"{name}" must have {parts}, none below zero, but has {row}')
+
+    def paint(axes):
+        colours = [
+            _colour(p) if p == "direct path" else COLOURS[k + 1] for k, p in enumerate(parts)
+        ]
+        drawn, start = [], [0.0] * len(rows)
+        for k, part in enumerate(parts):
+            lengths = [row[part] for row in rows.values()]
+            drawn.append(axes.barh(range(len(rows)), lengths, 0.5, start, color=colours[k]))
+            for i, (row, length) in enumerate(zip(rows.values(), lengths, strict=True)):
+                share = f"{length / sum(row.values()):.0%}"
+                axes.text(start[i] + length / 2, i + 0.29, share, ha="center", va="top")
+                start[i] += length
+        axes.set_yticks(range(len(rows)), list(rows))
+        axes.set(xlabel=unit, ylim=(len(rows) - 0.4, -0.5))
+        labels.legend(axes, drawn, parts)
+
+    return draw(paint, title, alt, (6.5, 1.2 + 0.75 * len(rows)))
+
+
 def _colour(name: str) -> str:
     """That of the layer whose head is named so, of the stream for the embedding, or the usual one."""
     if name in ("embedding", "direct path"):

@@ -33,10 +33,24 @@ class Link:
         return self.text
 
 
-def _html(cell: str | Link) -> str:
+@dataclass(frozen=True)
+class Picture:
+    """A cell that is HTML of the book's own making, such as `strips.strips`; in plain text, `text`."""
+
+    html: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | Link | Picture
+
+
+def _html(cell: Cell) -> str:
     if isinstance(cell, Link):
         return f'<a href="{html.escape(cell.href)}">{html.escape(cell.text)}</a>'
-    return html.escape(cell)
+    return cell.html if isinstance(cell, Picture) else html.escape(cell)
 
 
 NUMBER = ' class="number"'
@@ -51,7 +65,7 @@ class Table:
     """Rows of text under a header each, which Jupyter shows as an HTML table with a caption."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | Link, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     caption: str
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
@@ -79,7 +93,7 @@ class Table:
         text = f'{box}<table class="findings">{caption}{body}</table></div>'
         return {"text/html": text, "text/plain": f"{self.caption}\n{plain}"}
 
-    def _cell(self, column: str, cell: str | Link, share: float | None) -> str:
+    def _cell(self, column: str, cell: Cell, share: float | None) -> str:
         if share is None:
             return f"<td>{_html(cell)}</td>"
         if column not in self.bars:
@@ -109,7 +123,7 @@ def table(
     alone; then two columns may have the same header.
 
     Numbers with a fraction get `digits` decimals, wherever they come from (Python, NumPy, a 0-dim
-    tensor). A `Link` leads somewhere. Everything else is shown as `str` has it.
+    tensor). A `Link` leads somewhere, and a `Picture` is drawn. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
     against the column's largest as a bar, hollow below zero.
@@ -144,8 +158,8 @@ def _plain(value: object) -> object:
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
-def _shown(value: object, digits: int) -> str | Link:
-    if isinstance(value, Link):
+def _shown(value: object, digits: int) -> Cell:
+    if isinstance(value, (Link, Picture)):
         return value
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 

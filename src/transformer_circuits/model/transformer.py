@@ -57,7 +57,7 @@ class Stack(nn.ModuleList, Generic[Member]):
 class MLP(nn.Module):
     """W_O^m gelu(W_I^m x): what an MLP layer adds to each position's residual stream.
 
-    Only `two-layer-mlp`, of chapter 12, has such layers (paper: appendix "MLP Layers").
+    Only `two-layer-mlp` has such layers (paper: appendix "MLP Layers").
     """
 
     def __init__(self, config: ModelConfig):

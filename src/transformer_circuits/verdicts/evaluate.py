@@ -89,6 +89,7 @@ class Decision:
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
             "controls": {name: found and asdict(found) for name, found in self.controls.items()},
             "row": self.row,
+            "strips": self._strips,
         }
         return shown, {"check": parts}
 

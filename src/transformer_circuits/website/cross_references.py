@@ -13,7 +13,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
 from transformer_circuits.figures.html import captioned
@@ -73,20 +73,10 @@ class ChapterFigure(SphinxDirective):
         return [node]
 
 
-class Repository(SphinxRole):
-    """`{repository}`, whatever its text: the address that `_config.yml` names, written out."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        address = self.config.html_theme_options["repository_url"]
-        # As code: the theme shortens addresses that stand for themselves, and on paper that is no use.
-        return [nodes.reference("", "", nodes.literal("", address), refuri=address)], []
-
-
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_directive("index-of", IndexOf)
     app.add_directive("chapter-figure", ChapterFigure)
-    app.add_role("repository", Repository())
     app.connect("doctree-read", _collect)
     app.connect("env-purge-doc", lambda app, env, docname: _found(env).pop(docname, None))
     app.connect("env-merge-info", lambda app, env, docs, other: _found(env).update(_found(other)))

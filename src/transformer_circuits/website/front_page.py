@@ -9,7 +9,7 @@ from transformer_circuits.book import notebooks
 FIGURES = {
     "kl-by-width.svg": ("04-zero-layers", "Wider models hold more of the bigram table"),
     "right-first.svg": (
-        "08-induction-heads",
+        "11-induction-heads",
         "How often the right token is first, of the whole vocabulary",
     ),
 }

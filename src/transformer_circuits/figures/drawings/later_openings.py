@@ -32,6 +32,88 @@ def formation() -> page.Drawing:
     return page.panels([canvas, second], "What a model learns, one thing after another?", alt)
 
 
+def skip_trigrams_at_work() -> page.Drawing:
+    """What the weights say, and what the text must bear out."""
+    canvas = panel("What the weights say")
+    x = tokens(
+        canvas, 76, [("␣keep", "value"), ("…", "ink"), ("␣in", "query"), ("␣mind?", "second")]
+    )
+    arc(canvas, x[2], x[0], 72, 40, "query")
+    canvas.note(0, 116, "If keep came before, in looks back at it, and mind is raised.", TALL)
+    second = remarks(
+        "What one then asks",
+        "Does the text go on like this, more than by chance?",
+        "What else must the head raise, right or wrong?",
+        "What is left of it beside all the other tokens?",
+    )
+    alt = (
+        "The tokens keep, some others, and in. From in an arc goes back to keep, and mind is expected "
+        "next. Beside it, three questions: whether the text bears this out, what else the head must "
+        "raise, and what is left of it in company."
+    )
+    return page.panels([canvas, second], "A skip-trigram is a claim about text", alt)
+
+
+def who_reads_whom() -> page.Drawing:
+    """Weights say how much could pass from head to head; cutting the edge says what it does."""
+    each = []
+    asked: tuple[tuple[str, str, Name, bool], ...] = (
+        ("The weights: what could pass", "How much of what is written is read?", "value", False),
+        ("The text: what happens without", "What becomes of the predictions?", "muted", True),
+    )
+    for title, question, role, gone in asked:
+        canvas = panel(title)
+        canvas.box(0, 44, 104, 40, ["earlier head"], role="first")
+        canvas.box(226, 44, 110, 40, ["later head"], role="second")
+        canvas.line([(108, 64), (222, 64)], role)
+        if gone:
+            canvas.line([(154, 46), (176, 82)], "ink", arrow=False)
+            canvas.line([(176, 46), (154, 82)], "ink", arrow=False)
+        canvas.note(0, 112, question, TALL)
+        each.append(canvas)
+    alt = (
+        "Twice an earlier head, and an arrow to a later one. The first time the question is how much "
+        "of what is written is read; the second time the arrow is crossed out, and the question is "
+        "what becomes of the predictions."
+    )
+    return page.panels(each, "An edge between two heads, asked in two ways", alt)
+
+
+def taken_away() -> page.Drawing:
+    """A head is lost: what it wrote for values is gone, and what it wrote for keys may be."""
+    each = []
+    ways: tuple[tuple[str, str, str, Name], ...] = (
+        (
+            "Patterns free",
+            "lost",
+            "The later head looks elsewhere, and moves something else.",
+            "muted",
+        ),
+        (
+            "Patterns kept",
+            "kept",
+            "It looks where it looked. Only what it moves has changed.",
+            "key",
+        ),
+    )
+    for name, where, note, role in ways:
+        canvas = panel(name)
+        canvas.box(0, 52, 104, 40, ["taken away"], role="muted", dashed=True)
+        canvas.box(226, 52, 110, 40, ["later head"], role="second")
+        canvas.text(165, 38, f"where to look: {where}", role=role, size=SMALL, anchor="middle")
+        canvas.line([(108, 62), (222, 62)], role)
+        canvas.line([(108, 82), (222, 82)], "muted")
+        canvas.text(165, 106, "what to move: lost", role="muted", size=SMALL, anchor="middle")
+        canvas.note(0, 138, note, TALL)
+        each.append(canvas)
+    alt = (
+        "Twice an earlier head is taken away, which a later head reads for where to look and for what "
+        "to move. With free patterns the later head loses both. With kept patterns it looks where it "
+        "looked, and only what it moves has changed."
+    )
+    return page.panels(each, "Two ways to lose a head", alt)
+
+
 def left_out() -> page.Drawing:
     """A usual transformer: what this book has, and, dashed, what it leaves out."""
     canvas = panel("One layer of a usual transformer")

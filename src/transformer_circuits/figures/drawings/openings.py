@@ -163,6 +163,32 @@ def copying() -> page.Drawing:
     return page.panels(each, "What eigenvalues say about copying", alt)
 
 
+def every_head() -> page.Drawing:
+    """Where a head looks, against what it moves: the paper fills two of the four cells."""
+    canvas = panel("Two questions about a head")
+    for k, name in enumerate(("copies", "does not copy")):
+        canvas.text(146 + 126 * k, 38, name, role="value", size=SMALL, anchor="middle")
+    cells = (("looks near", "?", "positional"), ("looks anywhere", "copying", "?"))
+    for i, (name, *inside) in enumerate(cells):
+        for k, word in enumerate(inside):
+            role: Name = "muted" if word == "?" else "value"
+            canvas.box(86 + 126 * k, 52 + 54 * i, 118, 44, [word], role=role, dashed=word == "?")
+        for line, word in enumerate(name.split()):
+            canvas.text(76, 66 + 54 * i + 17 * line, word, role="query", size=SMALL, anchor="end")
+    second = remarks(
+        "So one can ask",
+        "In which cell does each of our heads stand?",
+        "What is a head for that looks near and does not copy?",
+        "Does a look always move something?",
+    )
+    alt = (
+        "A table of four cells: a head looks near or anywhere, and it copies or does not. The paper "
+        "names heads that look anywhere and copy, and positional heads, which look near and do not. "
+        "Beside it, three questions."
+    )
+    return page.panels([canvas, second], "Where a head looks, and what it moves", alt)
+
+
 def induction() -> page.Drawing:
     """A B … A, and the head finds the place after the earlier A."""
     first = panel("Once")

@@ -238,7 +238,7 @@
         pen.drawImage(this.pictures.get(head), 0, 0, this.all.width, this.all.height);
       } else this.pictures.set(head, this.image(this.all, shown));
       const what = this.weighted ? "Value-weighted attention" : "Attention";
-      const whose = head === null ? "all heads" : "head " + this.data.heads[head];
+      const whose = head === null ? "all heads (grey: many of them)" : "head " + this.data.heads[head];
       this.title.textContent = `${what}, ${whose}: each row looks at its columns`;
       this.all.setAttribute("aria-label", this.title.textContent);
       if (token === null) return;

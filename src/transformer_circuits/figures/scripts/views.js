@@ -163,15 +163,27 @@
     return box;
   }
 
-  // Arrow keys move within a group of buttons that is one stop of the Tab key.
+  // In lines that the browser broke: how far from a button to the one above or below it.
+  function upOrDown(all, at, sign) {
+    const from = all[at];
+    const beyond = all.filter((one) => sign * (one.offsetTop - from.offsetTop) > from.offsetHeight / 2);
+    const line = sign * Math.min(...beyond.map((one) => sign * one.offsetTop));
+    const aside = (one) => Math.abs(one.offsetLeft + one.offsetWidth / 2 - from.offsetLeft - from.offsetWidth / 2);
+    const there = beyond.filter((one) => one.offsetTop === line).sort((a, b) => aside(a) - aside(b));
+    return all.indexOf(there[0]) - at;
+  }
+
+  // Arrow keys move within a group of buttons that is one stop of the Tab key; without columns, up
+  // and down go by line.
   function arrows(group, columns) {
     group.addEventListener("keydown", (event) => {
       const all = [...group.children];
       const at = all.indexOf(event.target);
-      const wide = columns();
-      const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide, Home: -at, End: all.length - 1 - at };
+      if (at < 0) return;
+      const [up, down] = columns ? [-columns(), columns()] : [-1, 1].map((sign) => upOrDown(all, at, sign));
+      const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: down, ArrowUp: up, Home: -at, End: all.length - 1 - at };
       const to = all[at + steps[event.key]];
-      if (at < 0 || !to) return;
+      if (!to) return;
       event.preventDefault();
       event.target.tabIndex = -1;
       to.tabIndex = 0;
@@ -246,7 +258,7 @@
       const group = make("div", "cv-tokens");
       group.setAttribute("role", "group");
       group.setAttribute("aria-label", "Tokens");
-      arrows(group, () => 1);
+      arrows(group);
       this.fillTokens(group, tokens);
       return group;
     }

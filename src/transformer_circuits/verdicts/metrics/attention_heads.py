@@ -1,4 +1,4 @@
-"""What chapter 3 claims of trained heads: where they rest, and which one looks at the previous token."""
+"""What is claimed of trained heads: where they rest, and which one looks at the previous token."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What chapter 12 claims of trained residual streams."""
+"""What is claimed of trained residual streams."""
 
 import torch
 from jaxtyping import Float

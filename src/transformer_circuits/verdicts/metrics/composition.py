@@ -1,4 +1,4 @@
-"""What chapter 7 claims of how the heads of two layers compose."""
+"""What is claimed of how the heads of two layers compose."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What chapter 6 claims: of copying heads and of those that do not copy, of deletion, and of what is
+"""What is claimed of copying: of copying heads and of those that do not copy, of deletion, and of what is
 moved from the begin token."""
 
 import math

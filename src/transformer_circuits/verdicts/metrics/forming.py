@@ -1,4 +1,4 @@
-"""What chapter 9 claims of how induction heads form, from the log of each training.
+"""What is claimed of how induction heads form, from the log of each training.
 
 Each metric is one number of one run, so it has no spread but that between seeds. Induction is prefix
 matching on random tokens that come twice, as Olsson et al. 2022 measure it, of that head of the last

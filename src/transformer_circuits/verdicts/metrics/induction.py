@@ -1,4 +1,4 @@
-"""What chapter 8 claims that models with induction heads do (`induction_circuits`: how)."""
+"""What models with induction heads are claimed to do (`induction_circuits`: how)."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""How chapter 8 says that induction heads work: edges, score terms, spectra, scrubbing."""
+"""How induction heads are said to work: edges, score terms, spectra, scrubbing."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What chapter 5 claims of a one-layer model on text: what it is made of, and what it cannot do."""
+"""What is claimed of a one-layer model on text: what it is made of, and what it cannot do."""
 
 import math
 

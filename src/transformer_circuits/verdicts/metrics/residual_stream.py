@@ -1,4 +1,4 @@
-"""What chapter 2 claims of the dimensions that trained embeddings use."""
+"""What is claimed of the dimensions that trained embeddings use."""
 
 import torch
 from jaxtyping import Float

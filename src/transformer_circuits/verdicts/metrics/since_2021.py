@@ -1,4 +1,4 @@
-"""What chapter 13 asks of claims made since the paper: where composition lies, and what predicts it."""
+"""What is asked of claims made since the paper: where composition lies, and what predicts it."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What chapter 11 claims of the worth of paths: by order, by layer, and behind frozen patterns.
+"""What is claimed of the worth of paths: by order, by layer, and behind frozen patterns.
 
 Gains are losses saved, in nats per token. Every document counts the same, however long.
 """

@@ -1,4 +1,4 @@
-"""What chapter 15 claims of why induction heads form, from short trainings with one choice changed.
+"""What is claimed of why induction heads form, from short trainings with one choice changed.
 
 Each metric compares runs of `data/experiments.toml` with the book's own training from the same seed,
 at the same tokens. It is one number per seed, so it has no spread but that between seeds. A head

@@ -1,4 +1,4 @@
-"""What chapter 4 claims of the table of a model without layers."""
+"""What is claimed of the table of a model without layers."""
 
 from functools import cache
 

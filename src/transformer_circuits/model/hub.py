@@ -1,0 +1,145 @@
+"""A model as one folder that a model hub shows, and that `huggingface_hub` saves, loads and uploads.
+
+The folder holds `model.safetensors` and `config.json`; `release.hub` adds what readers need. The
+hub's own classes read it, too: the keys of `config.json` that are fields of `ModelConfig` build
+the model, the others say what it is.
+"""
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, cast
+
+import safetensors.torch
+from huggingface_hub import PyTorchModelHubMixin, snapshot_download
+from huggingface_hub.errors import HFValidationError
+from safetensors import SafetensorError
+
+from transformer_circuits import files
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+LIBRARY = "transformer-circuits"
+"""What has to be installed to load the model."""
+
+
+class HubTransformer(Transformer, PyTorchModelHubMixin, library_name=LIBRARY, license="mit"):
+    """A `Transformer` with `from_pretrained`, `save_pretrained` and `push_to_hub`.
+
+    In all else it is the model of the book: every analysis takes it.
+
+    >>> import tempfile
+    >>> shape = ModelConfig(
+    ...     n_layers=1, n_heads=2, d_model=6, d_head=3, n_vocab=5, n_ctx=4, position_base=100.0
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     HubTransformer(shape).save_pretrained(folder)
+    ...     HubTransformer.from_pretrained(folder).config == shape
+    True
+    """
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        super()._save_pretrained(save_directory)
+        describe(save_directory, self.config)
+
+    @classmethod
+    def from_pretrained(  # pyrefly: ignore[bad-override]  # stricter: what does not fit is refused
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        step: int | None = None,
+        map_location: str = "cpu",
+        **download: Any,
+    ) -> "HubTransformer":
+        """The model in a folder, or of that name on the hub, in float32 and ready to evaluate.
+
+        `step`: the model as it was after so many steps of its training, where the folder
+        `checkpoints` has it.
+        `download`: `revision`, `token`, `cache_dir` … as in `huggingface_hub.snapshot_download`.
+
+        Raises:
+            UserError: naming the file and the remedy, if there is no such folder or model, or a
+                file is missing, damaged, or does not fit the others.
+        """
+        inside = place_of(step)
+        place = Path(pretrained_model_name_or_path)
+        if not place.is_dir():
+            place = _fetched(str(pretrained_model_name_or_path), inside, download)
+        model = cls(read(place / inside))
+        try:
+            model.load_state_dict(safetensors.torch.load_file(place / inside / WEIGHTS))
+        except (SafetensorError, RuntimeError) as error:
+            raise _broken(place / inside / WEIGHTS, f"does not fit {CONFIG}: {error}") from error
+        return model.eval().to(map_location)
+
+
+def place_of(step: int | None) -> str:
+    """Where the model after so many steps lies in the folder: the folder itself at the end, None."""
+    return "." if step is None else f"checkpoints/step-{step:06}"
+
+
+def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
+    """Write `config.json` into a folder that has the weights already: the shape, and what it is.
+
+    `more`: what else is known of the model; nothing of it is needed to build it.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
+    about = {
+        "architectures": [HubTransformer.__name__],
+        "model_type": "transformer_circuits",
+        **asdict(shape),
+        # In the words of TransformerLens, which knows this kind of model.
+        "attn_only": not shape.d_mlp,
+        "normalization_type": None,
+        "positional_embedding_type": "shortformer",
+        "weights_sha256": files.sha256(folder / WEIGHTS),
+        **more,
+    }
+    with files.atomic(folder / CONFIG) as temporary:
+        temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> ModelConfig:
+    """The shape that `config.json` states, once the weights beside it are those it describes.
+
+    Raises:
+        UserError: naming the file and the remedy, if one is missing or damaged.
+    """
+    path, names = folder / CONFIG, {field.name for field in fields(ModelConfig)}
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        given = {name: value for name, value in about.items() if name in names}
+        shape = cast(ModelConfig, ModelConfig.from_dict(given))
+    except FileNotFoundError:
+        raise _broken(path, "is not there") from None
+    except files.UserError as error:
+        raise _broken(path, f"is not right: {error}") from error
+    except (ValueError, AttributeError) as error:  # not JSON or UTF-8; no object
+        raise _broken(path, f"is not a JSON object: {error}") from error
+    if not (folder / WEIGHTS).is_file():
+        raise _broken(folder / WEIGHTS, "is not there")
+    expected = about.get("weights_sha256")  # not there, if the hub's library wrote the file
+    if expected not in (None, found := files.sha256(folder / WEIGHTS)):
+        raise _broken(folder / WEIGHTS, f"has SHA-256 {found} but {CONFIG} says {expected}")
+    return shape
+
+
+def _fetched(name: str, inside: str, download: dict[str, Any]) -> Path:
+    wanted = [(Path(inside) / file).as_posix() for file in (CONFIG, WEIGHTS)]
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted, **download))
+    except (HFValidationError, OSError) as error:  # OSError: not there, or no network
+        raise files.UserError(
+            f"there is no folder {name}, and the hub gave no model of that name ({error}): make "
+            f"the folder with python -m transformer_circuits hub, or correct the name"
+        ) from error
+
+
+def _broken(path: Path, reason: object) -> files.UserError:
+    return files.UserError(
+        f"{path} {reason}. Fetch the folder again, or make it again: "
+        "python -m transformer_circuits hub"
+    )

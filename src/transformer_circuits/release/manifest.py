@@ -1,0 +1,209 @@
+"""The manifest: what the book's chapters found, from which files, on which machine.
+
+`results/manifest.json` is the one that the repository holds. Every reproduction writes its own to
+`REPRODUCED`, and `comparison` says where the two differ.
+"""
+
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+from transformer_circuits import files
+from transformer_circuits.book import claims, notebooks, scorecard
+from transformer_circuits.release import numbers
+from transformer_circuits.text import corpus
+
+COMMITTED = "results/manifest.json"
+REPRODUCED = "_build/reproduced/manifest.json"
+"""Where a reproduction writes its own."""
+MADE_FROM = tuple(name for name in notebooks.DATA_FILES if name.startswith("data/"))
+"""The files of the repository that everything was computed from: weights, logs, tokenizer, text."""
+PRECISION = 0.001
+"""The part of a number by which it may differ."""
+OF_WIDTH = 0.1
+"""The part of an interval's width by which it may."""
+LEAST = 1e-6
+"""What may differ whatever the size: what float32 leaves of a zero."""
+TOLERANCES = {
+    "printed": "one unit of the last decimal place, or a thousandth of the number; whole numbers "
+    "a thousandth",
+    "data": "a thousandth of the largest of the series, or one unit of the last decimal place that "
+    "its numbers were rounded to",
+    "estimate": "a thousandth of the largest of the mean and the ends of its interval, or a tenth "
+    "of the interval's width",
+    "any number": "a millionth",
+    "rows of a chart": "in any order, for eigenvalues have none",
+    "everything else": "the same: verdicts, words, and the hashes of files",
+    "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
+    "a number by parts in a hundred thousand, a printed digit by one, and a rank by one where two "
+    "are nearly alike; other text would move an estimate by as much as its interval is wide",
+}
+"""By how much two reproductions may differ: a rule for each kind of number, the same in all chapters."""
+
+
+def made() -> dict:
+    """The manifest of this checkout, from its executed chapters; nothing is executed.
+
+    Raises:
+        UserError: naming the chapters, if some were not executed with the present code.
+    """
+    evidence = scorecard.evidence()
+    copies = notebooks.fresh()
+    if missing := sorted(set(notebooks.names()) - copies.keys()):
+        raise files.UserError(f"not executed with this code: {', '.join(missing)}")
+    seconds = {name: _seconds(copy) for name, copy in copies.items()}
+    return {
+        "tolerances": TOLERANCES,
+        "machine": _machine() | {"minutes for all chapters": round(sum(seconds.values()) / 60, 1)},
+        "versions": _versions(),
+        "files": _hashes(),
+        "models": _models(),
+        "claims": {
+            name: _of_claim(claim, evidence.get(name)) for name, claim in claims.read().items()
+        },
+        "chapters": {
+            name: {
+                "seconds": seconds[name],
+                "figures": _figures(copy) if name != notebooks.SCORECARD else {},
+                "checks": _checks(copy),
+            }
+            for name, copy in copies.items()
+        },
+    }
+
+
+def _of_claim(claim: claims.Claim, found: scorecard.Evidence | None) -> dict:
+    """A verdict, and the estimates that it rests on."""
+    row: dict = {"kind": claim.kind, "verdict": scorecard.verdict(claim, found)}
+    if claim.chapter:
+        row["chapter"] = claim.chapter
+    if found and found.ours and not found.decision:
+        row["ours"] = found.ours
+    if found and found.decision:
+        row["why"] = found.decision["why"]
+        for group in ("seeds", "controls"):
+            of_group = found.decision[group].items()
+            row[group] = {name: estimate(interval) for name, interval in of_group if interval}
+    return row
+
+
+def estimate(interval: Mapping[str, float]) -> dict:
+    """An interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
+    ends = [interval[name] for name in ("mean", "low", "high")]
+    width = interval["high"] - interval["low"]
+    tolerance = max(PRECISION * max(map(abs, ends)), OF_WIDTH * width, LEAST)
+    mean, low, high, within = numbers.rounded([*ends, tolerance])
+    return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
+
+
+def _figures(copy: Mapping) -> dict[str, dict]:
+    """The figures and tables of an executed chapter, by their titles.
+
+    Those of the scorecard are left out: they repeat the claims, whose estimates have their own rule.
+    """
+    found: dict[str, dict] = {}
+    for output in notebooks.outputs(copy):
+        is_check = "check" in output.get("metadata", {})
+        if not is_check and (shown := numbers.shown(output)):
+            found[_name(shown.title or "without a title", found)] = shown.kept
+    return found
+
+
+def _checks(copy: Mapping) -> dict[str, dict]:
+    """The checks of an executed chapter, by what they state; verdicts are among the claims."""
+    found: dict[str, dict] = {}
+    for check in scorecard.checks(copy):
+        if "verdict" not in check:
+            said = numbers.Shown()
+            said.say(check["ours"])
+            found[_name(check["statement"], found)] = said.kept
+    return found
+
+
+def _name(title: str, taken: Mapping) -> str:
+    """The title, with a number behind it if another has it already."""
+    n = sum(re.sub(r" \(\d+\)$", "", name) == title for name in taken)
+    return f"{title} ({n + 1})" if n else title
+
+
+def _seconds(copy: Mapping) -> float:
+    """How long a chapter ran, from its first cell to its last."""
+    noted = [
+        datetime.fromisoformat(time)
+        for cell in copy["cells"]
+        for time in cell["metadata"].get("execution", {}).values()
+    ]
+    return round((max(noted) - min(noted)).total_seconds(), 1) if noted else 0.0
+
+
+def _hashes() -> dict[str, str]:
+    """The SHA-256 of weights, logs and tokenizer; and of the text, as it is built from its packages."""
+    root = notebooks.root()
+    found = {path for pattern in MADE_FROM for path in root.glob(pattern) if path.is_file()}
+    hashes = {path.relative_to(root).as_posix(): files.sha256(path) for path in sorted(found)}
+    return hashes | {
+        f"text, small {split}": files.sha256(path) for split, path in corpus.build("small").items()
+    }
+
+
+def _models() -> dict[str, dict]:
+    """Shape, tokens read and seeds of each model of the book."""
+    found: dict[str, dict] = {}
+    for config in sorted(notebooks.root().glob("data/models/*/config.toml")):
+        name, _, seed = config.parent.name.partition("-seed-")
+        if not seed:
+            tables = files.read_toml(config)
+            read = {"tokens": tables["provenance"]["tokens"]}
+            found[name] = tables["model"] | read | {"seeds": []}
+        found[name]["seeds"].append(config.parent.name)
+    return dict(sorted(found.items(), key=lambda of: (of[1]["n_layers"], of[1]["d_mlp"])))
+
+
+def _machine() -> dict[str, str | int | None]:
+    """What the chapters ran on."""
+    name = platform.processor()
+    if (said := Path("/proc/cpuinfo")).is_file():
+        models = re.findall(r"(?m)^model name\s*: (.+)$", said.read_text())
+        name = models[0] if models else name
+    system = f"{platform.system()} {platform.machine()}"
+    return {"system": system, "processor": name, "cores": os.cpu_count()}
+
+
+def _versions() -> dict[str, str]:
+    """Python, and the packages that chapters need."""
+    needed = files.read_toml(notebooks.root() / "pyproject.toml")["project"]["dependencies"]
+    names = sorted(re.match(r"[\w.-]+", each)[0] for each in needed)
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
+
+
+def read(path: Path) -> dict:
+    """A manifest that `write` wrote.
+
+    Raises:
+        UserError: naming the file, if it is not there, or is not a manifest.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["claims"], found["chapters"], found["files"]
+        return found
+    except FileNotFoundError:
+        raise files.damaged(path, "is not there") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise files.damaged(path, f"is not a manifest: {error!r}") from error
+
+
+def write(path: Path, found: Mapping) -> None:
+    """Write a manifest, whole or not at all; a list of numbers stands in one line.
+
+    Raises:
+        OSError: as `files.atomic`.
+    """
+    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
+    lines = re.sub(r"\[[^\[\]{}\"]*\]", lambda of: " ".join(of[0].split()), text)
+    with files.atomic(path) as temporary:
+        temporary.write_text(f"{lines}\n", encoding="utf-8")

@@ -1,0 +1,121 @@
+"""What the repository holds for its reviewers: article, manifest, codecheck.yml, CITATION.cff."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from transformer_circuits import files
+from transformer_circuits.book import claims, notebooks, scorecard
+from transformer_circuits.release import article, manifest
+from transformer_circuits.verdicts import rules
+
+ROOT = Path(__file__).parents[2]
+CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def committed():
+    return manifest.read(ROOT / manifest.COMMITTED)
+
+
+def test_the_article_is_the_one_that_follows_from_the_manifest(committed):
+    assert article.in_step(ROOT / manifest.COMMITTED), (
+        "run `python -m transformer_circuits article`"
+    )
+    assert (ROOT / manifest.COMMITTED).stat().st_size < 1_500_000
+
+
+def test_the_manifest_has_the_scorecards_claims_and_chapters(committed):
+    now = {c.id: (c.kind, c.chapter) for c in claims.read().values()}
+    was = {name: (of["kind"], of.get("chapter", "")) for name, of in committed["claims"].items()}
+    assert was == now, "run `python -m transformer_circuits reproduce --write`"
+    assert [*committed["chapters"]] == notebooks.names()
+    for name, hashed in committed["files"].items():
+        if (path := ROOT / name).is_file():
+            assert files.sha256(path) == hashed, name
+
+
+@pytest.mark.browser  # in this run the book is built, so its chapters are executed
+def test_verdicts_are_the_scorecards(committed):
+    found = scorecard.evidence()
+    for claim in claims.read().values():
+        verdict = scorecard.verdict(claim, found.get(claim.id))
+        assert committed["claims"][claim.id]["verdict"] == verdict, claim.id
+
+
+def test_every_claim_that_did_not_come_out_is_in_the_article_with_its_estimates(committed):
+    text = article.text(committed)
+    for claim in claims.read().values():
+        found = committed["claims"][claim.id]
+        if found["verdict"] in rules.VERDICTS and claim.source == "paper":
+            (row,) = (
+                line for line in text.splitlines() if line.startswith(f"| {claim.statement} |")
+            )
+            assert f"{next(iter(found['seeds'].values()))['mean']:.3g}" in row
+    for heading in ("What stood in the way", "Why we think that this is a replication", "What we would ask the authors"):  # fmt: skip
+        assert f"\n## {heading}\n" in text
+    assert not re.search(r"[{}]", text)
+
+
+def test_the_article_follows_the_verdicts(committed):
+    count = r"(\d+) are reproduced, (\d+) are reproduced in part or undecided, and (\d+) are not"
+    before = [int(n) for n in re.search(count, article.text(committed)).groups()]
+    named = next(
+        name for name, of in committed["claims"].items()
+        if of["verdict"] == rules.REPRODUCED and claims.read()[name].source == "paper"
+    )  # fmt: skip
+    committed["claims"][named]["verdict"] = rules.NOT_REPRODUCED
+    text = article.text(committed)
+    after = [int(n) for n in re.search(count, text).groups()]
+    assert after == [before[0] - 1, before[1], before[2] + 1]
+    statement = claims.read()[named].statement
+    assert f"“{statement}”: by which measure" in text, "there is a question at once"
+
+
+def test_a_manifest_of_other_claims_is_refused(committed):
+    del committed["claims"]["kronecker"]
+    with pytest.raises(files.UserError, match=r"\['kronecker'\]\): run .* reproduce --write"):
+        article.text(committed)
+
+
+def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(committed):
+    asked = article.questions()
+    assert asked.keys() <= claims.read().keys()
+    assert all(text.endswith("?") for text in asked.values())
+    for name, found in committed["claims"].items():
+        if found["verdict"] in (*article.IN_PART, rules.NOT_REPRODUCED):
+            assert name in asked or "of this book" in claims.read()[name].section
+
+
+def test_codecheck_says_what_reproduce_makes():
+    """As the specification 2.0 asks, but for what only a codechecker or an owner can say."""
+    assert CODECHECK.startswith("---\n")
+    said = yaml.safe_load(CODECHECK)
+    assert said["version"] == "https://codecheck.org.uk/spec/config/2.0/"
+    made = [manifest.REPRODUCED, str(Path(manifest.REPRODUCED).with_name(article.NAME))]
+    assert [entry["file"] for entry in said["manifest"]] == made
+    assert all(entry["comment"] for entry in said["manifest"])
+    for name in re.findall(r"results/[\w.]+\w", CODECHECK):
+        assert (ROOT / name).is_file(), name
+    assert said["paper"]["title"] == article.TITLE.replace("*", "")
+    assert said.keys() <= {"version", "manifest", "paper", "source"}, (
+        "the rest is the codechecker's"
+    )
+
+
+def test_citation_and_codecheck_name_the_version_and_authors_of_the_book():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == project["version"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", str(citation["date-released"]))
+    paper = yaml.safe_load(CODECHECK)["paper"]
+    names = [
+        one.get("name") or f"{one['given-names']} {one['family-names']}"
+        for one in citation["authors"]
+    ]
+    assert [author["name"] for author in paper["authors"]] == names
+    if not paper["reference"].startswith("https:"):
+        assert f"version {project['version']}" in paper["reference"]

@@ -1,0 +1,182 @@
+"""A release: refused while something is a placeholder; else the same bytes from the same commit."""
+
+import hashlib
+import os
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import files
+from transformer_circuits.release import bundle
+
+ROOT = Path(__file__).parents[2]
+READY = {
+    "_config.yml": "author: A. Reader\nrepository: {url: 'https://example.org/a/b'}\n",
+    "CITATION.cff": "version: 1.2.3\ndate-released: 2026-01-02\nauthors:\n"
+    "  - {family-names: Reader, given-names: A., orcid: 'https://orcid.org/0000-0002-1825-0097'}\n",
+    "codecheck.yml": "---\npaper:\n  title: T\n  reference: https://doi.org/10.1/2\n"
+    "  authors: [{name: A. Reader, ORCID: 0000-0002-1825-0097}]\n",
+    "pyproject.toml": '[project]\nversion = "1.2.3"\n',
+    "CHANGELOG.md": "# Changelog\n\n## 1.2.3\n",
+    "LICENSE": "MIT\n\nCopyright (c) 2026 A. Reader\n",
+    "README.md": "git clone https://example.org/a/b\n",
+    ".gitignore": "/_build/\n/data/cache/\n",
+    "requirements.txt": "",
+    "src/package/module.py": "x = 1\n",
+    "chapters/01-a.ipynb": "{}",
+    "data/corpus.toml": "",
+    "data/tokenizer.json": "{}",
+    "data/models/m/weights.safetensors": "weights",
+    ".ci/run": "#!/bin/sh\n",
+}
+"""A repository that can be released."""
+NAMES = ["SHA256SUMS", "book.zip", *(f"transformer-circuits-1.2.3-{part}.zip" for part in ("site", "sources", "weights"))]  # fmt: skip
+
+
+def git(root, *command):
+    author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *author, *command], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Writes a repository with one commit and a built book; files may differ from those of `READY`."""
+
+    def written(**changed):
+        for name, text in {**READY, **changed}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        (tmp_path / ".ci/run").chmod(0o755)
+        for name, text in {"index.html": "<p>first", "_static/a.css": "p {}"}.items():
+            path = tmp_path / "_build/html" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (tmp_path / "data/cache").mkdir(exist_ok=True)
+        (tmp_path / "data/cache/text").write_text("text")
+        git(tmp_path, "init", "-q")
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-qm", "all")
+        monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
+        return tmp_path
+
+    return written
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return archive.namelist()
+
+
+def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(repository, capsys):
+    root = repository()
+    cli.main(["release", "1.2.3"])
+    folder = root / bundle.FOLDER
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
+    assert f"{folder / 'book.zip'}: 0.0 MB" in capsys.readouterr().out
+    top = "transformer-circuits-1.2.3"
+    assert members(folder / f"{top}-site.zip") == [f"{top}/_static/a.css", f"{top}/index.html"]
+    assert members(folder / f"{top}-sources.zip") == sorted(f"{top}/{name}" for name in READY)
+    assert members(folder / "book.zip") == [
+        "book/LICENSE", "book/_config.yml", "book/chapters/01-a.ipynb", "book/data/corpus.toml",
+        "book/data/models/m/weights.safetensors", "book/data/tokenizer.json", "book/pyproject.toml",
+        "book/requirements.txt", "book/src/package/module.py",
+    ]  # fmt: skip
+    assert members(folder / f"{top}-weights.zip") == [
+        f"{top}-weights/{name}"
+        for name in ("LICENSE", "data/models/m/weights.safetensors", "data/tokenizer.json")
+    ]
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        digest, _, name = line.partition("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    with zipfile.ZipFile(folder / f"{top}-sources.zip") as archive:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    assert modes[f"{top}/.ci/run"] == 0o100755 and modes[f"{top}/README.md"] == 0o100644
+
+
+def test_the_same_commit_gives_the_same_bytes_at_another_time_in_another_zone(
+    repository, monkeypatch
+):
+    root = repository()
+    bundle.write(root, "1.2.3")
+    first = (root / bundle.FOLDER / "SHA256SUMS").read_bytes()
+    os.utime(root / "_build/html/index.html", (0, time.time() + 10**7))
+    (root / bundle.FOLDER / "left-over.zip").write_text("")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    bundle.write(root, "1.2.3")
+    assert (root / bundle.FOLDER / "SHA256SUMS").read_bytes() == first
+    assert sorted(path.name for path in (root / bundle.FOLDER).iterdir()) == NAMES
+
+
+def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
+    root = repository(**{
+        "_config.yml": "author: The maintainers\nrepository: {url: ''}\n",
+        "CITATION.cff": "version: 0.1.0\nauthors: [{name: The maintainers}]\n",
+        "codecheck.yml": "---\npaper: {authors: [{name: The maintainers}], reference: soon}\n",
+        "CHANGELOG.md": "# Changelog\n\n## Unreleased\n",
+        "LICENSE": "MIT\n\nCopyright (c) 2026 The maintainers\n",
+        "README.md": f"git clone https://github.com/{bundle.NOWHERE}\n",
+    })  # fmt: skip
+    (root / "data/corpus.toml").write_text("changed")
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["release", "1.2.4"])
+    first, *listed = raised.value.code.splitlines()
+    assert first == "release: 14 things must be set before 1.2.4 is released:"
+    assert listed == [
+        "- _config.yml: repository.url is not set",
+        '- _config.yml: author is "The maintainers", which names nobody',
+        '- CITATION.cff: an author is "The maintainers", which names nobody',
+        "- CITATION.cff: The maintainers has no orcid",
+        "- CITATION.cff: version is 0.1.0, not 1.2.4",
+        "- CITATION.cff: date-released is not set",
+        '- codecheck.yml: an author is "The maintainers", which names nobody',
+        "- codecheck.yml: The maintainers has no ORCID",
+        "- codecheck.yml: paper.reference is neither a DOI nor another address",
+        "- pyproject.toml: version is 1.2.3, not 1.2.4",
+        '- CHANGELOG.md: no section "## 1.2.4"',
+        '- LICENSE: the copyright is that of "The maintainers", who are nobody',
+        f"- README.md: {bundle.NOWHERE} is no repository",
+        "- data/corpus.toml: not committed, so not in the sources",
+    ]
+    assert not (root / bundle.FOLDER).exists()
+
+
+@pytest.mark.parametrize("version", ["", "1.2", "v1.2.3", "1.2.3rc1", "../1.2.3"])
+def test_a_version_is_three_numbers(repository, version):
+    with pytest.raises(files.UserError, match="is not a version: three numbers"):
+        bundle.require_ready(repository(), version)
+
+
+def test_a_repository_without_a_placeholder_is_ready(repository, capsys):
+    root = repository()
+    cli.main(["release", "1.2.3", "--check"])
+    assert not (root / bundle.FOLDER).exists()
+
+
+def test_a_book_that_is_not_built_is_not_released(repository):
+    root = repository()
+    (root / "_build/html/index.html").unlink()
+    with pytest.raises(files.UserError, match=r"has no index\.html: run `make book` first"):
+        bundle.write(root, "1.2.3")
+
+
+@pytest.mark.parametrize(("name", "text"), [("codecheck.yml", "a: ["), ("CITATION.cff", "text")])
+def test_a_damaged_file_is_named(repository, name, text):
+    with pytest.raises(files.UserError, match=name):
+        bundle.require_ready(repository(**{name: text}), "1.2.3")
+
+
+def test_what_is_no_repository_is_refused(repository):
+    root = repository()
+    (root / ".git").rename(root / "git")
+    with pytest.raises(files.UserError, match=r"git status: .*not a git repository"):
+        bundle.write(root, "1.2.3")
+
+
+def test_of_this_repository_every_file_that_is_asked_can_be_read():
+    listed = {line.partition(":")[0] for line in bundle.placeholders(ROOT, "99.9.9")}
+    assert {"pyproject.toml", "CITATION.cff", "CHANGELOG.md"} <= listed

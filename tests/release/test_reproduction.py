@@ -1,0 +1,228 @@
+"""A reproduction: the manifest that is committed, and what differs from it beyond tolerance."""
+
+import copy
+import json
+
+import pytest
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import files
+from transformer_circuits.book import claims, notebooks
+from transformer_circuits.figures import tables
+from transformer_circuits.release import comparison, manifest, reproduction
+from transformer_circuits.text import corpus
+
+ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
+RULE = claims.Rule("a.b", "m", "above", 0.3, "ours", "null", "", "before")
+
+
+def check(**parts):
+    """An output of `book.check` or `evaluate.decide`."""
+    data = {"text/html": '<p class="claim">it holds</p>'}
+    return {"data": data, "metadata": {"check": {"statement": "s", "ours": "", **parts}}}
+
+
+def chapter(loss=1.25, ours="0.12", mean=0.5, verdict="reproduced"):
+    """What a chapter puts out: a table, a check of an identity, and a verdict."""
+    table = tables.table([{"head": "0.1", "loss": loss}], caption="Losses")._repr_mimebundle_()
+    seeds = {"m": ESTIMATE | {"mean": mean}}
+    decided = {"claim": "second", "verdict": verdict, "why": "1 of 1 seeds", "seeds": seeds,
+               "controls": {"null": ESTIMATE, "unavailable": None}}  # fmt: skip
+    return [{"data": table}, check(claim="first", ours=ours), check(**decided)]
+
+
+@pytest.fixture
+def executed(checkout, monkeypatch):
+    """Lets chapter x have put something out; returns its checkout."""
+    root = checkout("x", "1")
+    (root / "data/text").write_text("text")
+    model = {"n_layers": 1, "n_heads": 2, "d_head": 3, "d_model": 6, "n_vocab": 4096, "n_ctx": 9}
+    config = {"model": model | {"d_mlp": 0}, "provenance": {"tokens": 8_200_000}}
+    lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
+    (root / "data/models/m/config.toml").write_text("".join(lines))
+    (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
+    (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
+    monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
+    monkeypatch.setattr(claims, "rules", lambda: {"second": RULE})
+
+    def put_out(outputs):
+        whole = json.loads(notebooks.path("x").read_text())
+        (cell,) = (cell for cell in whole["cells"] if cell["cell_type"] == "code")
+        cell["outputs"] = outputs
+        times = ("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z")
+        cell["metadata"]["execution"] = dict(zip(("a", "b"), times, strict=True))
+        whole["metadata"]["transformer_circuits"] = {"fingerprint": notebooks.fingerprints()["x"]}
+        notebooks.executed_path("x").parent.mkdir(parents=True, exist_ok=True)
+        notebooks.executed_path("x").write_text(json.dumps(whole))
+        return root
+
+    return put_out
+
+
+def test_what_was_reproduced_is_said_in_one_line_and_nothing_committed_changes(executed):
+    root = executed(chapter())
+    first = reproduction.reproduce(root)
+    assert first.startswith("written: ") and "3 claims, 1 figures and tables, 1 checks" in first
+    committed = (root / manifest.COMMITTED).read_bytes()
+    executed(chapter(loss=1.26, mean=0.5004))  # one unit of the last place, part of an interval
+    said = reproduction.reproduce(root)
+    assert said.startswith("reproduced: ") and "\n" not in said
+    assert (root / manifest.COMMITTED).read_bytes() == committed
+    own = manifest.read(root / manifest.REPRODUCED)
+    assert own["chapters"]["x"]["figures"]["Losses"]["printed"]["loss"] == "1.26"
+    assert own["claims"]["second"]["seeds"]["m"]["mean"] == 0.5004
+    assert (root / manifest.REPRODUCED).with_name("article.md").is_file()
+
+
+def test_the_manifest_says_what_it_was_computed_from(executed):
+    root = executed(chapter())
+    found = manifest.made()
+    assert found["files"]["data/models/m/config.toml"] == files.sha256(
+        root / "data/models/m/config.toml"
+    )
+    assert found["files"]["text, small train"] == files.sha256(root / "data/text")
+    assert found["machine"]["minutes for all chapters"] == 1.5 and "torch" in found["versions"]
+    assert found["models"]["m"]["seeds"] == ["m"]
+    assert [*found["claims"]["second"]["controls"]] == ["null"], (
+        "one that cannot be had is left out"
+    )
+    assert found["claims"]["far"] == {"kind": "trained", "verdict": "not testable here"}
+
+
+def test_the_scorecards_tables_are_not_compared_for_they_repeat_the_claims(executed, monkeypatch):
+    executed(chapter())
+    assert [*manifest.made()["chapters"]["x"]["figures"]] == ["Losses"]
+    monkeypatch.setattr(notebooks, "SCORECARD", "x")
+    executed(chapter())
+    of_chapter = manifest.made()["chapters"]["x"]
+    assert of_chapter["figures"] == {} and [*of_chapter["checks"]] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"loss": 1.27}, "x: Losses: loss, number 1: 1.25 was committed, 1.27 came out; may differ by 0.01"),
+        ({"ours": "0.14"}, "x: s, number 1: 0.12 was committed, 0.14 came out"),
+        ({"ours": "much"}, "x: s, words: # was committed, much came out; must be the same"),
+        ({"mean": 0.53}, "claim: second: m, mean: 0.5 was committed, 0.53 came out; may differ by 0.02"),
+        ({"verdict": "mixed"}, "claim: second: reproduced was committed, mixed came out"),
+    ],
+)  # fmt: skip
+def test_what_differs_is_listed_by_name_with_its_tolerance(executed, changed, said):
+    root = executed(chapter())
+    reproduction.reproduce(root)
+    executed(chapter(**changed))
+    with pytest.raises(files.UserError) as raised:
+        reproduction.reproduce(root)
+    lines = str(raised.value).splitlines()
+    assert any(said in line for line in lines), lines
+    assert lines[-1].endswith(", among 3 files, 3 claims, 1 figures and tables, 1 checks")
+
+
+def test_the_command_ends_with_1_if_something_differs_and_executes_nothing_twice(
+    executed, monkeypatch, capsys
+):
+    executed(chapter())
+    monkeypatch.setattr(notebooks, "execute", lambda names: pytest.fail(f"executed {names}"))
+    cli.main(["reproduce", "--write"])
+    cli.main(["reproduce"])
+    assert capsys.readouterr().out.splitlines()[-1].startswith("reproduced: ")
+    executed(chapter(loss=9.0))
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["reproduce"])
+    assert "Losses: loss" in raised.value.code, "a text, which ends the program with 1"
+    cli.main(["reproduce", "--write"])
+    cli.main(["reproduce"])
+
+
+def test_an_article_out_of_step_is_named(executed):
+    root = executed(chapter())
+    reproduction.reproduce(root)
+    (root / "results/article.md").write_text("else")
+    with pytest.raises(files.UserError, match=r"article\.md beside .* does not say"):
+        reproduction.reproduce(root)
+    cli.main(["article"])
+    assert reproduction.reproduce(root).startswith("reproduced")
+
+
+def test_what_was_not_executed_is_not_compared(executed, checkout):
+    executed(chapter())
+    checkout("x", "2")
+    with pytest.raises(files.UserError, match="not executed with this code: x"):
+        manifest.made()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"claims": {}}'])
+def test_a_damaged_manifest_is_named(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(files.UserError, match=r"manifest\.json is not a manifest"):
+        manifest.read(tmp_path / "manifest.json")
+    with pytest.raises(files.UserError, match=r"none\.json is not there"):
+        manifest.read(tmp_path / "none.json")
+
+
+def figure(**parts):
+    return {"chapters": {"c": {"figures": {"f": {"words": "w", **parts}}, "checks": {}}}, "claims": {}, "files": {"a": "1"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "n"),
+    [
+        ("0.50", "0.51", 0), ("0.50", "0.52", 1), ("1000", "1001", 0), ("12", "13", 1),
+        ("7e-15", "1e-14", 0), ("1 2", "1", 1), ("-0.10", "0.10", 1), ("5000.5", "5004", 0),
+    ],
+)  # fmt: skip
+def test_printed_numbers_may_differ_by_their_last_place_or_a_thousandth(was, now, n):
+    pair = (figure(printed={"a": each}) for each in (was, now))
+    assert len(comparison.differences(*pair)) == n
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "n"),
+    [
+        ([0.0004, 10.0], [0.0094, 10.0], 0),
+        ([0.0004, 10.0], [0.02, 10.0], 1),
+        ([1.0], [1.0, 1.0], 1),
+    ],
+)
+def test_series_may_differ_by_a_thousandth_of_their_largest(was, now, n):
+    assert len(comparison.differences(*(figure(data={"a": each}) for each in (was, now)))) == n
+
+
+def test_what_was_rounded_before_it_was_kept_may_differ_by_one_step():
+    for name, was, now, n in (
+        ("a", [0.01, 0.25], [0.02, 0.25], 0),
+        ("a", [0.01, 0.25], [0.03, 0.25], 1),
+        ("a", [3.0, 255.0], [4.0, 255.0], 1),
+        ("a (whole steps)", [3.0, 255.0], [4.0, 255.0], 0),
+    ):
+        pair = (figure(data={name: each}) for each in (was, now))
+        assert len(comparison.differences(*pair)) == n
+
+
+def test_long_series_with_another_digest_are_compared_by_their_summaries():
+    was = {"n": 400, "digest": "a", "range and mean": [0.0, 10.0, 5.0], "some": [0.0, 5.0, 10.0]}
+    near, far = (
+        was | {"digest": "b", "some": [0.0, 5.001, 10.0]},
+        was | {"digest": "c", "some": [0.0, 6.0, 10.0]},
+    )
+    for now, n in ((was, 0), (near, 0), (far, 1), (was | {"n": 401}, 1), ([1.0, 2.0], 1)):
+        assert len(comparison.differences(figure(data={"a": was}), figure(data={"a": now}))) == n
+
+
+def test_what_is_gone_or_new_is_a_difference():
+    was = figure(printed={"a": "1"}, data={"b": [1]})
+    now = copy.deepcopy(was)
+    now["files"] = {"a": "2", "b": "1"}
+    now["chapters"]["c"]["checks"]["new"] = {"words": ""}
+    del now["chapters"]["c"]["figures"]["f"]["data"]
+    now["chapters"]["d"] = {"figures": {}, "checks": {}}
+    assert [each.name for each in comparison.differences(was, now)] == [
+        "file: a", "file: b", "c: f: b", "c: new", "d",
+    ]  # fmt: skip
+
+
+def test_an_estimate_of_nothing_has_a_tolerance_all_the_same():
+    nothing = {"mean": 0.0, "low": 0.0, "high": 0.0, "n": 1}
+    assert manifest.estimate(nothing)["tolerance"] == manifest.LEAST
+    assert manifest.estimate({"mean": 2.0, "low": 2.0, "high": 2.0, "n": 1})["tolerance"] == 0.002

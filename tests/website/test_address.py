@@ -1,0 +1,54 @@
+"""Where the repository has no address, nothing on a page leads to one."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from test_built_book import HTML, ROOT
+
+from transformer_circuits.website import address
+
+OPTIONS = {
+    "repository_url": "https://example.org/some/book",
+    "use_repository_button": True,
+    "use_issues_button": True,
+    "use_download_button": True,
+    "launch_buttons": {"colab_url": "https://colab.example.org"},
+}
+
+
+def written(url):
+    """What the role of the handout becomes: a link, or its own words."""
+    role = address.Repository()
+    role.text = "in the folder"
+    options = {"repository_url": url}
+    environment = SimpleNamespace(config=SimpleNamespace(html_theme_options=options))
+    role.inliner = SimpleNamespace(
+        document=SimpleNamespace(settings=SimpleNamespace(env=environment))
+    )
+    (node,), messages = role.run()
+    assert messages == []
+    return node
+
+
+def test_with_an_address_pages_have_their_buttons_and_links():
+    assert address.without_buttons(OPTIONS) == OPTIONS
+    assert written("https://example.org/some/book")["refuri"] == "https://example.org/some/book"
+
+
+def test_without_an_address_there_are_no_buttons_and_links():
+    left = address.without_buttons(OPTIONS | {"repository_url": ""})
+    assert left["use_download_button"] and "launch_buttons" not in left
+    assert not left["use_repository_button"] and not left["use_issues_button"]
+    assert written("").astext() == "in the folder" and "refuri" not in written("")
+
+
+@pytest.mark.browser
+def test_pages_lead_to_the_repository_only_where_it_has_an_address():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    has = bool(config["repository"]["url"])
+    for page in ("chapters/01-notation.html", "chapters/reference/errata.html"):
+        text = (HTML / page).read_text(encoding="utf-8")
+        leads = re.findall(r"colab\.research|mybinder\.org|fa-code-branch|/issues/new", text)
+        assert bool(leads) == has, (page, leads)
