@@ -7,11 +7,13 @@ import shutil
 import huggingface_hub
 import pytest
 import torch
+from conftest import SHAPE
 from safetensors.torch import save_file
 from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits import files
 from transformer_circuits.analysis import layer_norm
+from transformer_circuits.model.hub import HubTransformer
 from transformer_circuits.training import checkpoint as of_the_book
 from transformer_circuits.training import own_model
 
@@ -48,6 +50,13 @@ def test_a_folder_of_the_book_is_read_as_ever():
     name = "one-layer"
     model, own = of_the_book.load(name), own_model.load(of_the_book.folder(name))
     assert torch.equal(own.W_E, model.W_E) and own.config == model.config
+
+
+def test_a_folder_for_a_hub_is_one_of_ours(tmp_path, tokens):
+    saved = HubTransformer(SHAPE)
+    saved.save_pretrained(tmp_path)
+    model = own_model.load(tmp_path)
+    assert torch.equal(model(tokens), saved(tokens)) and not model.W_E.requires_grad
 
 
 def test_the_token_that_opens_contexts_is_zero_here(place, theirs, tokens):

@@ -20,6 +20,7 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+MODEL_TYPE = "transformer_circuits"
 LIBRARY = "transformer-circuits"
 """What has to be installed to load the model."""
 
@@ -89,7 +90,7 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
     """
     about = {
         "architectures": [HubTransformer.__name__],
-        "model_type": "transformer_circuits",
+        "model_type": MODEL_TYPE,
         **asdict(shape),
         # In the words of TransformerLens, which knows this kind of model.
         "attn_only": not shape.d_mlp,

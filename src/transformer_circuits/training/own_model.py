@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import foreign
+from transformer_circuits.model import foreign, hub
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -31,6 +31,7 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
+    - a folder as `model.hub` makes them of our models;
     - a folder with `config.json` and one file of weights by TransformerLens's names;
     - such a file of weights, `.safetensors` or a state dict as `.pth`;
     - the name of a repository of such files on the Hugging Face hub, `owner/name`.
@@ -48,10 +49,15 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     if config is None and (place / "config.toml").is_file():
         model = checkpoint.load_own(place)
     else:
-        try:
-            model = foreign.transformer(*read(place, config))
-        except ValueError as error:
-            raise files.UserError(f"{source}: {error}") from error
+        weights, found = read(place, config)
+        if found.get("model_type") == hub.MODEL_TYPE:
+            folder = place if place.is_dir() else place.parent
+            model = hub.HubTransformer.from_pretrained(folder).requires_grad_(False)
+        else:
+            try:
+                model = foreign.transformer(weights, found)
+            except ValueError as error:
+                raise files.UserError(f"{source}: {error}") from error
     n_vocab = model.config.n_vocab
     if not 0 <= begin < n_vocab:
         raise files.UserError(f"begin is {begin} but {source} has the tokens 0 to {n_vocab - 1}")
