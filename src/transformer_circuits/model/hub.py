@@ -20,7 +20,6 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-MODEL_TYPE = "transformer_circuits"
 LIBRARY = "transformer-circuits"
 """What has to be installed to load the model."""
 
@@ -90,7 +89,7 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
     """
     about = {
         "architectures": [HubTransformer.__name__],
-        "model_type": MODEL_TYPE,
+        "model_type": "transformer_circuits",
         **asdict(shape),
         # In the words of TransformerLens, which knows this kind of model.
         "attn_only": not shape.d_mlp,

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import foreign, hub
+from transformer_circuits.model import foreign
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -50,7 +50,9 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
         model = checkpoint.load_own(place)
     else:
         weights, found = read(place, config)
-        if found.get("model_type") == hub.MODEL_TYPE:
+        if found.get("model_type") == "transformer_circuits":
+            from transformer_circuits.model import hub  # and only now the hub's own library
+
             folder = place if place.is_dir() else place.parent
             model = hub.HubTransformer.from_pretrained(folder).requires_grad_(False)
         else:
