@@ -194,7 +194,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("name")
     one = commands.add_parser("scorecard", help="every rule of the book on a model of your own")
     one.add_argument("--model", type=Path, required=True, metavar="PATH",
-                     help="a folder with config.toml and weights.safetensors")  # fmt: skip
+                     help="a folder with config.toml and weights.safetensors, or a checkpoint "
+                          "of TransformerLens with its config.json")  # fmt: skip
     one = commands.add_parser("execute", help="execute the chapters whose code has changed")
     one.add_argument("chapters", nargs="*", metavar="CHAPTER", help="only these")
     one.add_argument("--again", action="store_true", help="even if nothing changed")

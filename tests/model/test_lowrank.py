@@ -103,3 +103,11 @@ def test_bad_shapes_are_refused_with_both_sides():
         LowRank(torch.ones(5, 2, 3), torch.ones(4, 3, 2))
     with pytest.raises(ValueError, match=r"square matrix but this one is \(2, 5\)"):
         LowRank(torch.ones(2, 3), torch.ones(3, 5)).eigenvalues()
+
+
+def test_some_rows_and_columns_are_those_of_the_dense_matrix(generator):
+    each = LowRank(
+        torch.randn(2, 7, 3, generator=generator), torch.randn(2, 3, 5, generator=generator)
+    )
+    torch.testing.assert_close(each.rows([6, 0]), each.dense()[:, [6, 0]])
+    torch.testing.assert_close(each.columns(torch.tensor([4])), each.dense()[..., [4]])

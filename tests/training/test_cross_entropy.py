@@ -126,3 +126,14 @@ def test_analyses_do_not_import_what_only_training_needs():
     modules = "experiments.development, transformer_circuits.verdicts.own"
     script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_parts_hold_so_many_logits_and_no_more(monkeypatch):
+    monkeypatch.setattr(cross_entropy, "LOGITS", 100)
+    windows = torch.arange(30).view(6, 5)
+
+    def sizes(**options):
+        return [len(part) for part, _ in cross_entropy.batches(windows, windows, **options)]
+
+    assert sizes() == [6] and sizes(n_vocab=7) == [2, 2, 2]
+    assert sizes(n_vocab=1000) == [1] * 6  # one window cannot be parted

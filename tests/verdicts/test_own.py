@@ -1,10 +1,13 @@
 """The scorecard of a reader's own model: every rule, and in words what cannot be had."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from theirs import CONFIG
+from theirs import checkpoint as checkpoint_of
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
@@ -93,10 +96,23 @@ def test_what_is_wrong_with_a_model_is_one_line(place, shape):
     wrong = settings.dumps(model=dataclasses.replace(shape, n_heads=3))
     (place / "config.toml").write_text(wrong)
     assert "does not fit its config" in ended("scorecard", "--model", str(place))
-    (place / "config.toml").write_text(settings.dumps(model=dataclasses.replace(shape, n_vocab=7)))
+    small = dataclasses.replace(shape, n_vocab=7)
+    (place / "config.toml").write_text(settings.dumps(model=small))
+    save_file(Transformer(small).state_dict(), place / "weights.safetensors")
     assert "has n_vocab 7, but rules measure" in ended("scorecard", "--model", str(place))
     (place / "config.toml").unlink()
-    assert "there is no config.toml in" in ended("scorecard", "--model", str(place))
+    assert "nor a config.toml beside it" in ended("scorecard", "--model", str(place))
+
+
+def test_a_checkpoint_of_transformer_lens_has_a_scorecard_too(place, shape, tmp_path, generator):
+    config = CONFIG | {"d_vocab": shape.n_vocab}
+    theirs = {name: W for name, W in checkpoint_of(generator, config).items() if W.ndim}
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    save_file(theirs, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    found = dict(zip(RULES, own.rows(subjects.of_folder(folder)), strict=True))
+    assert found["plain"]["verdict"] == "reproduced: 1 of 1 seeds"
 
 
 def test_the_checksum_counts_where_there_is_one(place, shape):

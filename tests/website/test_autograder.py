@@ -24,7 +24,7 @@ def cell(kind, source):
     return {"cell_type": kind, "source": source, "metadata": {}}
 
 
-@pytest.mark.parametrize("name", notebooks.names())
+@pytest.mark.parametrize("name", notebooks.numbered())
 def test_every_exercise_asks_the_grader_where_its_answer_stands(name):
     made, tests = autograder.assignment(chapter(name))
     text = "\n".join("".join(cell["source"]) for cell in made["cells"])
@@ -51,7 +51,7 @@ def folder(monkeypatch, tmp_path):
     """The assignment of the chapter, written."""
     real = notebooks.path(CHAPTER)
     monkeypatch.setattr(notebooks, "path", lambda name: real)
-    monkeypatch.setattr(notebooks, "names", lambda: [CHAPTER])
+    monkeypatch.setattr(notebooks, "numbered", lambda: [CHAPTER])
     monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
     (written,) = autograder.write()
     return written

@@ -49,7 +49,7 @@ def test_open_solutions_are_neither_folded_nor_hidden():
     assert "Because." in sources(opened)[0]
 
 
-@pytest.mark.parametrize("chapter", notebooks.names())
+@pytest.mark.parametrize("chapter", notebooks.numbered())
 def test_a_chapter_of_the_student_edition_runs_without_what_solutions_bound(chapter):
     whole = notebooks.read(notebooks.path(chapter))
     student = editions.without_solutions(whole)

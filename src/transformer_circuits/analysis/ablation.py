@@ -95,8 +95,9 @@ def loss_increase(
             f'replacement is "{replacement}" with {len(inputs)} windows but must be one of '
             f'{REPLACEMENTS}, "resample" with two windows at least'
         )
-    batches = list(cross_entropy.batches(inputs, targets))
     config = model.config
+    n_vocab = 1 if replacement == "resample" else config.n_vocab  # which needs several in a part
+    batches = list(cross_entropy.batches(inputs, targets, n_vocab=n_vocab))
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
     if replacement == "mean":
         sums = [torch.stack(model.trace(part).head_outputs).sum(dim=(1, 3)) for part, _ in batches]

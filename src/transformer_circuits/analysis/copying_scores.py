@@ -49,20 +49,25 @@ def null(
     return torch.tensor(scores, dtype=left.dtype)
 
 
-def own_ranks(circuit: LowRank, chunk: int = 512) -> Int[Tensor, " src"]:
+def own_ranks(circuit: LowRank, chunk: int | None = None) -> Int[Tensor, " src"]:
     """For each source token, how many outputs it raises more than itself; 0 is best.
+
+    `chunk`: how many sources are treated at once; by default so many that their logits take 16 MB,
+    for larger arrays cost more time than they save.
 
     Raises:
         ValueError: if the matrix is not square.
     """
-    if circuit.shape[0] != circuit.shape[1]:
+    n_vocab = circuit.shape[0]
+    if n_vocab != circuit.shape[1]:
         raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
     ranks, start = [], 0
-    for right in circuit.right.split(chunk, dim=1):
-        outputs = circuit.left @ right  # [out, sources of this chunk]
+    for right in circuit.right.split(chunk or max(1, 2**22 // n_vocab), dim=1):
+        outputs = right.T @ circuit.left.T  # [sources of this chunk, out]
         # Not circuit.diagonal(): summed in another order, the same entry comes out different in
         # the last bit, and the token would be counted against itself.
-        ranks.append((outputs > outputs.diagonal(-start)).sum(dim=0))
+        own = outputs.diagonal(start)[:, None]
+        ranks.append((outputs > own).sum(dim=1))
         start += right.shape[1]
     return torch.cat(ranks)
 

@@ -41,7 +41,8 @@ def in_context_learning_score(
 
     def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:
         pair = windows.at(stream, starts, model.config, n_ctx=n_ctx)
-        parts = cross_entropy.batches(*(part.to(model.W_E.device) for part in pair))
+        pair = (part.to(model.W_E.device) for part in pair)
+        parts = cross_entropy.batches(*pair, n_vocab=model.config.n_vocab)
         ends = ((model(batch)[:, -length:], after[:, -length:]) for batch, after in parts)
         return torch.cat([cross_entropy.per_token(*end) for end in ends]).cpu()
 

@@ -6,8 +6,10 @@ the same function with weights alone, on a stream with one more dimension that i
 is left of layer norm is one factor per position and read, its *scale*.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -17,6 +19,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import foreign
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Stack
@@ -87,6 +90,48 @@ class NormedTransformer(nn.Module):
         """Add noise to every weight, so that no gain stays one and no bias zero."""
         for weight in self.parameters():
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
+
+
+@torch.no_grad()
+def of_weights(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> NormedTransformer:
+    """The attention-only model of a checkpoint with layer norm; `foreign.transformer` is for others.
+
+    Raises:
+        ValueError: if it has another kind of norm, or none, positions that are not added to the
+            stream, MLPs, or anything else that no model here has; or if weights are missing or left.
+    """
+    found, given = foreign.settings(config), foreign.Weights(weights)
+    names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
+    norm, *others = (found[name] for name in names)
+    if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
+        raise ValueError(
+            f"{', '.join(names)} are {[norm, *others]} but a NormedTransformer has 'LN' or 'LNPre', "
+            f"'standard', True, {EPSILON}"
+        )
+    (d, n_ctx), first = given.found("pos_embed.W_pos").T.shape, "blocks.0.attn.W_Q"
+    n_heads, _, d_head = given.left[first].shape if first in given.left else (1, d, 1)
+    n_vocab, n_layers = len(given.found("embed.W_E")), given.n_layers
+    shape = ModelConfig(n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
+    model = NormedTransformer(shape, generator=torch.Generator()).to(given.dtype)
+    for name, weight in model.named_parameters():
+        if norm == "LN" or not name.endswith(("gain", "bias")):  # else they stay ones and zeros
+            value = given.take(_theirs(name))
+            turned = value.mT if "W_" in name and name != "W_P" else value
+            weight.copy_(turned.reshape(weight.shape))
+    given.require_all_taken()
+    for layer in model.layers:
+        layer.W_Q.mul_(foreign.attention_scale(found, d_head))
+        layer.b_Q.mul_(foreign.attention_scale(found, d_head))
+    return model.requires_grad_(False).eval()
+
+
+def _theirs(name: str) -> str:
+    """What TransformerLens calls a parameter of `NormedTransformer`."""
+    layer, _, last = name.removeprefix("layers.").rpartition(".")
+    if norm := {"gain": "w", "bias": "b"}.get(last):
+        return f"blocks.{layer}.ln1.{norm}" if layer else f"ln_final.{norm}"
+    outside = {"W_E": "embed.W_E", "W_P": "pos_embed.W_pos"}
+    return f"blocks.{layer}.attn.{last}" if layer else outside.get(last, f"unembed.{last}")
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,8 @@ def predictions(
         raise ValueError(f"passages have {length} token but must have at least 2")
     tokens = copies(passages.to(model.W_E.device), n_copies)
     losses, ranks, preferred = [], [], []
-    for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:]):
+    n_vocab = model.config.n_vocab
+    for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:], n_vocab=n_vocab):
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))
         right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]

@@ -27,6 +27,8 @@ SCORECARD = "21-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
+GUIDES = ("your-own-model",)
+"""Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
               "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
@@ -42,9 +44,14 @@ def root() -> Path:
     return files.data_dir().parent
 
 
-def names() -> list[str]:
-    """Every chapter, in the order of the book."""
+def numbered() -> list[str]:
+    """Every chapter, in the order of the book, without the guides."""
     return sorted(path.stem for path in (root() / "chapters").glob(CHAPTERS))
+
+
+def names() -> list[str]:
+    """Every notebook that is executed: the chapters, then the guides."""
+    return [*numbered(), *(guide for guide in GUIDES if path(guide).is_file())]
 
 
 def path(chapter: str) -> Path:

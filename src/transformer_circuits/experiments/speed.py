@@ -2,7 +2,8 @@
 
 Needs the `peers` extra for TransformerLens. First the circuits of a one-layer model: spectra and
 skip-trigrams; then those of two layers: composition scores, edges, paths. Last, training: the same
-random tokens in the same batches, and every row says how it was run.
+random tokens in the same batches, and every row says how it was run. `large_vocabularies` has a table
+of its own.
 """
 
 import dataclasses
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis import composition, expansion, heads, path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.experiments import large_vocabularies
 from transformer_circuits.model import attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -193,6 +195,7 @@ def main() -> None:
         two_layers(n_heads, n_pos)
     for n_vocab, dense in ((2048, False), (4096, True)):
         circuits(n_vocab, dense)
+    large_vocabularies.main()
     training()
 
 

@@ -4,10 +4,11 @@ The circuits of a head are [n_vocab, n_vocab] matrices of rank at most d_head. N
 builds the square matrix, except `dense`, which says so.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 
@@ -92,6 +93,14 @@ class LowRank:
     def dense(self) -> Float[Tensor, "*batch rows cols"]:
         """The matrix itself: rows · cols numbers in memory."""
         return self.left @ self.right
+
+    def rows(self, which: Sequence[int] | Int[Tensor, " n"]) -> Float[Tensor, "*batch n cols"]:
+        """Some rows of the matrix: of a circuit, all sources for some outputs or destinations."""
+        return self.left[..., which, :] @ self.right
+
+    def columns(self, which: Sequence[int] | Int[Tensor, " n"]) -> Float[Tensor, "*batch rows n"]:
+        """Some columns of the matrix: of a circuit, all outputs or destinations for some sources."""
+        return self.left @ self.right[..., which]
 
     def norm(self) -> Float[Tensor, "*batch"]:
         """Frobenius norm, from the triangular factors of the two sides.

@@ -152,7 +152,7 @@ def load_own(place: Path) -> Transformer:
     """A reader's own model, from a folder; its config needs the table `[model]` alone.
 
     Raises:
-        UserError: if a file is missing or damaged, or the vocabulary is not that of our tokenizer.
+        UserError: if a file is missing or damaged.
     """
     for name in ("config.toml", "weights.safetensors"):
         if not (place / name).is_file():
@@ -161,10 +161,6 @@ def load_own(place: Path) -> Transformer:
     known = tables.get("provenance")
     if known and files.sha256(path) != known.weights_sha256:
         raise files.UserError(f"{path} is not the file that [provenance] in its config describes")
-    if tables["model"].n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
-        raise files.UserError(
-            f"{place} has n_vocab {tables['model'].n_vocab}, but rules measure in {n_vocab} tokens"
-        )
     model = Transformer(tables["model"])
     try:
         load_weights(model, path)

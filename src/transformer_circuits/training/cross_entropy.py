@@ -27,6 +27,8 @@ from transformer_circuits.training import checkpoint
 
 N_WINDOWS = 64
 """Over how many windows of held-out text the loss of a model is taken."""
+LOGITS = 2**27
+"""How many logits a part of `batches` has at most: half a gigabyte of them in float32."""
 
 
 def per_token(
@@ -72,12 +74,14 @@ def loss_nats(
 
 
 def batches(
-    inputs: Int[Tensor, "n pos"], targets: Int[Tensor, "n pos"], *, size: int = 8
+    inputs: Int[Tensor, "n pos"], targets: Int[Tensor, "n pos"], *, size: int = 8, n_vocab: int = 1
 ) -> Iterator[tuple[Int[Tensor, "batch pos"], Int[Tensor, "batch pos"]]]:
     """Inputs and targets in parts of at most `size` windows, for logits take much memory.
 
-    The parts are as equal as can be: nine windows come as five and four, not as eight and one.
+    The parts are as equal as can be: nine windows come as five and four, not as eight and one. With
+    `n_vocab` they are so small that none has more than `LOGITS` logits, if one window has not.
     """
+    size = max(1, min(size, LOGITS // (n_vocab * inputs.shape[1])))
     n_parts = math.ceil(len(inputs) / size)
     yield from zip(inputs.tensor_split(n_parts), targets.tensor_split(n_parts), strict=True)
 
@@ -94,7 +98,8 @@ def evaluate(
         UserError: if the stream is shorter than one window.
     """
     pair = windows.evenly(stream, n_windows, model.config)
-    parts = batches(*(part.to(model.W_E.device) for part in pair))
+    pair = (part.to(model.W_E.device) for part in pair)
+    parts = batches(*pair, n_vocab=model.config.n_vocab)
     return torch.cat([per_token(model(inputs), targets) for inputs, targets in parts]).cpu()
 
 

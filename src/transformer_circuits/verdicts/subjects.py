@@ -13,7 +13,7 @@ from transformer_circuits import files
 from transformer_circuits.analysis import composition
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint, cross_entropy, own_model
 
 
 class NotToBeHad(files.UserError):
@@ -103,20 +103,28 @@ def of_seeds(name: str) -> list[Subject]:
 
 
 def of_folder(place: Path) -> Subject:
-    """A reader's own model: a folder with `config.toml` and `weights.safetensors`.
+    """A reader's own model, from whatever `own_model.load` reads.
 
     Raises:
         UserError: if there is no such model, it is damaged, or it has another vocabulary.
     """
-    log = place / "training.jsonl"
+    model, log = own_model.load(place), place / "training.jsonl"
+    if model.config.n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
+        raise files.UserError(
+            f"{place} has n_vocab {model.config.n_vocab}, but rules measure in {n_vocab} tokens"
+        )
     records = tuple(files.read_json_lines(log)) if log.is_file() else ()
-    return Subject(str(place), checkpoint.load_own(place), held_out(), records, own=True)
+    return Subject(str(place), model, held_out(), records, own=True)
 
 
 def random_weights(subject: Subject) -> Transformer:
-    """A model of the subject's shape with random weights, none of them zero as before training."""
+    """A model of the subject's shape with random weights, none of them zero as before training.
+
+    Its positions are the subject's.
+    """
     model = Transformer(subject.model.config).requires_grad_(False).eval()
     model.randomise(generator=torch.Generator().manual_seed(1))
+    model.W_P.copy_(subject.model.W_P)
     return model
 
 

@@ -72,7 +72,7 @@ def write() -> list[Path]:
     """Write the assignment of every chapter into `_build/autograder`; the folders."""
     build = notebooks.root() / "_build" / "autograder"
     shutil.rmtree(build, ignore_errors=True)
-    folders = [build / chapter for chapter in notebooks.names()]
+    folders = [build / chapter for chapter in notebooks.numbered()]
     for folder in folders:
         notebook, tests = assignment(notebooks.read(notebooks.path(folder.name)))
         (folder / "tests").mkdir(parents=True)

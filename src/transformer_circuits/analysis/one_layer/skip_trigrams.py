@@ -74,7 +74,8 @@ class Factors:
 def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     """Both factors of a head. Exact reading of first-layer heads; see `heads.full_qk`.
 
-    BEGIN is no source: attention to it is how a head does nothing.
+    BEGIN is no source: attention to it is how a head does nothing. Two arrays of n_vocab² numbers: in
+    a large vocabulary, take `heads.full_qk(…).columns` of some sources instead.
 
     Raises:
         ValueError: if there is no such head.

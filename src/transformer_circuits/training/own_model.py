@@ -1,0 +1,150 @@
+"""A reader's own model, or one of the field's, from a folder, a file or a model hub.
+
+Any attention-only model of the paper's form can be loaded: positions for queries and keys alone, no
+layer norm, and no biases that could not be taken into the weights; see `model.foreign`.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.model import foreign
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import checkpoint
+
+KINDS = (".safetensors", ".pth", ".pt")
+"""How the names of files with weights end."""
+Config = Mapping[str, Any] | str | Path | None
+
+
+def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transformer:
+    """An attention-only model, ready for analysis, its weights frozen.
+
+    `source`: one of
+
+    - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
+    - a folder as `model.hub` makes them of our models;
+    - a folder with `config.json` and one file of weights by TransformerLens's names;
+    - such a file of weights, `.safetensors` or a state dict as `.pth`;
+    - the name of a repository of such files on the Hugging Face hub, `owner/name`.
+
+    `config`: TransformerLens's settings, as a dictionary or the path of a JSON file, where no
+    `config.json` lies beside the weights.
+    `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
+    tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
+
+    Raises:
+        UserError: if there is no such model, a file is damaged, or the book has no such models:
+            what the model is, what it would have to be, and what can be done are in the message.
+    """
+    place = _place(source)
+    if config is None and (place / "config.toml").is_file():
+        model = checkpoint.load_own(place)
+    else:
+        weights, found = read(place, config)
+        if found.get("model_type") == "transformer_circuits":
+            from transformer_circuits.model import hub  # and only now the hub's own library
+
+            folder = place if place.is_dir() else place.parent
+            model = hub.HubTransformer.from_pretrained(folder).requires_grad_(False)
+        else:
+            try:
+                model = foreign.transformer(weights, found)
+            except ValueError as error:
+                raise files.UserError(f"{source}: {error}") from error
+    n_vocab = model.config.n_vocab
+    if not 0 <= begin < n_vocab:
+        raise files.UserError(f"begin is {begin} but {source} has the tokens 0 to {n_vocab - 1}")
+    swapped = torch.arange(n_vocab)
+    swapped[[0, begin]] = torch.tensor([begin, 0])
+    if begin:
+        model.W_E.data, model.W_U.data = model.W_E[:, swapped], model.W_U[swapped]
+    return model
+
+
+def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights and the config of a model with TransformerLens's names, as they lie there.
+
+    For what `load` refuses, `analysis.layer_norm.of_weights` takes them. Arguments as for `load`.
+
+    Raises:
+        UserError: if there are no such files, more than one, or they are damaged.
+    """
+    place = _place(source)
+    found = [place]
+    if place.is_dir():
+        found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    if len(found) != 1:
+        names = [path.name for path in found]
+        raise files.UserError(
+            f"{place} has {names or 'no files'} with weights ({', '.join(KINDS)}), but there must "
+            "be one: name the file"
+        )
+    return _weights(found[0]), _config(found[0], config)
+
+
+def _config(weights: Path, config: Config) -> dict[str, Any]:
+    if isinstance(config, Mapping):
+        return dict(config)
+    path = Path(config) if config else weights.with_name("config.json")
+    if not path.is_file():
+        raise files.UserError(
+            f"there is no {path.name} for {weights}, nor a config.toml beside it: say whether it has "
+            'layer norm and where positions go, config={"normalization_type": …, '
+            '"positional_embedding_type": …, "attn_only": …}'
+        )
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise files.UserError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise files.UserError(f"{path} is {type(found).__name__} but must be an object")
+    return found
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file; of a `.pth` nothing but tensors is ever unpacked."""
+    try:
+        if path.suffix == ".safetensors":
+            return safetensors.torch.load_file(path)
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except (SafetensorError, RuntimeError, ValueError, EOFError, OSError) as error:
+        raise files.UserError(f"{path} is no file of weights: {error}") from error
+    except Exception as error:  # pickle's own, whatever class it is
+        said = str(error).splitlines()[0]
+        raise files.UserError(f"{path} has more than weights, or is damaged: {said}") from error
+    if not isinstance(found, dict) or not all(isinstance(W, Tensor) for W in found.values()):
+        raise files.UserError(f"{path} must hold a state dict, names with tensors, but does not")
+    return found
+
+
+def _place(source: str | Path) -> Path:
+    """The folder or file, fetched from the hub if it is none of here."""
+    place = Path(source)
+    if place.exists():
+        return place
+    if place.suffix in KINDS or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(source)):
+        raise files.UserError(f"there is no {source}, and on a hub names are like owner/name")
+    import huggingface_hub  # comes with Accelerate; a folder or a file does without it
+
+    try:
+        # Whatever lies in folders of a repository are checkpoints along a training, by the hundred.
+        wanted = ["*.json", "*.toml", *(f"*{kind}" for kind in KINDS)]
+        return Path(
+            huggingface_hub.snapshot_download(
+                str(source), allow_patterns=wanted, ignore_patterns=["*/*"]
+            )
+        )
+    except Exception as error:  # no network, no such name, no access: each has a class of its own
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise files.UserError(
+            f"there is no file or folder {source} here, and the hub does not give it: {said}"
+        ) from error

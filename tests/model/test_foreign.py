@@ -1,0 +1,131 @@
+"""Checkpoints with TransformerLens's names: each is compared with its forward pass written by hand."""
+
+import pytest
+import torch
+from theirs import CONFIG, checkpoint, logits
+
+from transformer_circuits.analysis import heads
+from transformer_circuits.model import foreign
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
+def test_a_model_of_the_papers_form_is_the_same_one_here(generator, tokens, dtype):
+    theirs = checkpoint(generator, dtype=dtype)
+    model = foreign.transformer(theirs, CONFIG)
+    whole = {name: W.double() for name, W in theirs.items()}
+    exact = dtype == torch.float64
+    assert model.W_E.dtype == (dtype if exact else torch.float32)
+    found = model(tokens).double()
+    torch.testing.assert_close(found, logits(whole, tokens), atol=1e-9 if exact else 1e-4, rtol=0)
+    assert (model.config.d_model, model.config.n_ctx) == (14, 11)
+    assert not any(weight.requires_grad for weight in model.parameters())
+
+
+def test_a_circuit_is_their_product_transposed(generator):
+    theirs = checkpoint(generator)
+    ours = heads.full_ov(foreign.transformer(theirs, CONFIG), (1, 2)).dense()
+    W_V, W_O = (theirs[f"blocks.1.attn.{name}"][2] for name in ("W_V", "W_O"))
+    product = theirs["embed.W_E"] @ W_V @ W_O @ theirs["unembed.W_U"]
+    torch.testing.assert_close(ours, product.T)
+
+
+def test_what_loading_draws_changes_nobodys_numbers(generator):
+    theirs = checkpoint(generator)
+    before = torch.get_rng_state()
+    foreign.transformer(theirs, CONFIG)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_missing_biases_are_none_at_all(generator, tokens):
+    theirs = checkpoint(generator)
+    bare = {name: W for name, W in theirs.items() if ".b_" not in name}
+    found = foreign.transformer(bare, CONFIG)(tokens)
+    torch.testing.assert_close(found, logits(theirs, tokens))
+
+
+@pytest.mark.parametrize("d_mlp", [0, 19])
+def test_biases_become_columns_for_a_dimension_that_is_always_one(generator, tokens, d_mlp):
+    theirs = checkpoint(generator, biases=0.7, d_mlp=d_mlp)
+    config = CONFIG | {"attn_only": not d_mlp, "act_fn": "gelu" if d_mlp else None}
+    model = foreign.transformer(theirs, config)
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens))
+    assert model.config.d_model == 16 and model.config.d_mlp == d_mlp
+    stream = model.trace(tokens).residual
+    assert all(bool((x[..., 14] == 1).all() and (x[..., 15] == 0).all()) for x in stream)
+
+
+def test_positions_in_the_stream_that_only_queries_and_keys_read_are_ours(generator, tokens):
+    """As in the export for TransformerLens 4: they lie in a half of the stream of their own."""
+    config = CONFIG | {"positional_embedding_type": "standard"}
+    theirs = checkpoint(generator, config)
+    theirs["embed.W_E"][:, 7:] = 0
+    theirs["pos_embed.W_pos"][:, :7] = 0
+    theirs["unembed.W_U"][7:] = 0
+    for layer in range(2):
+        theirs[f"blocks.{layer}.attn.W_V"][:, 7:] = 0
+    model = foreign.transformer(theirs, config)
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
+    theirs["blocks.1.attn.W_V"][3, 9, 1] = 0.01
+    with pytest.raises(ValueError, match=r"layers.1.W_V_concat reads them.*only queries and keys"):
+        foreign.transformer(theirs, config)
+
+
+def test_scores_that_are_not_scaled_there_are_scaled_in_w_q(generator, tokens):
+    theirs, config = checkpoint(generator, biases=0.3), CONFIG | {"use_attn_scale": False}
+    kept = {name: W.clone() for name, W in theirs.items()}
+    found = foreign.transformer(theirs, config)(tokens)
+    torch.testing.assert_close(found, logits(theirs, tokens, config))
+    assert all(torch.equal(W, theirs[name]) for name, W in kept.items())
+    same = foreign.transformer(theirs, CONFIG | {"attn_scale": 3**0.5})
+    torch.testing.assert_close(same(tokens), logits(theirs, tokens))
+
+
+def test_older_configs_say_the_same_in_other_words(generator, tokens):
+    theirs = checkpoint(generator)
+    old = {k: v for k, v in CONFIG.items() if not k.endswith("_type")}
+    model = foreign.transformer(theirs, old | {"normalization": None, "shortformer_pos": True})
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens))
+
+
+def test_a_model_without_layers(generator, tokens):
+    config = CONFIG | {"n_layers": 0}
+    theirs = checkpoint(generator, config)
+    for sizes in ({}, {"n_heads": 1, "d_head": 1}):
+        given = {
+            k: v for k, v in (config | sizes).items() if sizes or k not in ("n_heads", "d_head")
+        }
+        found = foreign.transformer(theirs, given)(tokens)
+        torch.testing.assert_close(found, logits(theirs, tokens, config))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"normalization_type": "LN"}, "'LN' but .* has no layer norm. Gains.*not linear"),
+        ({"normalization_type": "LNPre"}, "'LNPre' but .*layer_norm.of_weights loads it"),
+        ({"positional_embedding_type": "rotary"}, "'rotary' but .* adds vectors"),
+        ({"attn_only": False, "act_fn": "relu"}, "'relu' but MLPs of the book have 'gelu'"),
+        ({"attention_dir": "bidirectional"}, "attention_dir is 'bidirectional' but all models"),
+        ({"output_logits_soft_cap": 30.0}, "output_logits_soft_cap is 30.0 but"),
+        ({"d_model": 15}, "the config has d_model 15 but the weights have 14"),
+        ({"attn_only": False, "act_fn": "gelu"}, "there is no blocks.0.mlp.W_in among"),
+    ],
+)
+def test_what_cannot_be_written_so_is_refused_with_both_sides(generator, changes, said):
+    with pytest.raises(ValueError, match=said):
+        foreign.transformer(checkpoint(generator), CONFIG | changes)
+
+
+def test_weights_must_be_whole(generator):
+    theirs = checkpoint(generator)
+    with pytest.raises(ValueError, match=r"there is no embed.W_E among the weights, whose first"):
+        foreign.transformer({"wte.weight": torch.ones(2, 2)}, CONFIG)
+    with pytest.raises(ValueError, match=r"no use for the weights \['ln_final.w'\]"):
+        foreign.transformer(theirs | {"ln_final.w": torch.ones(14)}, CONFIG)
+    with pytest.raises(ValueError, match=r"W_U is \(16, 14\) but .* must be \(17, 14\)"):
+        foreign.transformer(
+            theirs | {"unembed.W_U": torch.ones(14, 16).double(), "unembed.b_U": torch.zeros(16)},
+            CONFIG,
+        )
+    with pytest.raises(ValueError, match="the weights do not fit each other"):
+        foreign.transformer(theirs | {"unembed.b_U": torch.zeros(16)}, CONFIG)

@@ -1,0 +1,166 @@
+"""A model from a folder, a file or a hub: every format as others write it, and every way to fail."""
+
+import json
+import pickle
+import shutil
+
+import huggingface_hub
+import pytest
+import torch
+from conftest import SHAPE
+from safetensors.torch import save_file
+from theirs import CONFIG, checkpoint, logits
+
+from transformer_circuits import files
+from transformer_circuits.analysis import layer_norm
+from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.training import checkpoint as of_the_book
+from transformer_circuits.training import own_model
+
+
+@pytest.fixture
+def theirs(generator):
+    return checkpoint(generator)
+
+
+@pytest.fixture
+def place(tmp_path, theirs):
+    """A folder as on the hub: weights, and the config beside them."""
+    torch.save(theirs, tmp_path / "model_final.pth")
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    return tmp_path
+
+
+def test_every_format_gives_the_same_model(place, theirs, tokens):
+    expected = logits(theirs, tokens)
+    weights = place / "alone" / "w.safetensors"
+    weights.parent.mkdir()
+    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, weights)
+    for source, config in (
+        (place, None),
+        (str(place / "model_final.pth"), None),
+        (weights, CONFIG),
+        (weights, place / "config.json"),
+        (weights.parent, str(place / "config.json")),
+    ):
+        torch.testing.assert_close(own_model.load(source, config)(tokens), expected)
+
+
+def test_a_folder_of_the_book_is_read_as_ever():
+    name = "one-layer"
+    model, own = of_the_book.load(name), own_model.load(of_the_book.folder(name))
+    assert torch.equal(own.W_E, model.W_E) and own.config == model.config
+
+
+def test_a_folder_for_a_hub_is_one_of_ours(tmp_path, tokens):
+    saved = HubTransformer(SHAPE)
+    saved.save_pretrained(tmp_path)
+    model = own_model.load(tmp_path)
+    assert torch.equal(model(tokens), saved(tokens)) and not model.W_E.requires_grad
+
+
+def test_the_token_that_opens_contexts_is_zero_here(place, theirs, tokens):
+    begin = 13
+    swapped = tokens.clone()
+    swapped[tokens == 0], swapped[tokens == begin] = begin, 0
+    found = own_model.load(place, begin=begin)(swapped)
+    expected = logits(theirs, tokens)
+    expected[..., [0, begin]] = expected[..., [begin, 0]]
+    torch.testing.assert_close(found, expected)
+    with pytest.raises(files.UserError, match=r"begin is 17 but .* has the tokens 0 to 16"):
+        own_model.load(place, begin=17)
+
+
+def test_a_hub_is_asked_for_what_lies_at_the_top_alone(monkeypatch, place, theirs, tokens):
+    asked = {}
+
+    def fetched(name, **options):
+        asked.update(options, name=name)
+        return str(place)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
+    found = own_model.load("someone/attn_only-2L")
+    torch.testing.assert_close(found(tokens), logits(theirs, tokens))
+    assert asked["name"] == "someone/attn_only-2L" and asked["ignore_patterns"] == ["*/*"]
+    assert {"*.pth", "*.safetensors", "*.json"} <= {*asked["allow_patterns"]}
+
+
+def test_without_a_network_one_line_says_so(monkeypatch):
+    def refused(name, **options):
+        raise ConnectionError("no route to host\nand much more")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refused)
+    with pytest.raises(
+        files.UserError, match=r"no file or folder a/b here, and .*no route to host$"
+    ):
+        own_model.load("a/b")
+    for path in ("../nothing", "models/nothing.pth", "nothing"):
+        with pytest.raises(files.UserError, match=f"there is no {path}, and on a hub names are"):
+            own_model.load(path)
+
+
+def test_layer_norm_is_refused_with_the_way_to_load_it(place, generator, tokens):
+    config = CONFIG | {"normalization_type": "LN", "positional_embedding_type": "standard"}
+    theirs = checkpoint(generator, config, biases=0.5)
+    torch.save(theirs, place / "model_final.pth")
+    (place / "config.json").write_text(json.dumps(config))
+    with pytest.raises(files.UserError, match=f"{place}: .*has no layer norm.*of_weights loads it"):
+        own_model.load(place)
+    model = layer_norm.of_weights(*own_model.read(place))
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
+
+
+def test_what_is_missing_or_too_much_is_named(place):
+    shutil.copy(place / "model_final.pth", place / "another.pth")
+    with pytest.raises(files.UserError, match=r"\['another.pth', 'model_final.pth'\] with weights"):
+        own_model.load(place)
+    (place / "config.json").write_text("[1]")
+    with pytest.raises(files.UserError, match=r"config.json is list but must be an object"):
+        own_model.load(place / "another.pth")
+    (place / "config.json").write_text("{")
+    with pytest.raises(files.UserError, match=r"config.json is not JSON"):
+        own_model.load(place / "another.pth")
+    (place / "config.json").unlink()
+    with pytest.raises(
+        files.UserError, match=r"no config.json for .*another.pth, nor a config.toml"
+    ):
+        own_model.load(place / "another.pth")
+    (empty := place / "empty").mkdir()
+    with pytest.raises(files.UserError, match="has no files with weights"):
+        own_model.load(empty)
+
+
+class Trap:
+    """What a pickle may do when it is unpacked."""
+
+    def __reduce__(self):
+        return (print, ("unpacked",))
+
+
+@pytest.mark.parametrize("name", ["damaged.pth", "damaged.safetensors", "trap.pth", "list.pth"])
+def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, capsys, name):
+    path = tmp_path / name
+    if name == "trap.pth":
+        path.write_bytes(pickle.dumps(Trap()))
+    elif name == "list.pth":
+        torch.save([torch.ones(2)], path)
+    else:
+        path.write_bytes(b"no weights at all")
+    with pytest.raises(files.UserError, match=f"{name} (is no file|has more|must hold)"):
+        own_model.load(path, CONFIG)
+    assert "unpacked" not in capsys.readouterr().out
+
+
+def test_a_model_of_the_field_s_size_is_read_exactly(tmp_path, generator):
+    """2 × 12 × 64, d_model 768, vocabulary 50,278, in half precision, as such models are published."""
+    large = {"n_layers": 2, "n_heads": 12, "d_model": 768, "d_vocab": 50278, "n_ctx": 2048}
+    config = CONFIG | large | {"d_head": 64}
+    theirs = checkpoint(generator, config, dtype=torch.float16)
+    torch.save(theirs, tmp_path / "attn_only_2L_half.pth")
+    model = own_model.load(tmp_path / "attn_only_2L_half.pth", config)
+    assert model.config.n_vocab == 50278 and model.W_P.shape == (2048, 768)
+    assert torch.equal(model.W_E.half().T, theirs["embed.W_E"])
+    tokens = torch.randint(50278, (1, 20), generator=generator)
+    whole = {name: W.float() for name, W in theirs.items()}
+    expected = logits(whole, tokens, config)
+    torch.testing.assert_close(model(tokens), expected, atol=2e-3, rtol=0)
