@@ -110,12 +110,12 @@ def induction_in_few_dimensions(
     model = Transformer(config, generator=generator).requires_grad_(False).eval()
     model.randomise(generator=generator)
     code = F.normalize(torch.randn(config.n_vocab, d, generator=generator), dim=1)
-    for weight in (model.W_E, model.W_U, model.W_P):
-        weight.zero_()
+    for weight in (model.W_E, model.W_U):
+        weight.mul_(0.01)  # a little of everything, so that no circuit is exactly nothing
     model.W_E[at["token"]], model.W_U[:, at["output"]] = code.T, 20 * code
     speed = math.pi * torch.rand(half, generator=generator)  # radians per token
     angle = torch.arange(config.n_ctx)[:, None] * speed
-    model.W_P[:, at["place"]] = torch.cat([angle.sin(), angle.cos()], dim=1)
+    model.W_P.zero_()[:, at["place"]] = torch.cat([angle.sin(), angle.cos()], dim=1)
     c, s = speed.cos().diag(), speed.sin().diag()
     one_back = torch.cat([torch.cat([c, -s], dim=1), torch.cat([s, c], dim=1)]) / half
     looks = ((at["place"], at["place"], one_back), (at["token"], at["previous"], torch.eye(d)))
