@@ -102,6 +102,13 @@ def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
     assert abs(place["0.001 + 0i"]) < 1e-3  # more than three decades below the largest
 
 
+def test_no_plane_of_eigenvalues_stands_in_a_row_alone():
+    for n in (2, 8, 9):
+        spectra = {str(name): [1, -1] for name in range(n)}
+        columns = charts.eigenvalues(spectra, **WORDS).spec["layout"]["columns"]
+        assert n % columns != 1 and columns <= 5, (n, columns)
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
         charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)

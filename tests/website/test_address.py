@@ -11,8 +11,6 @@ from transformer_circuits.website import address
 
 OPTIONS = {
     "repository_url": "https://example.org/some/book",
-    "use_repository_button": True,
-    "use_issues_button": True,
     "use_download_button": True,
     "launch_buttons": {"colab_url": "https://colab.example.org"},
 }
@@ -33,14 +31,15 @@ def written(url):
 
 
 def test_with_an_address_pages_have_their_buttons_and_links():
-    assert address.without_buttons(OPTIONS) == OPTIONS
+    shown = address.buttons(OPTIONS)
+    assert shown == OPTIONS | dict.fromkeys(address.BUTTONS, True)
+    assert not address.buttons(OPTIONS | {address.BUTTONS[0]: False})[address.BUTTONS[0]]
     assert written("https://example.org/some/book")["refuri"] == "https://example.org/some/book"
 
 
 def test_without_an_address_there_are_no_buttons_and_links():
-    left = address.without_buttons(OPTIONS | {"repository_url": ""})
-    assert left["use_download_button"] and "launch_buttons" not in left
-    assert not left["use_repository_button"] and not left["use_issues_button"]
+    left = address.buttons(OPTIONS | {"repository_url": ""})
+    assert left == {"repository_url": "", "use_download_button": True}
     assert written("").astext() == "in the folder" and "refuri" not in written("")
 
 

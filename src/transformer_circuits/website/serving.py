@@ -31,6 +31,8 @@ LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
 TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
+UNUSED = "design-tabs"
+"""A script that comes with boxes; the book has no tabs."""
 LEARNER = ("products.js", "model.js", "training.js", "worker.js")
 """Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
 WORKBENCH = (
@@ -93,7 +95,6 @@ def setup(app) -> dict[str, bool]:
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
-    app.connect("html-page-context", _without_brands, priority=600)  # after the theme
     return {"parallel_read_safe": True}
 
 
@@ -233,6 +234,8 @@ def _load(app, pagename, templatename, context, doctree) -> None:
     """Add the scripts and styles that this page needs, and only those; paper needs none."""
     if app.builder.name == "singlehtml":
         return
+    scripts = app.builder._js_files
+    scripts[:] = [script for script in scripts if UNUSED not in (script.filename or "")]
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:
@@ -240,11 +243,3 @@ def _load(app, pagename, templatename, context, doctree) -> None:
                     app.add_css_file(script)
                 else:
                     app.add_js_file(script, loading_method="defer")
-
-
-def _without_brands(app, pagename, templatename, context, doctree) -> None:
-    """Draw the repository's button with a common icon: a font for that one logo weighs 118 kB."""
-    for group in context.get("header_buttons", ()):
-        for button in (group, *group.get("buttons", ())):
-            if button.get("icon", "").startswith("fab "):
-                button["icon"] = "fas fa-code-branch"

@@ -178,7 +178,7 @@ def every_head() -> page.Drawing:
     second = remarks(
         "So one can ask",
         "In which cell does each of our heads stand?",
-        "What is a head for that looks near and does not copy?",
+        "What use is a head that looks near and does not copy?",
         "Does a look always move something?",
     )
     alt = (
