@@ -10,7 +10,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis import composition, heads
+from transformer_circuits.analysis import composition, heads, layer_norm
+from transformer_circuits.model import foreign
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
 from transformer_circuits.text import corpus, windows
@@ -77,6 +78,42 @@ def test_random_models_too(generator):
 def test_models_with_mlps_are_refused():
     with pytest.raises(ValueError, match=r"exact without MLPs only, but d_mlp is \d+"):
         to_transformer_lens(checkpoint.load("two-layer-mlp"))
+
+
+hooked_only = pytest.mark.skipif(
+    "doubled()", reason="TransformerLens 4 has no HookedTransformer, and other names for weights"
+)
+
+
+@hooked_only
+def test_what_we_exported_comes_back_the_same(trained):
+    model, peer, text = trained
+    back = foreign.transformer(peer.state_dict(), peer.cfg.to_dict())
+    assert torch.equal(back(text), model(text))
+
+
+@hooked_only
+@pytest.mark.parametrize("norm", ["LN", "LNPre", None])
+@pytest.mark.parametrize("d_mlp", [None, 40])
+def test_checkpoints_with_layer_norm_biases_or_mlps(generator, norm, d_mlp):
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    shape = {"n_layers": 2, "d_model": 24, "n_ctx": 50, "d_head": 5, "n_heads": 3, "d_vocab": 31}
+    config = HookedTransformerConfig(
+        **shape, attn_only=not d_mlp, d_mlp=d_mlp, act_fn="gelu", seed=0, normalization_type=norm,
+        positional_embedding_type="standard" if norm else "shortformer",
+    )  # fmt: skip
+    peer = HookedTransformer(config).requires_grad_(False)
+    for weight in peer.parameters():
+        weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
+    load = layer_norm.of_weights if norm else foreign.transformer
+    if norm and d_mlp:
+        with pytest.raises(ValueError, match="attn_only"):
+            load(peer.state_dict(), peer.cfg.to_dict())
+        return
+    tokens = torch.randint(31, (2, 40), generator=generator)
+    found = load(peer.state_dict(), peer.cfg.to_dict())(tokens)
+    torch.testing.assert_close(found, peer(tokens), atol=1e-3, rtol=1e-3)
 
 
 def test_nnsight_saves_and_edits_our_modules_as_they_are():

@@ -27,7 +27,7 @@ def test_what_was_planted_is_found(small, task):
 
 def test_with_the_largest_vocabulary_it_takes_little_time_and_memory(monkeypatch):
     """A square of 50,278 tokens alone would take ten gigabytes."""
-    some = ("induction tests", "eigenvalues", "composition scores")
+    some = ("induction tests",)  # which takes most memory
     chosen = {task: large_vocabularies.TASKS[task] for task in some}
     monkeypatch.setattr(large_vocabularies, "TASKS", chosen)
     for task, row in zip(some, large_vocabularies.rows((50278,)), strict=True):

@@ -15,7 +15,7 @@ from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts import evaluate, own, subjects
 
@@ -51,7 +51,7 @@ def place(tmp_path, monkeypatch, shape):
     one, mlp = (dataclasses.replace(shape, **it) for it in ({"n_layers": 1}, {"d_mlp": 8}))
     shapes = {"two": shape, "one": one, "mlp": mlp}
     monkeypatch.setattr(checkpoint, "settings", lambda name: (shapes[name], None))
-    monkeypatch.setattr(corpus, "tokens", lambda profile, split: torch.arange(100))
+    monkeypatch.setattr(subjects, "held_out", lambda: torch.arange(100))
     rows = {n: Claim(n, "paper", "trained", "s", f"{n} holds", "r", "r", "x") for n in RULES}
     monkeypatch.setattr(claims, "read", lambda: rows)
     monkeypatch.setattr(claims, "rules", lambda: RULES)

@@ -136,8 +136,8 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
     - "Standard" positions are added to the stream. They can be taken for ours if nothing but queries
       and keys reads them, as in the models that `to_transformer_lens` makes for TransformerLens 4.
     - Biases that are not zero add a constant to the stream, or to what is read from it. Then d_model
-      is larger by two: the first of the new dimensions is always one, and has in every matrix that
-      reads the stream the constant as its column. Nothing writes there.
+      is the next larger even number: the first of the new dimensions is always one, and every matrix
+      that reads the stream has the constant as its column there. Nothing writes there.
     - MLPs must have gelu.
 
     Raises:

@@ -72,7 +72,7 @@ def made() -> dict:
                 "figures": _figures(copy) if name != notebooks.SCORECARD else {},
                 "checks": _checks(copy),
             }
-            for name, copy in copies.items()
+            for name, copy in ((name, copies[name]) for name in notebooks.names())
         },
     }
 

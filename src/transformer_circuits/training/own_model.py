@@ -63,9 +63,9 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     n_vocab = model.config.n_vocab
     if not 0 <= begin < n_vocab:
         raise files.UserError(f"begin is {begin} but {source} has the tokens 0 to {n_vocab - 1}")
-    swapped = torch.arange(n_vocab)
-    swapped[[0, begin]] = torch.tensor([begin, 0])
     if begin:
+        swapped = torch.arange(n_vocab)
+        swapped[[0, begin]] = torch.tensor([begin, 0])
         model.W_E.data, model.W_U.data = model.W_E[:, swapped], model.W_U[swapped]
     return model
 
