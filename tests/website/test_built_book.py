@@ -53,6 +53,8 @@ def at_every_width(page, widths=WIDTHS, **media) -> Iterator[int]:
     page.emulate_media(**media)
     for width in widths:
         page.set_viewport_size({"width": width, "height": 844})
+        # Side bars glide to their new places.
+        page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
         yield width
     page.set_viewport_size(size)
     page.emulate_media(media="screen", color_scheme="light")
