@@ -38,8 +38,8 @@ def skip_trigrams_at_work() -> page.Drawing:
     x = tokens(
         canvas, 76, [("␣keep", "value"), ("…", "ink"), ("␣in", "query"), ("␣mind?", "second")]
     )
-    arc(canvas, x[2], x[0], 72, 40, "query")
-    canvas.note(0, 116, "If keep came before, in looks back at it, and mind is raised.", TALL)
+    arc(canvas, x[0], x[2], 72, 40, "query")
+    canvas.note(0, 124, "If keep came before, in looks back at it, and mind is raised.", TALL)
     second = remarks(
         "What one then asks",
         "Does the text go on like this, more than by chance?",
