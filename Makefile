@@ -143,7 +143,9 @@ experiments: data/cache/.done  ## make the short trainings of data/experiments.t
 	$(BIN)/python -m transformer_circuits experiments
 
 bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
-	$(BIN)/python -m transformer_circuits bench
+	mkdir -p _build
+	$(BIN)/python -m transformer_circuits bench > _build/bench.txt
+	mv _build/bench.txt results/bench.txt && cat results/bench.txt
 
 test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers
