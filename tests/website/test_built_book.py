@@ -144,12 +144,12 @@ def weight(page, kind):
 
 
 def test_a_page_is_light(opened):
-    """At most 1 MB of scripts, and 4.5 MB with all the rest.
+    """At most .9 MB of scripts, and 4.5 MB with all the rest.
 
     The live page brings its weights: three million in eight bits each, as text another 4.2 MB.
     """
     assert weight(opened, "") <= (6_000_000 if opened.name == LIVE else 4_500_000)
-    assert opened.name == LIVE or weight(opened, ".js") <= 1_000_000
+    assert opened.name == LIVE or weight(opened, ".js") <= 900_000
 
 
 def test_every_figure_shows_and_can_be_read_aloud(opened):
