@@ -27,6 +27,16 @@ def test_a_table_gives_its_columns_and_the_rest_as_words():
     assert "0.3" in words and "# of #" in words and "1.50" not in words
 
 
+def test_measured_time_is_left_out():
+    """Neither as numbers nor as words: no two runs take as long."""
+    quick, slow = (
+        shown(tables.table([{"layers": 2, "runs": 3, "runs [s]": time}], caption="By the clock"))
+        for time in (0.25, 0.5)
+    )
+    assert quick.kept == slow.kept and quick.printed["runs"] == ["3"]
+    assert "runs [s]" in quick.kept["words"], "the column itself is there"
+
+
 def test_heads_are_names_and_ends_of_intervals_are_not():
     said = numbers.Shown()
     said.say("head 1.4 saves 0.52 (0.5 to 0.7) nats, −3.1 % of x_2, GPT-2 and 1e-05")

@@ -38,6 +38,7 @@ TOLERANCES = {
     "of the interval's width",
     "any number": "a millionth",
     "rows of a chart": "in any order, for eigenvalues have none",
+    "columns of a table in [s]": "left out: how long something took",
     "everything else": "the same: verdicts, words, and the hashes of files",
     "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
     "a number by parts in a hundred thousand, a printed digit by one, and a rank by one where two "

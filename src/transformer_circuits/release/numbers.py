@@ -31,6 +31,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)"
 _HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
 """A head is called by its layer and its place there, 1.4, and that is no number. An end of an
 interval, (0.5 to 0.7), is."""
+MEASURED_HERE = "[s]"
+"""At the end of a column's heading: how long something took here, which no other machine repeats."""
 _COORDINATE = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -197,8 +199,10 @@ class _Reader(HTMLParser):
             return
         if "thead" in self._open:
             self._columns[self._column :] = [text]
-        if tag == "td" and self._classes[-1] == "number":
-            column = self._columns[self._column]
+        column = self._columns[self._column] if self._column < len(self._columns) else ""
+        if tag == "td" and column.endswith(MEASURED_HERE):
+            pass
+        elif tag == "td" and self._classes[-1] == "number":
             self.shown.printed.setdefault(column, []).append(text.strip())
         else:
             self.shown.say(text)
