@@ -148,8 +148,8 @@ bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLen
 	mv _build/bench.txt results/bench.txt && cat results/bench.txt
 
 test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
-	$(BIN)/python -m pytest -q -m peers
-	.venv/peers4/bin/python -m pytest -q -m peers
+	$(BIN)/python -m pytest -q -m peers tests/test_peers.py
+	.venv/peers4/bin/python -m pytest -q -m "peers and not hooked" tests/test_peers.py
 
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader

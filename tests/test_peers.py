@@ -10,7 +10,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis import composition, heads, layer_norm
+from transformer_circuits.analysis import composition, heads, layer_norm, path_patching
+from transformer_circuits.experiments import in_transformer_lens
 from transformer_circuits.model import foreign
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
@@ -67,6 +68,16 @@ def test_composition_scores(kind):
     torch.testing.assert_close(factor * composition.scores(model, kind), theirs, atol=1e-5, rtol=0)
 
 
+@pytest.mark.hooked
+def test_patched_edges():
+    model = checkpoint.load("two-layer")
+    text, right = windows.evenly(corpus.tokens("small", "validation"), 1, model.config, n_ctx=48)
+    theirs = in_transformer_lens.loss_increase(in_transformer_lens.hooked(model), text, right)
+    ours = path_patching.loss_increase(model, text, right)
+    assert ours.abs().max() > 0.01
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
 def test_random_models_too(generator):
     model = Transformer(dataclasses.replace(SHAPE, n_ctx=32)).requires_grad_(False)
     model.randomise(generator=generator)
@@ -80,19 +91,14 @@ def test_models_with_mlps_are_refused():
         to_transformer_lens(checkpoint.load("two-layer-mlp"))
 
 
-hooked_only = pytest.mark.skipif(
-    "doubled()", reason="TransformerLens 4 has no HookedTransformer, and other names for weights"
-)
-
-
-@hooked_only
+@pytest.mark.hooked
 def test_what_we_exported_comes_back_the_same(trained):
     model, peer, text = trained
     back = foreign.transformer(peer.state_dict(), peer.cfg.to_dict())
     assert torch.equal(back(text), model(text))
 
 
-@hooked_only
+@pytest.mark.hooked
 @pytest.mark.parametrize("norm", ["LN", "LNPre", None])
 @pytest.mark.parametrize("d_mlp", [None, 40])
 def test_checkpoints_with_layer_norm_biases_or_mlps(generator, norm, d_mlp):

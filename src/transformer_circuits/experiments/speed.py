@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis import composition, expansion, heads, path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
-from transformer_circuits.experiments import large_vocabularies
+from transformer_circuits.experiments import in_transformer_lens, large_vocabularies
 from transformer_circuits.model import attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -126,7 +126,7 @@ def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of a layer's random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
-    layer, each = model.layers[0], heads.every(model)
+    each = heads.every(model)
     megabytes = _megabytes()
     started = time.perf_counter()
     factors = skip_trigrams.factors(model, each[0])
@@ -139,18 +139,12 @@ def circuits(n_vocab: int, dense: bool) -> None:
     )
     print(f"    {n_vocab**3:,}: {taken:.2f} s, {more:,.0f} MB more")
 
-    def transformer_lens_spectra() -> list:
-        from transformer_lens import FactoredMatrix
-
-        A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
-        return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
-
     spectra = f"{len(each)} spectra"
     rows = {
         f"this book, {spectra}": lambda: [
             heads.full_ov(model, head).eigenvalues() for head in each
         ],
-        f"TransformerLens FactoredMatrix, {spectra}": transformer_lens_spectra,
+        f"TransformerLens FactoredMatrix, {spectra}": lambda: in_transformer_lens.spectra(model),
     }
     for name, run in rows.items():
         try:
@@ -179,14 +173,19 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
     edges = _seconds(lambda: path_patching.loss_increase(model, tokens, tokens))
     print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
-    ours = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
-    print(f"{what}: all composition scores {ours:.3f} s", flush=True)
+    scores = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
+    print(f"{what}: all composition scores {scores:.3f} s", flush=True)
     try:
-        peer = to_transformer_lens(model)
-        taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
-        print(f"    TransformerLens, the same scores: {taken:.3f} s")
+        peer = in_transformer_lens.hooked(model)
     except ImportError as error:
         print(f"    TransformerLens does not run: {error}")
+        return
+    taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
+    print(
+        f"    TransformerLens, the same scores: {taken:.3f} s, {taken / scores:.1f} times as long"
+    )
+    taken = _seconds(lambda: in_transformer_lens.loss_increase(peer, tokens, tokens))
+    print(f"    TransformerLens, the same edges: {taken:.2f} s, {taken / edges:.1f} times as long")
 
 
 def main() -> None:

@@ -1,0 +1,67 @@
+"""What the book computes, done with TransformerLens instead, for `speed` and for the test of peers."""
+
+import functools
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer_lens import to_transformer_lens
+from transformer_circuits.training import cross_entropy
+
+
+def spectra(model: Transformer) -> list[Tensor]:
+    """Eigenvalues of the full OV circuit of every head in the first layer, by `FactoredMatrix`.
+
+    Raises:
+        ImportError: if TransformerLens is not installed.
+    """
+    from transformer_lens import FactoredMatrix
+
+    layer = model.layers[0]
+    A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
+    return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
+
+
+def hooked(model: Transformer) -> nn.Module:
+    """The model as a HookedTransformer whose heads' outputs and inputs have hooks of their own.
+
+    Raises:
+        ImportError: if TransformerLens is not installed, or is a release without such models.
+    """
+    from transformer_lens import HookedTransformer
+
+    peer = to_transformer_lens(model)
+    assert isinstance(peer, HookedTransformer)
+    peer.set_use_attn_result(True)
+    peer.set_use_split_qkv_input(True)
+    return peer
+
+
+@torch.no_grad()
+def loss_increase(
+    peer: nn.Module, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, "kind later_head earlier_head"]:
+    """`path_patching.loss_increase` by the hooks of `hooked`, begun at the second layer each time."""
+    logits, cache = peer.run_with_cache(inputs)
+    stream, written = cache["blocks.1.hook_resid_pre"], cache["blocks.0.attn.hook_result"]
+    n_heads, whole = written.shape[2], cross_entropy.mean(logits, targets)
+    positions = cache["hook_pos_embed"].expand_as(stream)
+
+    def less(read: Tensor, hook: object, *, later: int, earlier: int) -> Tensor:
+        read[:, :, later] -= written[:, :, earlier]  # [batch, pos, head, d_model]
+        return read
+
+    def without(kind: str, later: int, earlier: int) -> Tensor:
+        cut = functools.partial(less, later=later, earlier=earlier)
+        found = peer.run_with_hooks(
+            stream, start_at_layer=1, shortformer_pos_embed=positions,
+            fwd_hooks=[(f"blocks.1.hook_{kind.lower()}_input", cut)],
+        )  # fmt: skip
+        return cross_entropy.mean(found, targets) - whole
+
+    each = range(n_heads)
+    rises = [without(kind, later, earlier) for kind in KINDS for later in each for earlier in each]
+    return torch.stack(rises).reshape(len(KINDS), n_heads, n_heads)
