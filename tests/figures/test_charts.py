@@ -18,6 +18,9 @@ def every_chart():
         charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
         charts.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
         diagrams.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
+        diagrams.compared(
+            {"Q": np.eye(2), "K": np.ones((2, 2))}, earlier="ab", later="de", **WORDS
+        ),
         charts.over_time({"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS),
     ]
 
@@ -93,6 +96,17 @@ def test_without_scripts_all_panels_stand_side_by_side():
     assert ">Q</text>" in still and ">K</text>" in still
 
 
+def test_lines_that_one_panel_has_alone_are_told_apart():
+    panels = {"Q": np.eye(2), "K": np.array([[1.0, 0.5], [-1.0, 1.0]])}
+    edges = [
+        row
+        for row in values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
+        if "panel" in row
+    ]
+    alone = [(e["panel"], e["from"], e["to"]) for e in edges if e["line"] == "in this panel only"]
+    assert alone == [("K", "b", "d")] and len(edges) == 5
+
+
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
     points = [row for row in values(CHARTS[1]) if "λ" in row]
     place = {p["λ"]: complex(p["x"], p["y"]) for p in points}
@@ -125,6 +139,8 @@ def test_bad_input_is_named():
         charts.over_time({"s": np.eye(2)}, [1, 2], items={"t": "ab"}, x="t", y="v", **WORDS)
     with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
         diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
+    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
+        diagrams.compared({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
     with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
         charts.over_time({"s": np.eye(2, 3)}, [1], items={"s": "abc"}, x="t", y="v", **WORDS)
 

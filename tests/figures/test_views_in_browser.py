@@ -301,6 +301,15 @@ def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
     expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(0)
 
 
+def test_compared_diagrams_leave_one_heads_lines_in_both(drawn):
+    panels = {"Q": np.ones((2, 2)), "K": np.eye(2)}
+    page = drawn(diagrams.compared(panels, earlier=["a", "b"], later=["d", "e"], **SEEN))
+    lines = page.locator(".hc-live .mark-rule line")
+    expect(lines).to_have_count(6)
+    page.locator(".hc-live .mark-symbol path").nth(0).hover(force=True)  # a, in the first panel
+    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(3)
+
+
 def test_the_slider_moves_the_moment(drawn):
     values = np.array([[0.1, 0.2], [0.9, 0.4]])
     page = drawn(

@@ -1,5 +1,7 @@
 """Diagrams of connections. As in `charts`: arrays and labels, never a model."""
 
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import altair
@@ -8,10 +10,12 @@ import numpy as np
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
-from transformer_circuits.figures.voice import ROLES
+from transformer_circuits.figures.voice import ROLES, SMALL
 
 LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""
+LINES = ["in another panel, too", "in this panel only"]
+"""What lines are called whose colours say in how many panels they are."""
 MOST_EDGES = 12
 """How many of each panel's strongest edges the table below the diagram lists."""
 
@@ -35,6 +39,67 @@ def links(
         ValueError: if a panel does not have one row per later and one column per earlier name.
     """
     values = {name: array(panel) for name, panel in panels.items()}
+    edges = _edges(values, earlier, later)
+    which = altair.param(
+        name="panel",
+        value=max(values, key=lambda name: values[name].max()),
+        bind=altair.binding_radio(options=list(values), name="Show "),
+    )
+    over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
+    live = _drawn(edges, earlier, later, 360, over, "datum.panel == panel").add_params(which)
+    still = altair.hconcat(
+        *(_drawn(own, earlier, later, 100).properties(title=name) for name, own in _by_panel(edges))
+    )
+    return finish(live, title, alt, rows=_strongest(edges), still=still)
+
+
+def compared(
+    panels: Mapping[str, Numbers],
+    *,
+    earlier: Sequence[str],
+    later: Sequence[str],
+    title: str,
+    alt: str,
+) -> HoverChart:
+    """The panels of `links` side by side; lines that only one of them has are of another colour.
+
+    Hovering over a dot hides all lines but its own, in every panel.
+
+    Raises:
+        ValueError: as `links`.
+    """
+    values = {name: array(panel) for name, panel in panels.items()}
+    edges = _edges(values, earlier, later)
+    n_panels = Counter((edge["i"], edge["j"]) for edge in edges)
+    for edge in edges:
+        alone = n_panels[edge["i"], edge["j"]] == 1
+        edge["line"] = LINES[alone]
+    colour = altair.Color(
+        "line:N",
+        scale=altair.Scale(domain=LINES, range=COLOURS[:2]),
+        legend=altair.Legend(title=None, orient="bottom", labelFontSize=SMALL),
+    )
+
+    def drawn(over: altair.Parameter | None) -> altair.HConcatChart:
+        return altair.hconcat(
+            *(
+                _drawn(own, earlier, later, 160, over, colour=colour).properties(title=name)
+                for name, own in _by_panel(edges)
+            )
+        )
+
+    over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
+    with warnings.catch_warnings():  # all panels share one selection, and that is what we want
+        warnings.filterwarnings("ignore", "Automatically deduplicated")
+        return finish(drawn(over), title, alt, rows=_strongest(edges), still=drawn(None))
+
+
+def _edges(values: Mapping[str, np.ndarray], earlier: Sequence[str], later: Sequence[str]) -> list:
+    """A line for every value above 0, panel by panel.
+
+    Raises:
+        ValueError: as `links`.
+    """
     for name, panel in values.items():
         if panel.shape != (len(later), len(earlier)):
             raise ValueError(
@@ -42,34 +107,38 @@ def links(
                 f"and {len(earlier)} earlier names"
             )
     most = max(panel.max() for panel in values.values())
-    edges = [
+    return [
         {"panel": name, "from": earlier[i], "to": later[j], "i": i, "j": j,
          "value": round(float(panel[j, i]), 5), "share": round(float(panel[j, i] / most), 4)}
         for name, panel in values.items()
         for j, i in np.ndindex(panel.shape) if panel[j, i] > 0
     ]  # fmt: skip
-    which = altair.param(
-        name="panel",
-        value=max(values, key=lambda name: values[name].max()),
-        bind=altair.binding_radio(options=list(values), name="Show "),
-    )
-    over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
-    live = _drawn(edges, earlier, later, 360, over).add_params(which)
-    side_by_side, strongest = [], []
-    for name in values:
-        own = [edge for edge in edges if edge["panel"] == name]
-        side_by_side.append(_drawn(own, earlier, later, 100).properties(title=name))
-        for edge in sorted(own, key=lambda edge: -edge["value"])[:MOST_EDGES]:
-            strongest.append({key: edge[key] for key in ("panel", "from", "to", "value")})
-    still = altair.hconcat(*side_by_side)
-    return finish(live, title, alt, rows=strongest, still=still)
 
 
-def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over=None):
+def _by_panel(edges: Sequence[Mapping]) -> list[tuple[str, list]]:
+    """The lines of each panel."""
+    names = dict.fromkeys(edge["panel"] for edge in edges)
+    return [(name, [edge for edge in edges if edge["panel"] == name]) for name in names]
+
+
+def _strongest(edges: Sequence[Mapping]) -> list[dict]:
+    """What the table lists: of each panel the largest values, in order."""
+    return [
+        {key: edge[key] for key in ("panel", "from", "to", "value")}
+        for _, own in _by_panel(edges)
+        for edge in sorted(own, key=lambda edge: -edge["value"])[:MOST_EDGES]
+    ]
+
+
+def _drawn(
+    edges: Sequence[Mapping], earlier: Sequence[str], later: Sequence[str], width: int,
+    over: altair.Parameter | None = None, shown: str = "true", colour: altair.Color | None = None,
+) -> altair.LayerChart:  # fmt: skip
     """The dots, their names, and the edges as lines.
 
     `width`: from one column of dots to the other, in pixels; the names stand outside. `over`: the
-    selection of dots that hovering makes; with it only edges of the chosen panel are drawn.
+    selection of dots that hovering makes. `shown`: an expression, which lines of these there are.
+    `colour`: that of the lines, if they have more than one.
     """
     margin = 16 + 8 * max(len(name) for name in (*earlier, *later))
     size = width + 2 * margin, 26 * max(len(earlier), len(later))
@@ -77,7 +146,7 @@ def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over
     sides = altair.Scale(domain=[-margin / width, 1 + margin / width], nice=False)
     across = altair.X("x:Q", scale=sides, axis=None), altair.Y("i:Q", scale=rows, axis=None)
     lines = chart([{**edge, "x": 0, "x2": 1} for edge in edges], *size)
-    lines = lines.mark_rule(strokeWidth=3, color=COLOURS[0])
+    lines = lines.transform_filter(shown).mark_rule(strokeWidth=3, color=COLOURS[0])
     darkness = altair.Opacity("share:Q", scale=None)
     dots = [
         {"head": name, "x": side, "i": i}
@@ -91,12 +160,12 @@ def _drawn(edges, earlier: Sequence[str], later: Sequence[str], width: int, over
         ends = (f"indexof(over.head, datum.{end}) >= 0" for end in ("from", "to"))
         touched = " || ".join(["!isValid(over.head)", "!isValid(over.head[0])", *ends])
         darkness = altair.condition(touched, darkness, altair.value(0.02))
-        lines = lines.transform_filter("datum.panel == panel")
         marks = marks.add_params(over)
     tips = [tip("from:N"), tip("to:N"), tip("value:Q")]
     lines = lines.encode(
-        *across, altair.X2("x2:Q"), altair.Y2("j:Q"), opacity=darkness, tooltip=tips
-    )
+        *across, altair.X2("x2:Q"), altair.Y2("j:Q"), opacity=darkness, tooltip=tips,
+        color=colour or altair.Undefined,
+    )  # fmt: skip
     names = [
         places.transform_filter(f"datum.x == {side}")
         .mark_text(dx=(-9, 9)[side], align=("right", "left")[side])
