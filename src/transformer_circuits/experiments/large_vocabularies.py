@@ -4,8 +4,6 @@ Nothing here ever holds a matrix of n_vocab² numbers: with 50,278 tokens that w
 for each circuit. Every measurement has a process of its own, whose peak of memory it is.
 """
 
-import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -19,6 +17,7 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
+from transformer_circuits.experiments import memory
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -109,16 +108,14 @@ def measured(task: str, n_vocab: int) -> tuple[float, float, str]:
     with torch.no_grad():
         found = TASKS[task](model)
     seconds = time.perf_counter() - started
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, found
+    return seconds, memory.most(), found
 
 
 def rows(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
     """A line for every task and size of the vocabulary; the memory has PyTorch and the model in it."""
-    processes = multiprocessing.get_context("spawn")
     for task in TASKS:
         for n_vocab in sizes:
-            with processes.Pool(1) as alone:
-                seconds, megabytes, found = alone.apply(measured, (task, n_vocab))
+            seconds, megabytes, found = memory.alone(measured, task, n_vocab)
             yield f"n_vocab {n_vocab:6}: {task:20} {seconds:7.2f} s, {megabytes:6,.0f} MB; {found}"
 
 

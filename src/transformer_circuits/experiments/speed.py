@@ -9,7 +9,6 @@ of its own.
 import dataclasses
 import functools
 import math
-import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis import composition, expansion, heads, path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
-from transformer_circuits.experiments import in_transformer_lens, large_vocabularies
+from transformer_circuits.experiments import in_transformer_lens, large_vocabularies, memory
 from transformer_circuits.model import attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -46,6 +45,7 @@ PLAN = TrainConfig(
     decay_from=0.0,
     corpus="small",
 )
+say = functools.partial(print, flush=True)  # processes of their own write here, too
 
 
 class PlainStack(nn.Module):
@@ -116,28 +116,23 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def _megabytes() -> float:
-    """The most memory this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 @torch.no_grad()
 def circuits(n_vocab: int, dense: bool) -> None:
     """Time the spectra of a layer's random heads, and time and memory of one head's skip-trigrams."""
     model = Transformer(dataclasses.replace(ONE_LAYER, n_vocab=n_vocab)).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     each = heads.every(model)
-    megabytes = _megabytes()
+    megabytes = memory.most()
     started = time.perf_counter()
     factors = skip_trigrams.factors(model, each[0])
     strongest = skip_trigrams.top(factors, 100)[50]
     rank = skip_trigrams.rank(factors, strongest)
     taken = time.perf_counter() - started
-    more = _megabytes() - megabytes
-    print(
+    more = memory.most() - megabytes
+    say(
         f"n_vocab {n_vocab}: skip-trigrams of a head, 100 strongest and the rank of one ({rank}) of"
     )
-    print(f"    {n_vocab**3:,}: {taken:.2f} s, {more:,.0f} MB more")
+    say(f"    {n_vocab**3:,}: {taken:.2f} s, {more:,.0f} MB more")
 
     spectra = f"{len(each)} spectra"
     rows = {
@@ -148,14 +143,14 @@ def circuits(n_vocab: int, dense: bool) -> None:
     }
     for name, run in rows.items():
         try:
-            print(f"n_vocab {n_vocab}: {name:44} {_seconds(run):8.3f} s", flush=True)
+            say(f"n_vocab {n_vocab}: {name:44} {_seconds(run):8.3f} s")
         except ImportError as error:
-            print(f"n_vocab {n_vocab}: {name:44} does not run: {error}", flush=True)
+            say(f"n_vocab {n_vocab}: {name:44} does not run: {error}")
     if dense:
         started = time.perf_counter()
         torch.linalg.eigvals(heads.full_ov(model, each[0]).dense())
         taken = time.perf_counter() - started
-        print(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
+        say(f"n_vocab {n_vocab}: {'torch.linalg.eigvals, dense, 1 spectrum':44} {taken:8.3f} s")
 
 
 @torch.no_grad()
@@ -167,33 +162,31 @@ def two_layers(n_heads: int, n_pos: int) -> None:
     model = Transformer(shape).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     tokens = torch.randint(shape.n_vocab, (1, n_pos), generator=torch.Generator().manual_seed(0))
-    what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", _megabytes()
+    what, before = f"{n_heads} + {n_heads} heads, {n_pos} tokens", memory.most()
     paths = _seconds(lambda: expansion.paths(model, tokens))
-    memory = _megabytes() - before
-    print(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {memory:,.0f} MB more")
+    more = memory.most() - before
+    say(f"{what}: {(1 + n_heads) ** 2} paths {paths:.3f} s, {more:,.0f} MB more")
     edges = _seconds(lambda: path_patching.loss_increase(model, tokens, tokens))
-    print(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
+    say(f"{what}: all {3 * n_heads**2} edges patched {edges:.2f} s")
     scores = _seconds(lambda: [composition.scores(model, kind) for kind in composition.KINDS])
-    print(f"{what}: all composition scores {scores:.3f} s", flush=True)
+    say(f"{what}: all composition scores {scores:.3f} s")
     try:
         peer = in_transformer_lens.hooked(model)
     except ImportError as error:
-        print(f"    TransformerLens does not run: {error}")
+        say(f"    TransformerLens does not run: {error}")
         return
     taken = _seconds(lambda: [peer.all_composition_scores(kind) for kind in composition.KINDS])
-    print(
-        f"    TransformerLens, the same scores: {taken:.3f} s, {taken / scores:.1f} times as long"
-    )
+    say(f"    TransformerLens, the same scores: {taken:.3f} s, {taken / scores:.1f} times as long")
     taken = _seconds(lambda: in_transformer_lens.loss_increase(peer, tokens, tokens))
-    print(f"    TransformerLens, the same edges: {taken:.2f} s, {taken / edges:.1f} times as long")
+    say(f"    TransformerLens, the same edges: {taken:.2f} s, {taken / edges:.1f} times as long")
 
 
 def main() -> None:
     """Measure everything and print one row per implementation and way of running it."""
     for n_heads, n_pos in ((6, 256), (12, 256), (12, 128)):
-        two_layers(n_heads, n_pos)
+        memory.alone(two_layers, n_heads, n_pos)
     for n_vocab, dense in ((2048, False), (4096, True)):
-        circuits(n_vocab, dense)
+        memory.alone(circuits, n_vocab, dense)
     large_vocabularies.main()
     training()
 
@@ -212,7 +205,7 @@ def training() -> None:
         "this book, PyTorch's attention": (lambda: Transformer(SHAPE), plain_attention),
         "this book": (lambda: Transformer(SHAPE), nullcontext()),
     }
-    print(f"tokens per second, training, {SHAPE}, batch {PLAN.batch}")
+    say(f"tokens per second, training, {SHAPE}, batch {PLAN.batch}")
     fastest: dict[tuple[str, bool], float] = {}
     for kept in (False, True):
         if kept:
@@ -222,7 +215,7 @@ def training() -> None:
                 fastest[name, kept] = max(_speeds(name, make, kept), default=math.nan)
     ours = fastest["this book", True]
     for (name, kept), value in fastest.items():
-        print(f"this book trains {ours / value:.2f} times as fast as {name}, {_memory(kept)}")
+        say(f"this book trains {ours / value:.2f} times as fast as {name}, {_memory(kept)}")
 
 
 def _memory(kept: bool) -> str:
@@ -240,8 +233,8 @@ def _speeds(name: str, make: Callable[[], nn.Module], kept: bool) -> Iterator[fl
         )
         try:
             found = speed(model, optimizer, bf16, compiled)
-            print(f"{name:32} {way:34} {found:10,.0f}", flush=True)
+            say(f"{name:32} {way:34} {found:10,.0f}")
             yield found
         except Exception as error:  # a peer that cannot run this way is a result too
-            print(f"{name:32} {way:34} does not run: {type(error).__name__}", flush=True)
+            say(f"{name:32} {way:34} does not run: {type(error).__name__}")
         torch.compiler.reset()
