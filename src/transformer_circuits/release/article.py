@@ -116,11 +116,11 @@ class _Claims:
 
     def long(self, verdicts: Iterable[str], *, why: bool = False) -> str:
         rows = [
-            (c.statement, c.reported, _estimates(self.found[c.id]), _must(c),
+            (f"{c.statement} (reported: {c.reported})", c.rule, _estimates(self.found[c.id]), _must(c),
              *([f"{self.found[c.id]['verdict']}: {self.found[c.id]['why']}"] if why else []))
             for c in self._with(verdicts)
         ]  # fmt: skip
-        columns = ["claim", "reported", "estimates (95 % intervals)", "must be"]
+        columns = ["claim", "what counts", "estimates (95 % intervals)", "must be"]
         return _table([*columns, "verdict"] if why else columns, rows)
 
     def named(self, verdicts: Iterable[str]) -> str:
