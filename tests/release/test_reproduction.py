@@ -162,7 +162,7 @@ def test_a_damaged_manifest_is_named(tmp_path, text):
 
 
 def figure(**parts):
-    return {"chapters": {"c": {"figures": {"f": {"words": "w", **parts}}, "checks": {}}}, "claims": {}, "files": {"a": "1"}}  # fmt: skip
+    return {"chapters": {"c": {"figures": {"f": {"words": "w", **parts}}, "checks": {}}}, "claims": {}, "models": {}, "files": {"a": "1"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,21 @@ def test_what_was_rounded_before_it_was_kept_may_differ_by_one_step():
         assert len(comparison.differences(*pair)) == n
 
 
-def test_long_series_with_another_digest_are_compared_by_their_summaries():
+def test_long_series_are_compared_by_their_summaries():
     was = {"n": 400, "digest": "a", "range and mean": [0.0, 10.0, 5.0], "some": [0.0, 5.0, 10.0]}
     near, far = (
         was | {"digest": "b", "some": [0.0, 5.001, 10.0]},
         was | {"digest": "c", "some": [0.0, 6.0, 10.0]},
     )
-    for now, n in ((was, 0), (near, 0), (far, 1), (was | {"n": 401}, 1), ([1.0, 2.0], 1)):
+    edited = was | {"range and mean": [0.0, 10.0, 6.0]}
+    for now, n in (
+        (was, 0),
+        (near, 0),
+        (far, 1),
+        (edited, 1),
+        (was | {"n": 401}, 1),
+        ([1.0, 2.0], 1),
+    ):
         assert len(comparison.differences(figure(data={"a": was}), figure(data={"a": now}))) == n
 
 
@@ -220,6 +228,36 @@ def test_what_is_gone_or_new_is_a_difference():
     assert [each.name for each in comparison.differences(was, now)] == [
         "file: a", "file: b", "c: f: b", "c: new", "d",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "edited"),
+    [
+        (("models", "m", "n_heads"), 99),
+        (("models", "m", "tokens"), 1),
+        (("claims", "second", "why"), "2 of 3 seeds"),
+        (("claims", "second", "kind"), "identity"),
+        (("claims", "first", "ours"), ["0.14"]),
+        (("claims", "second", "seeds", "m"), {**ESTIMATE, "mean": 99.0, "tolerance": 1e9}),
+        (("claims", "second", "seeds", "m", "mean"), float("nan")),
+        (("claims", "second", "seeds", "m", "low"), "much"),
+        (("chapters", "x"), None),
+        (("chapters", "x", "figures", "Losses", "printed", "loss"), "abc"),
+    ],
+)
+def test_no_edit_of_the_committed_manifest_passes(executed, where, edited):
+    """Neither one that is a difference, nor one that makes it no manifest; nothing ends in a bug."""
+    root = executed(chapter())
+    reproduction.reproduce(root)
+    found = json.loads((root / manifest.COMMITTED).read_text())
+    *path, last = where
+    inner = found
+    for name in path:
+        inner = inner[name]
+    inner[last] = edited
+    (root / manifest.COMMITTED).write_text(json.dumps(found))
+    with pytest.raises(files.UserError, match=r"beyond tolerance: [1-9]|is not a manifest"):
+        reproduction.reproduce(root)
 
 
 def test_an_estimate_of_nothing_has_a_tolerance_all_the_same():

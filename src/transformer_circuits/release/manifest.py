@@ -96,10 +96,14 @@ def _of_claim(claim: claims.Claim, found: scorecard.Evidence | None) -> dict:
 def estimate(interval: Mapping[str, float]) -> dict:
     """An interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
     ends = [interval[name] for name in ("mean", "low", "high")]
-    width = interval["high"] - interval["low"]
-    tolerance = max(PRECISION * max(map(abs, ends)), OF_WIDTH * width, LEAST)
-    mean, low, high, within = numbers.rounded([*ends, tolerance])
+    mean, low, high, within = numbers.rounded([*ends, tolerance(interval)])
     return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
+
+
+def tolerance(interval: Mapping[str, float]) -> float:
+    """By how much mean and ends of an interval may differ."""
+    largest = max(abs(interval[name]) for name in ("mean", "low", "high"))
+    return max(PRECISION * largest, OF_WIDTH * (interval["high"] - interval["low"]), LEAST)
 
 
 def _figures(copy: Mapping) -> dict[str, dict]:
@@ -190,7 +194,7 @@ def read(path: Path) -> dict:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        found["claims"], found["chapters"], found["files"]
+        found["claims"], found["chapters"], found["files"], found["models"]
         return found
     except FileNotFoundError:
         raise files.damaged(path, "is not there") from None

@@ -30,7 +30,11 @@ def reproduce(root: Path, *, write: bool = False) -> str:
         article.write(committed.with_name(article.NAME), now)
         return f"written: {committed} ({_counted(now)}) and {article.NAME} beside it"
     was = manifest.read(committed)
-    if found := comparison.differences(was, now):
+    try:
+        found = comparison.differences(was, now)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise files.damaged(committed, f"is not a manifest: {error!r}") from error
+    if found:
         listed = [str(each) for each in found[:MOST_LISTED]]
         if more := len(found) - len(listed):
             listed.append(f"and {more} more")
