@@ -1,5 +1,6 @@
 """The folders for a model hub, and their cards, as `huggingface_hub` reads them without a network."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from transformer_circuits.model.hub import WEIGHTS, HubTransformer
 from transformer_circuits.release.hub import cards, folders, measures
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.verdicts import rules, subjects
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +88,17 @@ def test_the_card_says_who_made_it_and_how_to_load_it(two_layer):
     for heading in ("Intended use", "Out of scope", "Limits", "Licence", "Citation", "Checkpoints"):
         assert f"\n## {heading}\n" in text
     assert folders.placeholders(two_layer) == []
+
+
+def test_the_card_hides_no_setting_of_the_training(two_layer):
+    """Above all not that positions were kept from the second layer, without which it is another."""
+    training = json.loads((two_layer / "config.json").read_text())["training"]
+    text = ModelCard.load(two_layer / "README.md").text
+    for field in dataclasses.fields(TrainConfig):
+        if field.name != "moments":
+            assert f"| {field.name} | {training[field.name]} |" in text
+    assert f"In the first {training['blind_steps']} steps" in text
+    assert "is a fact of this schedule" in text.partition("## Limits")[2]
 
 
 def test_numbers_of_the_card_are_measured(root):

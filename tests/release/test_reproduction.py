@@ -2,6 +2,7 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from transformer_circuits.figures import tables
 from transformer_circuits.release import comparison, manifest, reproduction
 from transformer_circuits.text import corpus
 
+ROOT = Path(__file__).parents[2]
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
 RULE = claims.Rule("a.b", "m", "above", 0.3, "ours", "null", "", "before")
 
@@ -40,6 +42,9 @@ def executed(checkout, monkeypatch):
     config = {"model": model | {"d_mlp": 0}, "provenance": {"tokens": 8_200_000}}
     lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
     (root / "data/models/m/config.toml").write_text("".join(lines))
+    for name in ("data/corpus.toml", "chapters/reference/references.bib"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes((ROOT / name).read_bytes())
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
     (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})

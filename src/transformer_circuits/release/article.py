@@ -3,7 +3,9 @@
 It says what was replicated, in part and not; what stood in the way; and what to ask the authors.
 """
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from transformer_circuits import files
 from transformer_circuits.book import claims, scorecard
 from transformer_circuits.book.claims import Claim
 from transformer_circuits.release import comparison, manifest
+from transformer_circuits.release.hub import cards
 from transformer_circuits.verdicts import rules
 
 NAME = "article.md"
@@ -20,6 +23,7 @@ IN_PART = (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED)
 """Verdicts between the two clear ones."""
 _DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
 """The question about a claim that has none of its own, for it had come out before."""
+_LATER = "Later work"
 _HERE = Path(__file__).parent
 
 
@@ -46,6 +50,8 @@ def text(found: Mapping) -> str:
         n_seeds=len(next(iter(found["models"].values()))["seeds"]),
         models=_models(found["models"]),
         parts=_parts(found),
+        families=cards.shares(files.read_toml(files.data_dir() / "corpus.toml")),
+        references=_references(),
         reproduced=paper.short([rules.REPRODUCED]),
         part=paper.long(IN_PART, why=True),
         not_reproduced=paper.long([rules.NOT_REPRODUCED]),
@@ -109,10 +115,10 @@ class _Claims:
 
     def short(self, verdicts: Iterable[str]) -> str:
         rows = [
-            (c.statement, _estimates(self.found[c.id], ends=False), _must(c))
+            (c.statement, c.rule, _estimates(self.found[c.id], ends=False), _must(c))
             for c in self._with(verdicts)
         ]
-        return _table(("claim", "estimates", "must be"), rows)
+        return _table(("claim", "what counts", "estimates", "must be"), rows)
 
     def long(self, verdicts: Iterable[str], *, why: bool = False) -> str:
         rows = [
@@ -169,6 +175,22 @@ def _about() -> dict[str, str]:
     return {"authors": ", ".join(names), "version": str(about["version"])}
 
 
+def _references() -> str:
+    """The paper, and whoever made a claim by name and year, from the book's bibliography."""
+    import pybtex  # Jupyter Book's; chapters do without
+
+    bibliography = files.data_dir().parent / "chapters/reference/references.bib"
+    sections = [claim.section for claim in claims.read().values()]
+    found = [re.match(r"(\w+) (?:et al\.|and \w+) (\d{4})$", section) for section in sections]
+    named = {f"{one[1].lower()}{one[2]}" for one in found if one}
+    listed = pybtex.PybtexEngine().format_from_file(
+        bibliography, style="plain", citations=sorted({"elhage2021"} | named),
+        output_backend="markdown",
+    )  # fmt: skip
+    lines = re.split(r"(?m)^\[\d+\] ", re.sub(r"\\([.-])", r"\1", listed))
+    return "\n".join(f"1. {' '.join(line.split())}" for line in lines[1:])
+
+
 def _models(found: Mapping) -> str:
     """A row for each model of the book, whatever its seed."""
     rows = [
@@ -187,16 +209,22 @@ def _models(found: Mapping) -> str:
 
 def _parts(found: Mapping) -> str:
     """Facts about trained models, by part of the paper and by verdict."""
-    by_part = scorecard.by_part({name: of["verdict"] for name, of in found["claims"].items()})
     groups = {
         "reproduced": [rules.REPRODUCED],
         "in part, or undecided": IN_PART,
         "not reproduced": [rules.NOT_REPRODUCED],
         "not tested": claims.UNTESTED,
     }
+    group_of = {verdict: name for name, verdicts in groups.items() for verdict in verdicts}
+    counted = Counter(
+        (
+            scorecard.part(claim) if claim.source == "paper" else _LATER,
+            group_of.get(found["claims"][claim.id]["verdict"]),
+        )
+        for claim in claims.read().values()
+    )
     rows = [
-        (part, *(sum(len(row.get(v, ())) for v in of) for of in groups.values()))
-        for part, row in by_part.items()
+        (part, *(counted[part, name] for name in groups)) for part in (*scorecard.PARTS, _LATER)
     ]
     return _table(("facts about trained models", *groups), [row for row in rows if any(row[1:])])
 

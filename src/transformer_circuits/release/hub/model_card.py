@@ -1,5 +1,6 @@
 """The card of a model: front matter with its results, and `model_card.md` filled in."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,9 @@ def text(
         tokens=f"{provenance.tokens:,}",
         steps=f"{training.steps:,} steps of {training.batch} windows of {shape.n_ctx} tokens",
         drawn=_DRAWN.format(training.best_of) if training.best_of > 1 else "",
+        blind=_BLIND.format(training.blind_steps) if training.blind_steps else "",
+        schedule=_SCHEDULE if training.blind_steps else "",
+        settings=cards.table(("setting of the training", "this model's"), _settings(training)),
         families=cards.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         seed=training.seed,
         torch=provenance.torch,
@@ -70,6 +74,12 @@ _WITH_MLP = """MLPs follow the attention layers, so the paper's decompositions a
 only for paths that pass through no MLP."""
 _DRAWN = """ Of {} windows near each other, the one that repeats itself most was taken: it is \
 repeats that induction can be learned from."""
+_BLIND = """ In the first {} steps the layers after the first saw no positions, and in half as many \
+after them these grew to full strength. Trained plainly on so few tokens, models like this one formed \
+only weak induction heads."""
+_SCHEDULE = """- When its induction heads form, and that such strong ones form at all, is a fact of this \
+schedule of positions and not of the architecture alone.
+"""
 _BEGIN = """Every context of its training opened with the begin token, `<|begin|>`, id 0. The \
 tokenizer does not put it there, so do it yourself, as above."""
 _LENS = """ For TransformerLens, `to_transformer_lens(model)` of \
@@ -130,6 +140,12 @@ def _rows(shape: ModelConfig) -> list[tuple[str, object]]:
         ("vocabulary", f"{shape.n_vocab:,} tokens"), ("longest context", f"{shape.n_ctx} tokens"),
         ("layer norm, biases", "none"),
     ]  # fmt: skip
+
+
+def _settings(training: TrainConfig) -> list[tuple[str, object]]:
+    """All settings that make a difference to the weights, by the names of `config.json`."""
+    fields = dataclasses.asdict(training)
+    return [(name, value) for name, value in fields.items() if name != "moments"]
 
 
 def _use(shape: ModelConfig) -> str:
