@@ -18,5 +18,3 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 
 Nothing is re-exported here: `from transformer_circuits.analysis import heads` says where to look.
 """
-
-__version__ = "0.1.0"

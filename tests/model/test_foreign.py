@@ -4,7 +4,7 @@ import pytest
 import torch
 from theirs import CONFIG, checkpoint, logits
 
-from transformer_circuits.analysis import heads
+from transformer_circuits.analysis import composition, heads
 from transformer_circuits.model import foreign
 
 
@@ -78,6 +78,8 @@ def test_scores_that_are_not_scaled_there_are_scaled_in_w_q(generator, tokens):
     assert all(torch.equal(W, theirs[name]) for name, W in kept.items())
     same = foreign.transformer(theirs, CONFIG | {"attn_scale": 3**0.5})
     torch.testing.assert_close(same(tokens), logits(theirs, tokens))
+    unset = foreign.transformer(theirs, CONFIG | {"attn_scale": None})
+    torch.testing.assert_close(unset(tokens), logits(theirs, tokens))
 
 
 def test_older_configs_say_the_same_in_other_words(generator, tokens):
@@ -102,7 +104,13 @@ def test_a_model_without_layers(generator, tokens):
     ("changes", "said"),
     [
         ({"normalization_type": "LN"}, "'LN' but .* has no layer norm. Gains.*not linear"),
-        ({"normalization_type": "LNPre"}, "'LNPre' but .*layer_norm.of_weights loads it"),
+        (
+            {"normalization_type": "LNPre", "positional_embedding_type": "standard"},
+            "'LNPre' but .*layer_norm.of_weights loads it",
+        ),
+        ({"normalization_type": "RMS"}, r"'RMS' but .* since it is not linear\.$"),
+        ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),
+        ({"use_qk_norm": True}, "use_qk_norm is True but all models here have False"),
         ({"positional_embedding_type": "rotary"}, "'rotary' but .* adds vectors"),
         ({"attn_only": False, "act_fn": "relu"}, "'relu' but MLPs of the book have 'gelu'"),
         ({"attention_dir": "bidirectional"}, "attention_dir is 'bidirectional' but all models"),
@@ -122,10 +130,39 @@ def test_weights_must_be_whole(generator):
         foreign.transformer({"wte.weight": torch.ones(2, 2)}, CONFIG)
     with pytest.raises(ValueError, match=r"no use for the weights \['ln_final.w'\]"):
         foreign.transformer(theirs | {"ln_final.w": torch.ones(14)}, CONFIG)
-    with pytest.raises(ValueError, match=r"W_U is \(16, 14\) but .* must be \(17, 14\)"):
+    with pytest.raises(ValueError, match=r"unembed.W_U is \(14, 16\) but must be \(14, 17\)"):
         foreign.transformer(
             theirs | {"unembed.W_U": torch.ones(14, 16).double(), "unembed.b_U": torch.zeros(16)},
             CONFIG,
         )
-    with pytest.raises(ValueError, match="the weights do not fit each other"):
+    with pytest.raises(ValueError, match=r"unembed.b_U is \(16,\) but must be \(17\)"):
         foreign.transformer(theirs | {"unembed.b_U": torch.zeros(16)}, CONFIG)
+    turned = theirs["blocks.1.attn.W_V"].mT
+    with pytest.raises(ValueError, match=r"W_V is \(5, 3, 14\) but must be \(5, 14, 3\)"):
+        foreign.transformer(theirs | {"blocks.1.attn.W_V": turned}, CONFIG)
+    with pytest.raises(ValueError, match=r"W_Q is \(2,\) but must be \(head, d_model, d_head\)"):
+        foreign.transformer(theirs | {"blocks.0.attn.W_Q": torch.ones(2)}, CONFIG)
+    with pytest.raises(ValueError, match=r"embed\.W_E has 1 numbers that are not finite"):
+        broken = theirs["embed.W_E"].clone()
+        broken[0, 0] = torch.nan
+        foreign.transformer(theirs | {"embed.W_E": broken}, CONFIG)
+    with pytest.raises(ValueError, match=r"b_U is torch.int8 but must be of real numbers"):
+        foreign.transformer(theirs | {"unembed.b_U": torch.zeros(17).to(torch.int8)}, CONFIG)
+    newer = {"embed.weight": torch.ones(2, 2)}
+    with pytest.raises(ValueError, match="TransformerLens 4's names"):
+        foreign.transformer(newer, CONFIG)
+
+
+def test_biases_change_no_circuit_that_they_are_no_part_of(generator, tokens):
+    """W_V W_O, keys, and with them V-scores are those of the same weights without biases."""
+    theirs = checkpoint(generator, biases=0.7)
+    bare = {name: W for name, W in theirs.items() if ".b_" not in name}
+    model, plain = foreign.transformer(theirs, CONFIG), foreign.transformer(bare, CONFIG)
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens))
+    V = [composition.scores(one, "V") for one in (model, plain)]
+    torch.testing.assert_close(*V)
+    Q = [composition.scores(one, "Q") for one in (model, plain)]
+    assert (Q[0] <= Q[1] + 1e-12).all(), "the constant of queries only lengthens what is divided by"
+    for head in ((0, 2), (1, 4)):
+        ov = [heads.W_OV(one, head).norm() for one in (model, plain)]
+        torch.testing.assert_close(*ov)

@@ -1,6 +1,7 @@
 """A release: refused while something is a placeholder; else the same bytes from the same commit."""
 
 import hashlib
+import json
 import os
 import subprocess
 import time
@@ -11,9 +12,18 @@ import pytest
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files
-from transformer_circuits.release import bundle
+from transformer_circuits.book import first_cell
+from transformer_circuits.release import bundle, placeholders
 
 ROOT = Path(__file__).parents[2]
+
+
+def chapter(code):
+    """A notebook whose first code cell this is."""
+    cells = [{"cell_type": kind, "source": [code]} for kind in ("markdown", "code")]
+    return json.dumps({"cells": cells, "metadata": {}})
+
+
 READY = {
     "_config.yml": "author: A. Reader\nrepository: {url: 'https://example.org/a/b'}\n",
     "CITATION.cff": "version: 1.2.3\ndate-released: 2026-01-02\nauthors:\n"
@@ -21,13 +31,14 @@ READY = {
     "codecheck.yml": "---\npaper:\n  title: T\n  reference: https://doi.org/10.1/2\n"
     "  authors: [{name: A. Reader, ORCID: 0000-0002-1825-0097}]\n",
     "pyproject.toml": '[project]\nversion = "1.2.3"\n',
-    "CHANGELOG.md": "# Changelog\n\n## 1.2.3\n",
+    "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 1.2.3\n\n- It is there.\n",
+    "results/article.md": "*A. Reader. Version 1.2.3 of a book*\n",
     "LICENSE": "MIT\n\nCopyright (c) 2026 A. Reader\n",
     "README.md": "git clone https://example.org/a/b\n",
     ".gitignore": "/_build/\n/data/cache/\n",
     "requirements.txt": "",
     "src/package/module.py": "x = 1\n",
-    "chapters/01-a.ipynb": "{}",
+    "chapters/01-a.ipynb": chapter(first_cell.CLONING.format(url="https://example.org/a/b")),
     "data/corpus.toml": "",
     "data/tokenizer.json": "{}",
     "data/models/m/weights.safetensors": "weights",
@@ -117,29 +128,37 @@ def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
         "_config.yml": "author: The maintainers\nrepository: {url: ''}\n",
         "CITATION.cff": "version: 0.1.0\nauthors: [{name: The maintainers}]\n",
         "codecheck.yml": "---\npaper: {authors: [{name: The maintainers}], reference: soon}\n",
-        "CHANGELOG.md": "# Changelog\n\n## Unreleased\n",
+        "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n- It is new.\n",
+        "results/article.md": "*The maintainers. Version 1.2.3 of a book*\n",
+        "chapters/01-a.ipynb": chapter("import sys"),
         "LICENSE": "MIT\n\nCopyright (c) 2026 The maintainers\n",
-        "README.md": f"git clone https://github.com/{bundle.NOWHERE}\n",
+        "README.md": f"git clone https://github.com/{placeholders.NOWHERE}\n",
     })  # fmt: skip
     (root / "data/corpus.toml").write_text("changed")
     with pytest.raises(SystemExit) as raised:
         cli.main(["release", "1.2.4"])
     first, *listed = raised.value.code.splitlines()
-    assert first == "release: 14 things must be set before 1.2.4 is released:"
+    assert first == "release: 18 things must be set before 1.2.4 is released:"
     assert listed == [
         "- _config.yml: repository.url is not set",
         '- _config.yml: author is "The maintainers", which names nobody',
         '- CITATION.cff: an author is "The maintainers", which names nobody',
-        "- CITATION.cff: The maintainers has no orcid",
+        "- CITATION.cff: the orcid of The maintainers is not of the form https://orcid.org/…",
         "- CITATION.cff: version is 0.1.0, not 1.2.4",
         "- CITATION.cff: date-released is not set",
         '- codecheck.yml: an author is "The maintainers", which names nobody',
-        "- codecheck.yml: The maintainers has no ORCID",
+        "- codecheck.yml: the ORCID of The maintainers is not one",
         "- codecheck.yml: paper.reference is neither a DOI nor another address",
         "- pyproject.toml: version is 1.2.3, not 1.2.4",
-        '- CHANGELOG.md: no section "## 1.2.4"',
-        '- LICENSE: the copyright is that of "The maintainers", who are nobody',
-        f"- README.md: {bundle.NOWHERE} is no repository",
+        '- CHANGELOG.md: no section "## 1.2.4" with something in it',
+        '- CHANGELOG.md: what stands under "## Unreleased" belongs to a version',
+        "- results/article.md: is not of version 1.2.4; "
+        "run `python -m transformer_circuits article`",
+        '- LICENSE: the copyright is that of "The maintainers", which names nobody',
+        '- results/article.md: by "The maintainers", which names nobody; '
+        "run `python -m transformer_circuits article`",
+        f"- README.md: {placeholders.NOWHERE} is no repository",
+        "- 01-a.ipynb: the first cell is not that of _config.yml; run `make chapters`",
         "- data/corpus.toml: not committed, so not in the sources",
     ]
     assert not (root / bundle.FOLDER).exists()
@@ -148,7 +167,18 @@ def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
 @pytest.mark.parametrize("version", ["", "1.2", "v1.2.3", "1.2.3rc1", "../1.2.3"])
 def test_a_version_is_three_numbers(repository, version):
     with pytest.raises(files.UserError, match="is not a version: three numbers"):
-        bundle.require_ready(repository(), version)
+        placeholders.require_none(repository(), version)
+
+
+@pytest.mark.parametrize(
+    "orcid", ["TODO", "0000-0002-1825-0098", "https://orcid.org/0000-0002-1825-0097"]
+)
+def test_an_orcid_is_checked_by_its_last_digit(repository, orcid):
+    authors = (
+        f"---\npaper: {{authors: [{{name: A, ORCID: '{orcid}'}}], reference: https://doi.org/1}}\n"
+    )
+    found = placeholders.found(repository(**{"codecheck.yml": authors}), "1.2.3")
+    assert found == ["codecheck.yml: the ORCID of A is not one"]
 
 
 def test_a_repository_without_a_placeholder_is_ready(repository, capsys):
@@ -167,7 +197,7 @@ def test_a_book_that_is_not_built_is_not_released(repository):
 @pytest.mark.parametrize(("name", "text"), [("codecheck.yml", "a: ["), ("CITATION.cff", "text")])
 def test_a_damaged_file_is_named(repository, name, text):
     with pytest.raises(files.UserError, match=name):
-        bundle.require_ready(repository(**{name: text}), "1.2.3")
+        placeholders.require_none(repository(**{name: text}), "1.2.3")
 
 
 def test_what_is_no_repository_is_refused(repository):
@@ -178,5 +208,5 @@ def test_what_is_no_repository_is_refused(repository):
 
 
 def test_of_this_repository_every_file_that_is_asked_can_be_read():
-    listed = {line.partition(":")[0] for line in bundle.placeholders(ROOT, "99.9.9")}
+    listed = {line.partition(":")[0] for line in placeholders.found(ROOT, "99.9.9")}
     assert {"pyproject.toml", "CITATION.cff", "CHANGELOG.md"} <= listed

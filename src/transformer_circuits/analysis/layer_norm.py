@@ -7,7 +7,7 @@ is left of layer norm is one factor per position and read, its *scale*.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model import foreign
+from transformer_circuits.model import their_weights
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Stack
@@ -100,7 +100,7 @@ def of_weights(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Norm
         ValueError: if it has another kind of norm, or none, positions that are not added to the
             stream, MLPs, or anything else that no model here has; or if weights are missing or left.
     """
-    found, given = foreign.settings(config), foreign.Weights(weights)
+    found, given = their_weights.settings(config), their_weights.Weights(weights)
     names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
     norm, *others = (found[name] for name in names)
     if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
@@ -108,20 +108,21 @@ def of_weights(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Norm
             f"{', '.join(names)} are {[norm, *others]} but a NormedTransformer has 'LN' or 'LNPre', "
             f"'standard', True, {EPSILON}"
         )
-    (d, n_ctx), first = given.found("pos_embed.W_pos").T.shape, "blocks.0.attn.W_Q"
-    n_heads, _, d_head = given.left[first].shape if first in given.left else (1, d, 1)
-    n_vocab, n_layers = len(given.found("embed.W_E")), given.n_layers
-    shape = ModelConfig(n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
+    (n_vocab, d), n_ctx = given.found("embed.W_E").shape, len(given.found("pos_embed.W_pos"))
+    n_heads, _, d_head = given.shape("blocks.0.attn.W_Q") if given.n_layers else (1, d, 1)
+    shape = ModelConfig(given.n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
+    their_weights.require_sizes(config, asdict(shape))
     model = NormedTransformer(shape, generator=torch.Generator()).to(given.dtype)
     for name, weight in model.named_parameters():
         if norm == "LN" or not name.endswith(("gain", "bias")):  # else they stay ones and zeros
-            value = given.take(_theirs(name))
-            turned = value.mT if "W_" in name and name != "W_P" else value
-            weight.copy_(turned.reshape(weight.shape))
+            turned = (
+                weight.mT if "W_" in name and name != "W_P" else weight.squeeze(1 - weight.ndim)
+            )
+            take = given.bias if "b_" in name else given.take
+            turned.copy_(take(_theirs(name), *turned.shape).view(turned.shape))
     given.require_all_taken()
-    for layer in model.layers:
-        layer.W_Q.mul_(foreign.attention_scale(found, d_head))
-        layer.b_Q.mul_(foreign.attention_scale(found, d_head))
+    for weight in (each for layer in model.layers for each in (layer.W_Q, layer.b_Q)):
+        weight.mul_(their_weights.attention_scale(found, d_head))
     return model.requires_grad_(False).eval()
 
 

@@ -26,7 +26,8 @@ def reproduce(write: bool) -> None:
 
     if missing := notebooks.stale():
         notebooks.execute(missing)
-    print(reproduction.reproduce(notebooks.root(), write=write))
+    said = reproduction.reproduce(notebooks.root(), write=write)
+    print(f"{said}; chapters executed just now: {len(missing)} of {len(notebooks.names())}")
 
 
 def article() -> None:
@@ -40,11 +41,11 @@ def article() -> None:
 
 def release(version: str, check: bool) -> None:
     """Write the files of a release, or only ask what must be set before."""
-    from transformer_circuits.release import bundle
+    from transformer_circuits.release import bundle, placeholders
 
     root = files.data_dir().parent
     if check:
-        bundle.require_ready(root, version)
+        placeholders.require_none(root, version)
         return
     for path in bundle.write(root, version):
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")

@@ -11,8 +11,8 @@ import safetensors.torch
 
 from transformer_circuits import files
 from transformer_circuits.model import hub
-from transformer_circuits.release import bundle
 from transformer_circuits.release.hub import cards, measures, model_card, text_card
+from transformer_circuits.release.placeholders import NAMELESS, NOWHERE
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint, config
 from transformer_circuits.verdicts import subjects
@@ -56,7 +56,7 @@ def write(names: Sequence[str], owner: str, root: Path) -> Iterator[Path]:
 def placeholders(folder: Path) -> list[str]:
     """What a card names and is not there: to be set before the folder is uploaded."""
     card = (folder / cards.NAME).read_text(encoding="utf-8")
-    known = (bundle.NAMELESS, bundle.NOWHERE, cards.NO_ADDRESS, cards.NO_OWNER)
+    known = (NAMELESS, NOWHERE, cards.NO_ADDRESS, cards.NO_OWNER)
     return [name for name in known if name in card]
 
 

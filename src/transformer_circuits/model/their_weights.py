@@ -1,0 +1,146 @@
+"""The weights and settings of a checkpoint, as TransformerLens up to version 3 names them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+DEFAULTS: dict[str, Any] = {
+    "normalization_type": "LN", "positional_embedding_type": "standard", "attn_only": False,
+    "act_fn": None, "use_attn_scale": True, "attn_scale": -1.0, "eps": 1e-5,
+}  # fmt: skip
+"""What TransformerLens takes for a setting that a config leaves out, of those that matter here."""
+PLAIN: dict[str, tuple] = {
+    "attention_dir": ("causal",), "use_local_attn": (False,), "parallel_attn_mlp": (False,),
+    "scale_attn_by_inverse_layer_idx": (False,), "gated_mlp": (False,), "use_qk_norm": (False,), "num_experts": (None,),
+    "post_embedding_ln": (False,), "use_normalization_before_and_after": (False,),
+    "attn_scores_soft_cap": (-1.0, None), "output_logits_soft_cap": (-1.0, None),
+}  # fmt: skip
+"""Settings that no model here can have, each with the values that switch it off."""
+
+
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config with what TransformerLens takes for what it leaves out, and under its present names.
+
+    Raises:
+        ValueError: if a setting makes a model of another kind than any here.
+    """
+    found = DEFAULTS | dict(config)
+    if "normalization" in found:  # so the configs of Neel Nanda's models say it
+        found["normalization_type"] = found["normalization"]
+    if "shortformer_pos" in found:
+        short = found["shortformer_pos"]
+        found["positional_embedding_type"] = "shortformer" if short else "standard"
+    for name, plain in PLAIN.items():
+        if found.get(name, plain[0]) not in plain:
+            raise ValueError(f"{name} is {found[name]!r} but all models here have {plain[0]!r}")
+    return found
+
+
+class Weights:
+    """The weights of a checkpoint by TransformerLens's names; each must be taken, and only once.
+
+    Half precision becomes float32, float64 stays.
+
+    Raises:
+        ValueError: if there are no embeddings, or a weight is not made of finite real numbers.
+    """
+
+    def __init__(self, weights: Mapping[str, Tensor]):
+        buffers = (".mask", ".IGNORE")  # no weights, but TransformerLens saves them, too
+        self.left = {name: W for name, W in weights.items() if not name.endswith(buffers)}
+        for name, W in self.left.items():
+            if not W.is_floating_point():
+                raise ValueError(
+                    f"{name} is {W.dtype} but must be of real numbers, in floating point"
+                )
+            if not W.isfinite().all():
+                raise ValueError(
+                    f"{name} has {int((~W.isfinite()).sum())} numbers that are not finite"
+                )
+        whole = self.found("embed.W_E").dtype
+        self.dtype = whole if whole == torch.float64 else torch.float32
+        self.n_layers = len({name.split(".")[1] for name in self.left if name[:7] == "blocks."})
+
+    def take(self, name: str, *sizes: int | None) -> Tensor:
+        """One weight, transposed as TransformerLens has it.
+
+        `sizes`: how large it must be along each axis; None where any size will do.
+
+        Raises:
+            ValueError: if it is not there, or has another shape.
+        """
+        found = self.found(name).detach().to(self.dtype)
+        fits = len(sizes) == found.ndim and all(
+            size in (None, own) for size, own in zip(sizes, found.shape, strict=True)
+        )
+        if not fits:
+            must = ", ".join("any" if size is None else str(size) for size in sizes)
+            raise ValueError(f"{name} is {tuple(found.shape)} but must be ({must})")
+        del self.left[name]
+        return found
+
+    def shape(self, name: str) -> tuple[int, int, int]:
+        """The shape of a weight of heads.
+
+        Raises:
+            ValueError: if it is not there, or is not one of heads.
+        """
+        if (found := self.found(name)).ndim != 3:
+            raise ValueError(f"{name} is {tuple(found.shape)} but must be (head, d_model, d_head)")
+        return found.shape[0], found.shape[1], found.shape[2]
+
+    def bias(self, name: str, *sizes: int) -> Tensor:
+        """A bias, flat; zeros if it is not there.
+
+        Raises:
+            ValueError: if it has another shape.
+        """
+        if name not in self.left:
+            return torch.zeros(math.prod(sizes), dtype=self.dtype)
+        return self.take(name, *sizes).flatten()
+
+    def require_all_taken(self) -> None:
+        """Raise a ValueError that names the weights that were not taken, if there are any."""
+        if self.left:
+            raise ValueError(
+                f"the config has no use for the weights {sorted(self.left)[:6]}: it is not theirs"
+            )
+
+    def found(self, name: str) -> Tensor:
+        """One weight as it is, which is not taken by this.
+
+        Raises:
+            ValueError: if it is not there.
+        """
+        if name not in self.left:
+            there = sorted(self.left)[:6]
+            newer = " (TransformerLens 4's names; only those up to 3 are known here)"
+            raise ValueError(
+                f"there is no {name} among the weights, whose first are {there}"
+                + (newer if "embed.weight" in self.left else "")
+            )
+        return self.left[name]
+
+
+def attention_scale(found: Mapping[str, Any], d_head: int) -> float:
+    """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
+    scale = found["attn_scale"] if found["use_attn_scale"] else 1.0
+    return math.sqrt(d_head) / scale if scale and scale > 0 else 1.0
+
+
+def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -> None:
+    """Compare the sizes that a config names with those of the weights, by our names.
+
+    Raises:
+        ValueError: if one of them differs.
+    """
+    of_weights = {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]}
+    of_weights |= {
+        name: sizes[name] for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx")
+    }
+    for name, size in of_weights.items():
+        if config.get(name) not in (None, -1, size):  # these say nothing
+            raise ValueError(f"the config has {name} {config[name]} but the weights have {size}")
