@@ -50,9 +50,9 @@ def test_cutting_all_first_layer_heads_from_a_key_leaves_the_token(model, tokens
 @pytest.mark.parametrize(
     ("kind", "later", "earlier", "message"),
     [
-        ("X", (1, 0), (0, 0), 'its kind is "X"'),
-        ("K", (0, 0), (1, 0), "from layer 1 to layer 0"),
-        ("K", (1, 0), (1, 1), "from layer 1 to layer 1"),
+        ("X", (1, 0), (0, 0), 'but this one is "X"'),
+        ("K", (0, 0), (1, 0), "but this one from 1 to 0"),
+        ("K", (1, 0), (1, 1), "but this one from 1 to 1"),
         ("K", (1, 5), (0, 0), r"head 1\.5 asked for"),
         ("K", (1, 0), (0, 5), r"head 0\.5 asked for"),
     ],
@@ -65,7 +65,7 @@ def test_what_is_no_edge_is_refused(model, tokens, kind, later, earlier, message
 def test_edges_need_two_layers(tokens):
     for n_layers in (1, 3):
         other = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers))
-        with pytest.raises(ValueError, match=f"{n_layers} layers"):
+        with pytest.raises(ValueError, match=f"the model has {n_layers}"):
             path_patching.loss_increase(other, tokens, tokens)
 
 

@@ -146,9 +146,31 @@ def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, caps
         torch.save([torch.ones(2)], path)
     else:
         path.write_bytes(b"no weights at all")
-    with pytest.raises(files.UserError, match=f"{name} (is no file|has more|must hold)"):
+    with pytest.raises(
+        files.UserError, match=f"{name} (is no file|is damaged or holds more|must hold)"
+    ):
         own_model.load(path, CONFIG)
     assert "unpacked" not in capsys.readouterr().out
+
+
+def test_a_state_dict_within_another_is_said_to_be_one(place, theirs):
+    torch.save({"model": theirs, "step": 3}, place / "model_final.pth")
+    with pytest.raises(
+        files.UserError, match=r"has the names \['model', 'step'\]; where one of them"
+    ):
+        own_model.load(place)
+
+
+def test_beside_the_weights_of_a_hub_there_may_be_others(place, theirs, tokens):
+    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, place / "model.safetensors")
+    torch.save({"state": 1}, place / "optimizer.pt")
+    torch.testing.assert_close(own_model.load(place)(tokens), logits(theirs, tokens))
+
+
+def test_the_weights_of_a_folder_of_ours_may_be_named_themselves():
+    folder = of_the_book.folder("one-layer")
+    model = own_model.load(folder / "weights.safetensors")
+    assert torch.equal(model.W_E, of_the_book.load("one-layer").W_E)
 
 
 def test_a_model_of_the_field_s_size_is_read_exactly(tmp_path, generator):

@@ -52,12 +52,14 @@ def without_edge(
     model.require_attention_only()
     layer, full = heads.layer_of(model, later), trace.residual[1]
     heads.layer_of(model, earlier)  # refuses a head that is not there
-    if model.config.n_layers != 2 or (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
+    if (n_layers := model.config.n_layers) != 2:
+        raise ValueError(f"this cuts edges between two layers, but the model has {n_layers}")
+    if (later[0], earlier[0]) != (1, 0):
         raise ValueError(
-            f"an edge goes from the first of two layers to the second and is of kind Q, K or V, "
-            f"but there are {model.config.n_layers} layers, the edge goes from layer {earlier[0]} "
-            f'to layer {later[0]} and its kind is "{kind}"'
+            f"an edge goes from layer 0 to layer 1, but this one from {earlier[0]} to {later[0]}"
         )
+    if kind not in KINDS:
+        raise ValueError(f'an edge is of kind Q, K or V, but this one is "{kind}"')
     less = full - trace.head_outputs[0][:, earlier[1]]
     read = {name: (less if name == kind else full) for name in "QKV"}
     A = trace.patterns[1][:, later[1]]

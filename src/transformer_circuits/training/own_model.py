@@ -22,6 +22,8 @@ from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt")
 """How the names of files with weights end."""
+HUBS = "model.safetensors"
+"""What hubs call the file of the weights; beside it there may be others, of an optimizer."""
 Config = Mapping[str, Any] | str | Path | None
 
 
@@ -46,14 +48,14 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
             what the model is, what it would have to be, and what can be done are in the message.
     """
     place = _place(source)
-    if config is None and (place / "config.toml").is_file():
-        model = checkpoint.load_own(place)
+    folder = place if place.is_dir() else place.parent
+    if config is None and (folder / "config.toml").is_file():
+        model = checkpoint.load_own(folder)
     else:
         weights, found = read(place, config)
         if found.get("model_type") == "transformer_circuits":
             from transformer_circuits.model import hub  # and only now the hub's own library
 
-            folder = place if place.is_dir() else place.parent
             model = hub.HubTransformer.from_pretrained(folder).requires_grad_(False)
         else:
             try:
@@ -82,6 +84,7 @@ def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], 
     found = [place]
     if place.is_dir():
         found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+        found = [path for path in found if path.name == HUBS] or found
     if len(found) != 1:
         names = [path.name for path in found]
         raise files.UserError(
@@ -117,18 +120,29 @@ def _weights(path: Path) -> dict[str, Tensor]:
             return safetensors.torch.load_file(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, RuntimeError, ValueError, EOFError, OSError) as error:
-        raise files.UserError(f"{path} is no file of weights: {error}") from error
+        raise files.UserError(
+            f"{path} is no file of weights, or cut short: {str(error) or type(error).__name__}"
+        ) from error
     except Exception as error:  # pickle's own, whatever class it is
-        said = str(error).splitlines()[0]
-        raise files.UserError(f"{path} has more than weights, or is damaged: {said}") from error
+        asks = re.findall(r"GLOBAL (\S+)", str(error))
+        raise files.UserError(
+            f"{path} is damaged or holds more than weights{f', {asks[0]}' if asks else ''}; nothing "
+            "of it was run. Ask for a .safetensors"
+        ) from error
     if not isinstance(found, dict) or not all(isinstance(W, Tensor) for W in found.values()):
-        raise files.UserError(f"{path} must hold a state dict, names with tensors, but does not")
+        has = (
+            f"the names {[*found][:6]}" if isinstance(found, dict) else f"a {type(found).__name__}"
+        )
+        raise files.UserError(
+            f"{path} must hold a state dict, names with tensors, but has {has}; where one of them is "
+            "the state dict, save that by itself"
+        )
     return found
 
 
 def _place(source: str | Path) -> Path:
     """The folder or file, fetched from the hub if it is none of here."""
-    place = Path(source)
+    place = Path(source).expanduser()
     if place.exists():
         return place
     if place.suffix in KINDS or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(source)):
