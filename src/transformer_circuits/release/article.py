@@ -50,6 +50,7 @@ def text(found: Mapping) -> str:
         n_seeds=len(next(iter(found["models"].values()))["seeds"]),
         models=_models(found["models"]),
         parts=_parts(found),
+        **_rules(),
         families=cards.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
         reproduced=paper.short([rules.REPRODUCED]),
@@ -173,6 +174,14 @@ def _about() -> dict[str, str]:
         one.get("name") or f"{one['given-names']} {one['family-names']}" for one in about["authors"]
     ]
     return {"authors": ", ".join(names), "version": str(about["version"])}
+
+
+def _rules() -> dict[str, int]:
+    """How many rules there are, and how many were not written before they could be measured."""
+    registered = [rule.registered for rule in claims.rules().values()]
+    ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
+    counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
+    return {"rules": len(registered)} | counted
 
 
 def _references() -> str:

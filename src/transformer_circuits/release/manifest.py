@@ -41,8 +41,8 @@ TOLERANCES = {
     "columns of a table in [s]": "left out: how long something took",
     "everything else": "the same: verdicts, words, and the hashes of files",
     "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
-    "a number by parts in a hundred thousand, a printed digit by one, and a rank by one where two "
-    "are nearly alike; other text would move an estimate by as much as its interval is wide",
+    "a number by parts in a hundred thousand, and a printed digit by one; other text would move an "
+    "estimate by as much as its interval is wide",
 }
 """By how much two reproductions may differ: a rule for each kind of number, the same in all chapters."""
 

@@ -62,4 +62,7 @@ def scorecard(place: Path) -> str:
         found, [*COLUMNS], tablefmt="grid", disable_numparse=True,
         maxcolwidths=[*COLUMNS.values()], maxheadercolwidths=[*COLUMNS.values()],
     )  # fmt: skip
-    return f"{shown}\nOne model is one seed: what it says holds for {place} alone."
+    return (
+        f"{shown}\nOne model is one seed: what it says holds for {place} alone. Every rule that is "
+        "about text uses this book's tokens; if the model reads others, disregard it."
+    )

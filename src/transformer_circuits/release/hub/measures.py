@@ -72,7 +72,8 @@ MEASURES = (
     Measure(
         "context_gain", "gain from context",
         f"How many nats less the same tokens cost at positions {LATE[0]} to {LATE[1]} of a context "
-        f"than at positions {EARLY[0]} to {EARLY[1]}.",
+        f"than at positions {EARLY[0]} to {EARLY[1]}. Random weights gain, too: where more tokens are "
+        "averaged, their logits are smaller and cost less.",
         HELD_OUT, _gain,
     ),
     Measure(
