@@ -77,7 +77,9 @@ def compared(
     colour = altair.Color(
         "line:N",
         scale=altair.Scale(domain=LINES, range=COLOURS[:2]),
-        legend=altair.Legend(title=None, orient="bottom", labelFontSize=SMALL),
+        legend=altair.Legend(
+            title=None, orient="bottom", labelFontSize=SMALL, symbolOpacity=1, symbolStrokeWidth=3
+        ),
     )
 
     def drawn(over: altair.Parameter | None) -> altair.HConcatChart:
