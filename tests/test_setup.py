@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 NO_CHAPTER_NEEDS = {
     "huggingface-hub": "comes with accelerate; reads and writes folders for a model hub",
     "ipython": "where there is a notebook, it is there",
+    "pybtex": "comes with jupyter-book; writes the references of the article",
     "pyyaml": "`make chapters` reads _config.yml",
     "transformer-lens": "the extra `peers`",
 }
