@@ -90,7 +90,10 @@ def test_the_article_is_printed_on_a_few_pages(browser, tmp_path):
         "<title>A replication of A Mathematical Framework for Transformer Circuits</title>" in shown
     )
     assert shown.count("<table>") == 6 and "<p>| " not in shown, "every table is one"
-    assert printed(page, tmp_path / "article.pdf") <= 6
+    assert printed(page, tmp_path / "article.pdf") <= 7, "with references and appendix"
+    whole = (tmp_path / printing.ARTICLE).read_text(encoding="utf-8")
+    (tmp_path / printing.ARTICLE).write_text(whole.partition("## References")[0], encoding="utf-8")
+    assert printed(printing.article(tmp_path), tmp_path / "article.pdf") <= 5
 
 
 BEYOND = """() => [...document.querySelectorAll(
