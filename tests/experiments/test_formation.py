@@ -11,7 +11,7 @@ from transformer_circuits import files
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.experiments.variants import KEPT
 from transformer_circuits.model import altered
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
@@ -211,3 +211,39 @@ def test_the_probe_says_how_much_heads_rest_on_the_first_token(monkeypatch):
         late = A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2))
         assert layer == pytest.approx(late.tolist(), abs=1e-4)
     assert found["step"] == 7
+
+
+def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(place, monkeypatch):
+    text = plan.path().read_text().replace('name = "given"', 'name = "given"\nround = 9')
+    (place / "other.toml").write_text(text)
+    read = []
+
+    def tokens(profile, split):
+        read.append(tokenizer.path())
+        return TEXT["full"]
+
+    monkeypatch.setattr(corpus, "tokens", tokens)
+    vocabulary, ends = place / "vocabulary.json", []
+
+    def at_end(one, run):
+        ends.append((one.title, run.log[-1]["tokens"], tokenizer.path()))
+        return {"width": run.model.config.d_model}
+
+    series = formation.Series(place / "other.toml", place / "other.jsonl", vocabulary, at_end)
+    assert "given, seed 0: to do (x)" in formation.status(series)
+    formation.write(compile=False, series=series)
+    assert not formation.path().exists() and {*read} == {vocabulary}
+    rows = files.read_json_lines(place / "other.jsonl")
+    assert [row["run"] for row in rows[-3:]] == ["given"] * 3
+    assert [row["width"] for row in rows] == len(rows) * [SHAPE.d_model]
+    assert ends == [
+        (f"{row['run']}, seed {row['seed']}", row["training"][-1]["tokens"], vocabulary)
+        for row in rows
+    ]
+    assert "given, seed 0: done (x)" in formation.status(series)
+    assert not any(": done" in line for line in formation.status())
+    # Without a line the training is not made again, only measured.
+    (place / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
+    monkeypatch.setattr(Trainer, "_one_step", lambda self: pytest.fail("trained again"))
+    formation.write(compile=False, series=series)
+    assert files.read_json_lines(place / "other.jsonl") == rows

@@ -224,3 +224,15 @@ def test_the_tokens_of_a_family_are_those_of_its_documents(cache, monkeypatch):
         assert torch.equal(corpus.tokens_of("small", "train", family), expected)
     with pytest.raises(files.UserError, match=r"no family \"html\" in train, only \['prose', 'py"):
         corpus.tokens_of("small", "train", "html")
+
+
+def test_tokens_of_another_vocabulary_are_cached_beside_those_of_the_book(cache, tmp_path):
+    other = tmp_path / "vocabulary" / "other.json"
+    other.parent.mkdir()
+    tokenizer.train(["one two three"], 257).save(str(other))
+    own = corpus.tokens("small", "train")
+    with tokenizer.using(other):
+        found = corpus.tokens("small", "train")
+        assert len(found) == 1 + len("one two three")
+    assert len(list(cache.glob("*.tokens"))) == 2
+    assert torch.equal(corpus.tokens("small", "train"), own)

@@ -74,7 +74,7 @@ def test_a_missing_or_damaged_tokenizer_is_named_with_the_remedy(tmp_path, conte
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ValueError, match=r"tokenizer.json is no tokenizer: .* git restore "):
+    with pytest.raises(ValueError, match=r"tokenizer.json is no tokenizer: .* Correct it"):
         tokenizer.load(path)
 
 
@@ -86,3 +86,17 @@ def test_an_impossible_vocabulary_is_refused_before_the_text_is_read(n_vocab):
 
 def test_the_smallest_vocabulary_has_every_byte():
     assert tokenizer.train(["text"], 257).get_vocab_size() == 257
+
+
+def test_another_vocabulary_is_used_inside_and_the_book_s_own_again_after(tmp_path):
+    other = tmp_path / "other.json"
+    tokenizer.train(["quick " * 9], 261).save(str(other))
+    own = tokenizer.context(" students")
+    with tokenizer.using(other):
+        assert tokenizer.path() == other and len(tokenizer.texts()) == 261
+        assert tokenizer.context(" students").shape[1] == 10
+        with tokenizer.using(None):
+            assert torch.equal(tokenizer.context(" students"), own)
+    with pytest.raises(KeyError), tokenizer.using(other):
+        raise KeyError
+    assert torch.equal(tokenizer.context(" students"), own)

@@ -1,12 +1,15 @@
-"""Why induction heads form: the trainings of `data/experiments.toml`, made, kept and read.
+"""Planned trainings, made, kept and read: above all those that ask why induction heads form.
 
 `python -m transformer_circuits experiments` writes `experiments.jsonl` beside the two-layer model's
 weights: one line per training that the plan has no other log for, with what was measured along it.
-`records` reads these and the others together.
+`records` reads these and the others together. Another `Series` has another plan, and lines of its
+own.
 """
 
 import dataclasses
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from transformer_circuits.experiments.plan import Planned
 from transformer_circuits.experiments.variants import KEPT
 from transformer_circuits.model import altered
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import corpus, windows
+from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
@@ -30,23 +33,48 @@ EVERY = 204_800
 COMMAND = "python -m transformer_circuits experiments"
 
 
-def write(compile: bool | None = None) -> None:
-    """Make the trainings that `experiments.jsonl` has not, and add each to it when it ends.
+@dataclass(frozen=True)
+class Series:
+    """A plan of trainings, where the lines go that they leave, and what these hold."""
+
+    plan: Path
+    results: Path
+    vocabulary: Path | None = None
+    """The tokenizer, if it is not the book's own."""
+    at_end: Callable[[Planned, Trainer], dict[str, Any]] | None = None
+    """What the line has beside the log, measured when a training has ended."""
+
+
+def why() -> Series:
+    """The trainings of `data/experiments.toml`."""
+    return Series(plan.path(), path())
+
+
+def write(compile: bool | None = None, series: Series | None = None) -> None:
+    """Make the trainings that a series, by default `why()`, has no line of; add each when it ends.
 
     A line of another plan, made before the plan changed, goes when the first new one comes.
 
     Raises:
         UserError: if the plan or the file is damaged, or a state of another training is in the way.
     """
-    planned = [one for one in plan.read() if not one.choices.taken_from]
-    found = _found(planned)
+    series = series or why()
+    planned = [one for one in plan.read(series.plan) if not one.choices.taken_from]
+    found = _found(planned, series.results)
     for one in planned:
         if one.title in found:
             continue
-        found[one.title] = one.row | {"training": _train(one, compile)}
+        with tokenizer.using(series.vocabulary):
+            found[one.title] = one.row | _made(one, compile, series)
         lines = [json.dumps(found[other.title]) + "\n" for other in planned if other.title in found]
-        with files.atomic(path()) as temporary:
+        with files.atomic(series.results) as temporary:
             temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def _made(one: Planned, compile: bool | None, series: Series) -> dict[str, Any]:
+    run = _train(one, compile)
+    log = _kept(run.log, one.choices.tokens, "first_position")
+    return {"training": log} | (series.at_end(one, run) if series.at_end else {})
 
 
 def path() -> Path:
@@ -54,17 +82,19 @@ def path() -> Path:
     return checkpoint.folder("two-layer") / "experiments.jsonl"
 
 
-def _found(planned: list[Planned]) -> dict[str, dict[str, Any]]:
+def _found(planned: list[Planned], results: Path | None = None) -> dict[str, dict[str, Any]]:
     """By title, the lines that the file has of these trainings as they are planned now."""
-    rows = files.read_json_lines(path()) if path().exists() else []
+    results = results or path()
+    rows = files.read_json_lines(results) if results.exists() else []
     pairs = ((one, row) for one in planned for row in rows)
     return {one.title: row for one, row in pairs if one.row.items() <= row.items()}
 
 
-def status() -> list[str]:
-    """One line for each training of the plan, in order: whether it is there, and what it is for."""
-    planned = plan.read()
-    found = _found([one for one in planned if not one.choices.taken_from])
+def status(series: Series | None = None) -> list[str]:
+    """One line for each training of a plan, in order: whether it is there, and what it is for."""
+    series = series or why()
+    planned = plan.read(series.plan)
+    found = _found([one for one in planned if not one.choices.taken_from], series.results)
     lines = []
     for one in planned:
         log = one.choices.taken_from
@@ -124,15 +154,15 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     )
 
 
-def _train(one: Planned, compile: bool | None) -> list[development.Record]:
-    """The log of a training, up to the first record with as many tokens as planned."""
+def _train(one: Planned, compile: bool | None) -> Trainer:
+    """A training, made up to the first record with as many tokens as planned."""
     torch.compiler.reset()  # else it gives up compiling after the eighth model of one process
     run = trainer(one, compile)
     records = run.run()
     while not run.log or run.log[-1]["tokens"] < one.choices.tokens:
         record = next(records)
         print(f"{one.title}: {record['tokens']:,} of {one.choices.tokens:,} tokens", flush=True)
-    return _kept(run.log, one.choices.tokens, "first_position")
+    return run
 
 
 def _kept(log: list[development.Record], tokens: int, *also: str) -> list[development.Record]:

@@ -1,4 +1,6 @@
-"""The plan of the short trainings that ask why induction heads form: `data/experiments.toml`."""
+"""Plans of trainings: `data/experiments.toml`, short ones that ask why induction heads form, and
+`data/study/plan.toml`, models of several sizes.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -81,47 +83,62 @@ def path() -> Path:
     return files.data_dir() / "experiments.toml"
 
 
-def read() -> list[Planned]:
-    """Every training of the plan, in the order in which they are made: run by run.
+def study() -> Path:
+    """`data/study/plan.toml`."""
+    return files.data_dir() / "study" / "plan.toml"
+
+
+def read(place: Path | None = None) -> list[Planned]:
+    """Every training of a plan, by default of `path()`, in the order in which they are made.
+
+    That is run by run. Runs with the same `round` take turns: the first seed of each, then the next.
 
     Raises:
         UserError: naming the file and the run, if the plan is not valid; or if the config of a
             model that a run begins from is not.
     """
-    tables = files.read_toml(path())
+    place = place or path()
+    tables = files.read_toml(place)
     unknown = sorted(tables.keys() - {"base", "run"})
     base, runs = tables.get("base"), tables.get("run")
     if unknown or not isinstance(base, dict) or not isinstance(runs, list) or not runs:
-        raise files.damaged(path(), "must have one table [base] and tables [[run]], no others")
-    read = [_run(base, run, place) for place, run in enumerate(runs, start=1)]
-    names = [choices.name for choices, _, _ in read]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise files.damaged(path(), f"has more than one run called {twice}")
-    return [
-        Planned(choices, shape, dataclasses.replace(training, seed=seed))
-        for choices, shape, training in read
-        for seed in SEEDS
-    ]
+        raise files.damaged(place, "must have one table [base] and tables [[run]], no others")
+    planned: list[tuple[int, Planned]] = []
+    for number, run in enumerate(runs, start=1):
+        name = run.get("name", "") if isinstance(run, dict) else ""
+        try:
+            planned += _run(base, run, number)
+        except (files.UserError, TypeError, AttributeError) as error:
+            raise files.damaged(
+                place, f'is not right in run {number}, "{name}": {error}'
+            ) from error
+    titles = [one.title for _, one in planned]
+    if twice := sorted({one.choices.name for _, one in planned if titles.count(one.title) > 1}):
+        raise files.damaged(place, f"has more than one run called {twice}")
+    planned.sort(key=lambda pair: (pair[0], pair[1].training.seed))
+    return [one for _, one in planned]
 
 
-def _run(base: dict, run: Any, place: int) -> tuple[Choices, ModelConfig, TrainConfig]:
-    """The choices, shape and plan of one run, seed aside.
+def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
+    """The trainings of one run, with its round: by default one of its own.
 
     Raises:
-        UserError: naming the file and the run.
+        UserError: if the run is not valid.
     """
-    name = run.get("name", "") if isinstance(run, dict) else ""
-    try:
-        values = base | run
-        changes = {key: values.pop(key, {}) for key in ("training", "shape")}
-        choices = Choices.from_dict(values)
-        shape, training = checkpoint.settings(choices.model)
-        shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
-        plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
-        if "seed" in changes["training"]:
-            raise files.UserError(f"[training] has a seed, but each run has those of {SEEDS}")
-        if choices.first_layer and not shape.n_layers:
-            raise files.UserError(f"first_layer is {choices.first_layer!r} but there are no layers")
-        return choices, shape, TrainConfig.from_dict(plan)
-    except (files.UserError, TypeError, AttributeError) as error:
-        raise files.damaged(path(), f'is not right in run {place}, "{name}": {error}') from error
+    values = base | run
+    round = values.pop("round", number)
+    if type(round) is not int:
+        raise files.UserError(f"round is {round!r} but must be a whole number")
+    changes = {key: base.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
+    choices = Choices.from_dict(values)
+    shape, training = checkpoint.settings(choices.model)
+    shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
+    plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
+    if "seed" in changes["training"]:
+        raise files.UserError(f"[training] has a seed, but each run has those of {SEEDS}")
+    if choices.first_layer and not shape.n_layers:
+        raise files.UserError(f"first_layer is {choices.first_layer!r} but there are no layers")
+    return [
+        (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
+        for seed in SEEDS
+    ]

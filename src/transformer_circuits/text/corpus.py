@@ -206,13 +206,15 @@ def first(profile: str, characters: Mapping[str, int]) -> Iterator[Document]:
 def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
     """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
 
+    In tokens of the tokenizer in use, see `tokenizer.using`.
+
     Raises:
         UserError: as `read`.
     """
     if split not in SPLITS:
         raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
     text_hash = _pinned(profile)[split]
-    vocab_hash = files.sha256(files.data_dir() / "tokenizer.json")
+    vocab_hash = files.sha256(tokenizer.path())
     cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.tokens"
     content = files.read_sealed(cached)
     if content is None:  # not there yet, or damaged

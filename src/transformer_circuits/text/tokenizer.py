@@ -1,7 +1,12 @@
-"""The byte-level BPE tokenizer that every model of the book shares: `data/tokenizer.json`."""
+"""The byte-level BPE tokenizer that every model of the book shares: `data/tokenizer.json`.
+
+Models of another vocabulary are read inside `with using(path):`.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -42,14 +47,38 @@ def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
     return tokenizer
 
 
-@cache
-def load(path: Path | None = None) -> Tokenizer:
-    """The committed tokenizer.
+_path: ContextVar[Path | None] = ContextVar("path of the tokenizer", default=None)
+
+
+def path() -> Path:
+    """The file of the tokenizer in use: `data/tokenizer.json`, but inside `using`."""
+    return _path.get() or files.data_dir() / "tokenizer.json"
+
+
+@contextmanager
+def using(other: Path | None) -> Iterator[None]:
+    """Inside, another file is the tokenizer: texts, labels and the cached text are in its tokens.
+
+    None stands for the book's own.
+    """
+    token = _path.set(other)
+    try:
+        yield
+    finally:
+        _path.reset(token)
+
+
+def load(other: Path | None = None) -> Tokenizer:
+    """The tokenizer in use, or that of another file.
 
     Raises:
         UserError: if there is none, or it is damaged.
     """
-    path = path or files.data_dir() / "tokenizer.json"
+    return _read(other or path())
+
+
+@cache
+def _read(path: Path) -> Tokenizer:
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing more precise, whatever is wrong
