@@ -141,7 +141,7 @@ def test_damaged_results_are_named_with_the_remedy(tmp_path, content, reason):
     path = tmp_path / "seeds.jsonl"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(files.UserError, match=f"seeds.jsonl {reason}.* git restore .*seeds.jsonl"):
+    with pytest.raises(files.UserError, match=f"seeds.jsonl {reason}.* Correct it"):
         files.read_json_lines(path)
 
 
@@ -157,13 +157,49 @@ def test_damaged_toml_is_named_with_the_remedy(tmp_path, content):
     with pytest.raises(files.UserError, match=r"x.toml is not there"):
         files.read_toml(path)
     path.write_text(content)
-    with pytest.raises(files.UserError, match=r"x.toml is not TOML.* git restore .*x.toml"):
+    with pytest.raises(files.UserError, match=r"x.toml is not TOML.* Correct it"):
         files.read_toml(path)
 
 
 def test_what_lies_in_the_cache_is_made_again_and_not_restored():
     error = files.damaged(files.cache_dir() / "x", "is damaged")
     assert "x is damaged" in str(error) and "Delete it" in str(error) and "git" not in str(error)
+
+
+def in_repository(root):
+    """A checkout with one file that git has, and one that only its reader has."""
+    (root / "data").mkdir(parents=True)
+    for name in ("ours.toml", "readers.toml"):
+        (root / "data" / name).write_text("x")
+    for command in (["init", "-q"], ["add", "data/ours.toml"]):
+        subprocess.run(["git", "-C", str(root), *command], check=True, capture_output=True)
+    return root / "data"
+
+
+def test_only_what_git_has_is_to_be_deleted_and_restored(tmp_path, monkeypatch):
+    data = in_repository(tmp_path / "book")
+    monkeypatch.setattr(files, "data_dir", lambda: data)
+    (outside := tmp_path / "mine.toml").write_text("x")
+    (data / "ours.toml").unlink()  # git has it still
+    said = str(files.damaged(data / "ours.toml", "is not there"))
+    assert f"rm {data}/ours.toml && git restore {data}/ours.toml" in said
+    elsewhere = in_repository(tmp_path / "the reader's")
+    for path in (data / "readers.toml", outside, elsewhere / "ours.toml"):
+        said = str(files.damaged(path, "is not TOML"))
+        assert "Correct it, or take it again" in said and "rm " not in said, path
+        assert "elete" not in said and "git" not in said.replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize("git", ["no repository", "no git"])
+def test_without_git_nothing_is_to_be_deleted(tmp_path, monkeypatch, git):
+    """As in the unpacked archive of a release."""
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
+    if git == "no git":
+        in_repository(tmp_path)
+        monkeypatch.setenv("PATH", "")
+    (tmp_path / "data").mkdir(exist_ok=True)
+    said = str(files.damaged(tmp_path / "data" / "ours.toml", "is not TOML"))
+    assert "archive of the book" in said and "rm " not in said and "restore" not in said
 
 
 def test_sha256_is_the_standard_one(tmp_path):
@@ -175,7 +211,8 @@ def test_sha256_is_the_standard_one(tmp_path):
 def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
     for name, content in (("a b", b"one"), ("c", b"two")):
         (tmp_path / name).write_bytes(content)
-    files.require_as_listed(tmp_path / "c")  # there is no list yet
+    with pytest.raises(files.UserError, match=r"SHA256SUMS is not there, so .* whether c is"):
+        files.require_as_listed(tmp_path / "c")
     for _ in range(2):  # the list itself is not listed
         files.write_sums(tmp_path)
     lines = (tmp_path / files.SUMS).read_text().splitlines()
@@ -183,7 +220,7 @@ def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
                      f"{hashlib.sha256(b'two').hexdigest()}  c"]  # fmt: skip
     files.require_as_listed(tmp_path / "a b")
     (tmp_path / "c").write_bytes(b"tvo")
-    with pytest.raises(files.UserError, match=r"/c has SHA-256 .* but SHA256SUMS .*rm .*/c "):
+    with pytest.raises(files.UserError, match=r"/c has SHA-256 .* but SHA256SUMS .* Correct it"):
         files.require_as_listed(tmp_path / "c")
     (tmp_path / "d").write_bytes(b"")
     with pytest.raises(files.UserError, match=r"/d has SHA-256 .* beside it says nothing of it"):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -157,15 +158,15 @@ def write_sums(folder: Path) -> None:
 
 
 def require_as_listed(path: Path) -> None:
-    """Compare a file with the `SUMS` of its folder; where there is no list, nothing is asked for.
+    """Compare a file with the `SUMS` of its folder.
 
     Raises:
         UserError: naming the file, if it is not the one that was listed, or not listed at all;
-            naming the list, if it is damaged.
+            naming the list, if it is damaged or not there.
     """
     sums = path.with_name(SUMS)
     if not sums.is_file():
-        return
+        raise damaged(sums, f"is not there, so nobody can say whether {path.name} is whole")
     lines = sums.read_text(encoding="utf-8", errors="replace").splitlines()
     if not all(re.fullmatch(r"[0-9a-f]{64}  .+", line) for line in lines):
         raise damaged(sums, "is not a list of SHA-256 and names")
@@ -196,11 +197,23 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def damaged(path: Path, reason: object) -> UserError:
-    """A `UserError` that names a damaged or invalid file of `data/`, and the remedy."""
-    remedy = f"Correct it, or take it from the repository again: rm {path} && git restore {path}"
+    """A `UserError` that names a damaged or invalid file, and a remedy that loses nobody's work."""
+    remedy = "Correct it, or take it again from where it came from: the archive of the book, say"
     if cache_dir() in path.parents:
         remedy = "Delete it, and run again the command that wrote it"
+    elif _in_git(path):
+        remedy = (
+            f"Correct it, or take it from the repository again: rm {path} && git restore {path}"
+        )
     return UserError(f"{path} {reason}. {remedy}")
+
+
+def _in_git(path: Path) -> bool:
+    """Whether the repository of this checkout, if it is one, has the file."""
+    asked = ["git", "ls-files", "--error-unmatch", "--", str(path.absolute())]
+    with suppress(OSError):  # there may be no git
+        return not subprocess.run(asked, cwd=data_dir().parent, capture_output=True).returncode
+    return False
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -213,7 +226,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise damaged(path, "is not there") from None
-    except ValueError as error:  # not TOML, or not even UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not even UTF-8, or without end
         raise damaged(path, f"is not TOML: {error}") from error
 
 
@@ -228,7 +241,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         rows = json.loads("[" + ",\n".join(text.splitlines()) + "]")
     except FileNotFoundError:
         raise damaged(path, "is not there") from None
-    except ValueError as error:  # not JSON, or not even UTF-8
+    except (ValueError, RecursionError) as error:  # not JSON, not even UTF-8, or without end
         raise damaged(path, f"is not JSON: {error}") from error
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise damaged(path, "has no rows of results")

@@ -136,3 +136,14 @@ def test_rotations_keep_the_singular_values_of_a_pair(model, generator):
     found = composition.rotated(later, earlier, 300, generator=generator)
     assert float(found.mean()) == pytest.approx(float(turned.mean()), rel=0.05)
     assert float(found.std()) == pytest.approx(float(turned.std()), rel=0.2)
+
+
+def test_the_stream_is_white_in_the_white_basis_and_no_logit_changes(model, generator):
+    tokens = torch.randint(SHAPE.n_vocab, (8, SHAPE.n_ctx), generator=generator)
+    model.W_E.mul_(torch.logspace(-1, 1, SHAPE.d_model, dtype=torch.float64)[:, None])
+    white = composition.change_basis(model, composition.white_basis(model, tokens))
+    x = white.trace(tokens).residual[1].flatten(0, 1)
+    close(x.T @ x / len(x), torch.eye(SHAPE.d_model, dtype=torch.float64))
+    torch.testing.assert_close(white(tokens), model(tokens), rtol=1e-7, atol=1e-7)
+    with pytest.raises(ValueError, match="3 places do not fill the stream's 14 dimensions"):
+        composition.white_basis(model, tokens[:1, :3])

@@ -70,6 +70,21 @@ def test_positions_in_the_stream_that_only_queries_and_keys_read_are_ours(genera
         foreign.transformer(theirs, config)
 
 
+def test_long_position_vectors_hide_no_reader(generator, tokens):
+    """What a reader takes of them counts beside what it takes of tokens, or logits are off by it."""
+    config = CONFIG | {"positional_embedding_type": "standard"}
+    theirs = checkpoint(generator, config)
+    theirs["embed.W_E"][:, 7:] = 0
+    theirs["pos_embed.W_pos"][:, :7] = 0
+    theirs["pos_embed.W_pos"] *= 1e4
+    for name in ("blocks.0.attn.W_V", "blocks.1.attn.W_V", "unembed.W_U"):
+        theirs[name][..., 7:, :] *= 0
+    foreign.transformer(theirs, config)
+    theirs["unembed.W_U"][7:] = 1e-7
+    with pytest.raises(ValueError, match="W_U reads them"):
+        foreign.transformer(theirs, config)
+
+
 def test_scores_that_are_not_scaled_there_are_scaled_in_w_q(generator, tokens):
     theirs, config = checkpoint(generator, biases=0.3), CONFIG | {"use_attn_scale": False}
     kept = {name: W.clone() for name, W in theirs.items()}
@@ -92,7 +107,7 @@ def test_older_configs_say_the_same_in_other_words(generator, tokens):
 def test_a_model_without_layers(generator, tokens):
     config = CONFIG | {"n_layers": 0}
     theirs = checkpoint(generator, config)
-    for sizes in ({}, {"n_heads": 1, "d_head": 1}):
+    for sizes in ({}, {"n_heads": 1, "d_head": 1}, {"n_heads": 4, "d_head": 64}):
         given = {
             k: v for k, v in (config | sizes).items() if sizes or k not in ("n_heads", "d_head")
         }
@@ -115,6 +130,13 @@ def test_a_model_without_layers(generator, tokens):
         ({"attn_only": False, "act_fn": "relu"}, "'relu' but MLPs of the book have 'gelu'"),
         ({"attention_dir": "bidirectional"}, "attention_dir is 'bidirectional' but all models"),
         ({"output_logits_soft_cap": 30.0}, "output_logits_soft_cap is 30.0 but"),
+        ({"n_layers": "2"}, "n_layers is '2' in the config but must be a whole number"),
+        ({"n_ctx": True}, "n_ctx is True in the config but must be a whole number"),
+        ({"use_attn_scale": "false"}, "use_attn_scale is 'false' .* but must be true or false"),
+        ({"attn_only": "false"}, "attn_only is 'false' in the config but must be true or false"),
+        ({"attn_scale": "3"}, "attn_scale is '3' in the config but must be a number above 0"),
+        ({"attn_scale": 0}, "attn_scale is 0 in the config but must be a number above 0"),
+        ({"attn_scale": -3.0}, "attn_scale is -3.0 in the config but must be a number above 0"),
         ({"d_model": 15}, "the config has d_model 15 but the weights have 14"),
         ({"attn_only": False, "act_fn": "gelu"}, "there is no blocks.0.mlp.W_in among"),
     ],
@@ -126,8 +148,13 @@ def test_what_cannot_be_written_so_is_refused_with_both_sides(generator, changes
 
 def test_weights_must_be_whole(generator):
     theirs = checkpoint(generator)
-    with pytest.raises(ValueError, match=r"there is no embed.W_E among the weights, whose first"):
-        foreign.transformer({"wte.weight": torch.ones(2, 2)}, CONFIG)
+    for names, said in (
+        (("a", "b"), r"there is no embed.W_E among the weights, whose first are \['a', 'b'\]$"),
+        (("transformer.wte.weight", "h.0.attn.bias"), r"whose first .*: these are GPT-2's names"),
+        (("embed.weight",), r"whose first .*: these are TransformerLens 4's names"),
+    ):
+        with pytest.raises(ValueError, match=said):  # and not for the layer norm that none denies
+            foreign.transformer({name: torch.ones(2, 2).bool() for name in names}, {})
     with pytest.raises(ValueError, match=r"no use for the weights \['ln_final.w'\]"):
         foreign.transformer(theirs | {"ln_final.w": torch.ones(14)}, CONFIG)
     with pytest.raises(ValueError, match=r"unembed.W_U is \(14, 16\) but must be \(14, 17\)"):
@@ -142,15 +169,12 @@ def test_weights_must_be_whole(generator):
         foreign.transformer(theirs | {"blocks.1.attn.W_V": turned}, CONFIG)
     with pytest.raises(ValueError, match=r"W_Q is \(2,\) but must be \(head, d_model, d_head\)"):
         foreign.transformer(theirs | {"blocks.0.attn.W_Q": torch.ones(2)}, CONFIG)
-    with pytest.raises(ValueError, match=r"embed\.W_E has 1 numbers that are not finite"):
+    with pytest.raises(ValueError, match=r"^embed\.W_E has 1 of 238 numbers that are not finite"):
         broken = theirs["embed.W_E"].clone()
         broken[0, 0] = torch.nan
         foreign.transformer(theirs | {"embed.W_E": broken}, CONFIG)
     with pytest.raises(ValueError, match=r"b_U is torch.int8 but must be of real numbers"):
         foreign.transformer(theirs | {"unembed.b_U": torch.zeros(17).to(torch.int8)}, CONFIG)
-    newer = {"embed.weight": torch.ones(2, 2)}
-    with pytest.raises(ValueError, match="TransformerLens 4's names"):
-        foreign.transformer(newer, CONFIG)
 
 
 def test_biases_change_no_circuit_that_they_are_no_part_of(generator, tokens):

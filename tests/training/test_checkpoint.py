@@ -98,7 +98,7 @@ def test_a_log_is_read_line_by_line(store, generator):
 def test_a_damaged_log_is_named_with_the_remedy(store, generator):
     saved(store, generator)
     (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"ste')
-    with pytest.raises(ValueError, match=r"training\.jsonl is not JSON.* line 2.* git restore"):
+    with pytest.raises(ValueError, match=r"training\.jsonl is not JSON.* line 2.* Correct it"):
         checkpoint.records("m")
 
 
@@ -107,9 +107,9 @@ def test_a_damaged_log_is_named_with_the_remedy(store, generator):
     [
         (
             'torch = "',
-            r"config\.toml is not right: \[provenance\] .* misses \['torch'\].* git restore",
+            r"config\.toml is not right: \[provenance\] .* misses \['torch'\].* Correct it",
         ),
-        ("[model]", r"config\.toml .*has no table \['model'\].* git restore"),
+        ("[model]", r"config\.toml .*has no table \['model'\].* Correct it"),
         ("tokens = ", r"config\.toml .* misses \['tokens'\]"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_whole_number_is_a_number_too():
 def test_a_file_that_is_not_right_is_named_with_the_remedy(tmp_path, text, message):
     path = tmp_path / "config.toml"
     path.write_text(text.replace("MODEL", settings.dumps(model=SHAPE)))
-    with pytest.raises(ValueError, match=rf"config.toml .*{message}.* git restore .*config.toml"):
+    with pytest.raises(ValueError, match=rf"config.toml .*{message}.* Correct it"):
         config.read(path, "model")
 
 

@@ -1,5 +1,6 @@
 """A model from a folder, a file or a hub: every format as others write it, and every way to fail."""
 
+import inspect
 import json
 import pickle
 import shutil
@@ -8,12 +9,13 @@ import huggingface_hub
 import pytest
 import torch
 from conftest import SHAPE
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from theirs import CONFIG, checkpoint, logits
 
-from transformer_circuits import files
+from transformer_circuits import files, settings
 from transformer_circuits.analysis import layer_norm
 from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint as of_the_book
 from transformer_circuits.training import own_model
 
@@ -67,8 +69,6 @@ def test_the_token_that_opens_contexts_is_zero_here(place, theirs, tokens):
     expected = logits(theirs, tokens)
     expected[..., [0, begin]] = expected[..., [begin, 0]]
     torch.testing.assert_close(found, expected)
-    with pytest.raises(files.UserError, match=r"begin is 17 but .* has the tokens 0 to 16"):
-        own_model.load(place, begin=17)
 
 
 def test_a_hub_is_asked_for_what_lies_at_the_top_alone(monkeypatch, place, theirs, tokens):
@@ -104,7 +104,7 @@ def test_layer_norm_is_refused_with_the_way_to_load_it(place, generator, tokens)
     theirs = checkpoint(generator, config, biases=0.5)
     torch.save(theirs, place / "model_final.pth")
     (place / "config.json").write_text(json.dumps(config))
-    with pytest.raises(files.UserError, match=f"{place}: .*has no layer norm.*of_weights loads it"):
+    with pytest.raises(files.UserError, match=f"{place}/.*has no layer norm.*of_weights loads it"):
         own_model.load(place)
     model = layer_norm.of_weights(*own_model.read(place))
     torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
@@ -171,6 +171,122 @@ def test_the_weights_of_a_folder_of_ours_may_be_named_themselves():
     folder = of_the_book.folder("one-layer")
     model = own_model.load(folder / "weights.safetensors")
     assert torch.equal(model.W_E, of_the_book.load("one-layer").W_E)
+
+
+def two_of_the_book(place):
+    """A folder with a config.toml, and beside the weights another file of them."""
+    (place / "config.toml").write_text(settings.dumps(model=SHAPE))
+    for name in ("weights", "other"):
+        (model := Transformer(SHAPE)).randomise()
+        save_file(model.state_dict(), place / f"{name}.safetensors")
+    return "weights.safetensors"
+
+
+def two_of_a_hub(place):
+    """The same in the hub's format, as its own library writes it: without a checksum."""
+    (model := HubTransformer(SHAPE)).randomise()
+    model.save_pretrained(place)
+    about = json.loads((place / "config.json").read_text())
+    del about["weights_sha256"]
+    (place / "config.json").write_text(json.dumps(about))
+    model.randomise()
+    save_file(model.state_dict(), place / "other.safetensors")
+    return "model.safetensors"
+
+
+@pytest.mark.parametrize("two", [two_of_the_book, two_of_a_hub])
+def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path, two):
+    named = two(tmp_path)
+    for source, path in (
+        (tmp_path, named),
+        *((tmp_path / p, p) for p in (named, "other.safetensors")),
+    ):
+        expected = load_file(tmp_path / path)["W_U"]
+        assert torch.equal(own_model.load(source).W_U, expected), source
+
+
+def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path, theirs):
+    (tmp_path / "hub").mkdir()
+    HubTransformer(SHAPE).save_pretrained(tmp_path / "hub")
+    shutil.copy(tmp_path / "hub/model.safetensors", other := tmp_path / "hub/other.safetensors")
+    other.write_bytes(other.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(files.UserError, match=f"{other} has SHA-256 .* but config.json says"):
+        own_model.load(other)
+    two_of_the_book(tmp_path)
+    torch.save(theirs, path := tmp_path / "theirs.pth")
+    with pytest.raises(files.UserError, match=f"{path} is no .safetensors, as the config.toml"):
+        own_model.load(path)
+    provenance = {"corpus_sha256": "", "tokenizer_sha256": "", "torch": "", "tokens": 1}
+    sha = files.sha256(tmp_path / "weights.safetensors")
+    described = settings.dumps(model=SHAPE, provenance=provenance | {"weights_sha256": sha})
+    (tmp_path / "config.toml").write_text(described)
+    own_model.load(tmp_path / "weights.safetensors")
+    with pytest.raises(files.UserError, match=f"other.safetensors is not the file .* not {sha}"):
+        own_model.load(tmp_path / "other.safetensors")
+
+
+def test_the_config_that_is_given_is_the_one_that_counts(tmp_path):
+    named = two_of_a_hub(tmp_path)
+    about = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text("{}")
+    model = own_model.load(tmp_path / "other.safetensors", about)
+    assert torch.equal(model.W_U, load_file(tmp_path / "other.safetensors")["W_U"])
+    assert own_model.load(tmp_path / named, about | {"begin": False}).config.begin is False
+
+
+as_a_reader_calls_it = inspect.unwrap(own_model.load)
+"""Without the types, which are checked in tests alone."""
+
+
+@pytest.mark.parametrize("begin", ["3", 1.0, True, -1, 17])
+def test_the_first_token_is_a_whole_number_that_there_is(place, begin):
+    with pytest.raises(files.UserError, match=f"begin is {begin!r} but .* has the tokens 0 to 16"):
+        as_a_reader_calls_it(place, begin=begin)
+
+
+@pytest.mark.parametrize("source", [None, 3, b"x"])
+def test_what_is_no_path_is_said_to_be_none(source):
+    with pytest.raises(files.UserError, match=f"source is {source!r} but must be the path of"):
+        as_a_reader_calls_it(source)
+
+
+def test_a_config_that_is_nested_without_end_is_no_json(place):
+    (place / "config.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(files.UserError, match=r"config.json is not JSON"):
+        own_model.load(place)
+    HubTransformer(SHAPE).save_pretrained(place)
+    (place / "config.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(files.UserError, match=r"config.json is not a JSON object"):
+        HubTransformer.from_pretrained(place)
+    two_of_the_book(place)
+    (place / "config.toml").write_text("a = " + "[" * 100_000 + "]" * 100_000)
+    with pytest.raises(files.UserError, match=r"config.toml is not TOML"):
+        own_model.load(place)
+
+
+def test_names_of_weights_are_text(place):
+    torch.save({0: torch.ones(2)}, place / "model_final.pth")
+    with pytest.raises(files.UserError, match=r"must hold a state dict, .* has the names \[0\]"):
+        own_model.load(place)
+
+
+@pytest.mark.parametrize("name", ["n_ctx", "n_vocab", "n_layers"])
+def test_a_config_of_an_absurd_size_is_refused_before_there_is_any_memory_of_it(tmp_path, name):
+    two_of_the_book(tmp_path)
+    config = settings.dumps(model=SHAPE).replace(f"{name} = ", f"{name} = 4000000000 #")
+    (tmp_path / "config.toml").write_text(config)
+    with pytest.raises(files.UserError, match=rf"of [\d,]+ numbers but at .*{name} 4,000,000,000"):
+        own_model.load(tmp_path)
+
+
+def test_weights_whose_products_overflow_are_refused(tmp_path):
+    two_of_the_book(tmp_path)
+    tensors = load_file(tmp_path / "weights.safetensors")
+    save_file({k: 1e20 * W for k, W in tensors.items()}, tmp_path / "weights.safetensors")
+    with pytest.raises(
+        files.UserError, match=r"are finite, but logits .* largest .*e\+20.*3.4e\+38"
+    ):
+        own_model.load(tmp_path / "weights.safetensors")
 
 
 def test_a_model_of_the_field_s_size_is_read_exactly(tmp_path, generator):

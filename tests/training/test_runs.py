@@ -88,13 +88,16 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     path = run.folder / "moments" / "000008.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # it has the shapes of the model still
-    with pytest.raises(ValueError, match=r"000008\.safetensors has SHA-256 .* git restore"):
+    with pytest.raises(ValueError, match=r"000008\.safetensors has SHA-256 .* Correct it"):
         checkpoint.load("two", step=8)
     checkpoint.take_moments(run.state, run.folder)
     checkpoint.load("two", step=8)
-    (path.parent / files.SUMS).unlink()  # as an older version of this code left moments
     path.write_bytes(whole[:50])
+    files.write_sums(path.parent)
     with pytest.raises(ValueError, match=r"000008\.safetensors does not fit"):
+        checkpoint.load("two", step=8)
+    (path.parent / files.SUMS).unlink()
+    with pytest.raises(ValueError, match=r"SHA256SUMS is not there, so .* 000008\.safetensors is"):
         checkpoint.load("two", step=8)
 
 

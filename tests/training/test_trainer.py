@@ -82,7 +82,7 @@ def test_a_damaged_state_is_never_taken_up_and_the_remedy_named(tmp_path, damage
     list(trainer(tmp_path).run())
     path = tmp_path / "state.pt"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"state\.pt is damaged, .* delete it to start afresh"):
+    with pytest.raises(ValueError, match=r"state\.pt is damaged, .* move it away to start afresh"):
         trainer(tmp_path)
 
 

@@ -110,19 +110,14 @@ def correlation(
 def _leading(
     matrix: Float[Tensor, "rows cols"], rank: int
 ) -> tuple[Float[Tensor, "rows kept"], Float[Tensor, " kept"], Float[Tensor, "kept cols"]]:
-    """The largest `rank` singular values with their vectors, by subspace iteration.
+    """The largest `rank` singular values with their vectors, the same in every run.
 
-    Exact where `rank` is full; else near, and for a large matrix many times faster than all of them
-    (Halko, Martinsson and Tropp 2011).
+    Exact where `rank` is full; else near, and for a large matrix many times faster than all of them.
     """
-    width = min(rank + 16, *matrix.shape)
-    generator = torch.Generator().manual_seed(0)
-    drawn = torch.randn(matrix.shape[1], width, generator=generator, dtype=matrix.dtype)
-    Q = torch.linalg.qr(matrix @ drawn.to(matrix.device)).Q  # [rows, width]
-    for _ in range(2):
-        Q = torch.linalg.qr(matrix @ (matrix.T @ Q)).Q
-    U, S, Vh = torch.linalg.svd(Q.T @ matrix, full_matrices=False)
-    return Q @ U[:, :rank], S[:rank], Vh[:rank]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        U, S, V = torch.svd_lowrank(matrix, q=min(rank + 16, *matrix.shape))
+    return U[:, :rank], S[:rank], V[:, :rank].T
 
 
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:

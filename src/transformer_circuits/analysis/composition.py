@@ -9,7 +9,7 @@ what it could read: `path_patching` measures that.
 import copy
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
@@ -172,7 +172,9 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
 
     Raises:
         ValueError: if T is not [d_model, d_model].
+        UserError: if the model has layer norm.
     """
+    heads.require_plain(model)
     d_model = model.config.d_model
     if tuple(T.shape) != (d_model, d_model):
         raise ValueError(f"T is {tuple(T.shape)} but d_model is {d_model}")
@@ -188,3 +190,24 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
         new.W_I.copy_(old.W_I @ back)
         new.W_O.copy_(T @ old.W_O)
     return other
+
+
+@torch.no_grad()
+def white_basis(
+    model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int = 1
+) -> Float[Tensor, "d_model d_model_too"]:
+    """The T of `change_basis` with which the stream before a layer is white on these tokens.
+
+    T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
+    direction then counts for more than another, as the stream varies as much along each. [float64]
+
+    Raises:
+        ValueError: if the stream has directions in which these tokens never leave zero.
+    """
+    x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
+    variances, directions = torch.linalg.eigh(x.T @ x / len(x))
+    if float(variances[0]) <= 1e-10 * float(variances[-1]):
+        raise ValueError(
+            f"{len(x)} places do not fill the stream's {x.shape[1]} dimensions: take more text"
+        )
+    return directions * variances.rsqrt() @ directions.T

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis.composition import KINDS
-from transformer_circuits.model.attention import Attention
+from transformer_circuits.model.attention import Attention, causal_scores
 from transformer_circuits.model.transformer import Trace, Transformer
 
 MOST = 80.0
@@ -82,11 +82,9 @@ def _results(
     W_Q, W_K, W_V = layer.W_Q[head], layer.W_K[head], layer.W_V[head]
     at = full + model.W_P[: len(full)]
     q, k, v = at[places] @ W_Q.T, at @ W_K.T, full @ W_V.T
-    future = places[:, None] < torch.arange(len(full), device=full.device)
 
     def pattern(queries, keys):
-        scores = queries @ keys.mT / layer.d_head**0.5
-        return scores.masked_fill(future, -torch.inf).softmax(dim=-1)
+        return causal_scores(queries, keys, places).softmax(dim=-1)
 
     A = pattern(q, k)
     less = {

@@ -7,6 +7,9 @@ Circuits are factored: see `lowrank`.
 
 from typing import NamedTuple
 
+from torch import nn
+
+from transformer_circuits import files
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
@@ -59,12 +62,31 @@ def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
     return model.layers[head.layer]
 
 
+def require_plain(model: nn.Module) -> None:
+    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'.
+
+    Raises:
+        UserError: if it has layer norm, naming what takes that into the weights.
+    """
+    if not isinstance(model, Transformer) or not all(
+        isinstance(layer, Attention) for layer in model.layers
+    ):
+        raise files.UserError(
+            f"this asks for the weights of a Transformer, without layer norm, but the model is a "
+            f"{type(model).__name__}: what its heads read goes through gains and biases that W_Q, "
+            "W_K, W_V and W_U do not have. analysis.layer_norm.fold(model) has them in its weights, "
+            "and .run(tokens) and .paths(tokens, run) of what it returns are exact"
+        )
+
+
 def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
 
     Raises:
         ValueError: if there is no such head.
+        UserError: if the model has layer norm.
     """
+    require_plain(model)
     layer, index = layer_of(model, head), head[1]
     return LowRank(layer.W_O[index].detach(), layer.W_V[index].detach())
 
@@ -76,7 +98,9 @@ def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
 
     Raises:
         ValueError: if there is no such head.
+        UserError: if the model has layer norm.
     """
+    require_plain(model)
     layer, index = layer_of(model, head), head[1]
     return LowRank(layer.W_Q[index].T.detach(), layer.W_K[index].detach())
 

@@ -8,88 +8,25 @@ is left of layer norm is one factor per position and read, its *scale*.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from einops import einsum
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.normed import (
+    EPSILON,
+    NormedLayer,
+    NormedTransformer,
+    of_heads,
+)
 from transformer_circuits.model import their_weights
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Stack
-
-EPSILON = 1e-5
-"""Added to the variance before the root, as everywhere."""
-
-
-def _heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
-    return einsum(x, weight, "b pos d, h d_head d -> b h pos d_head")
-
-
-class NormedLayer(nn.Module):
-    """Attention heads that read through a layer norm and have biases."""
-
-    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
-        super().__init__()
-        n, d, d_head = config.n_heads, config.d_model, config.d_head
-        normal = partial(torch.randn, generator=generator)
-        self.gain, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
-        self.W_Q = nn.Parameter(normal(n, d_head, d) / d**0.5)
-        self.W_K = nn.Parameter(normal(n, d_head, d) / d**0.5)
-        self.W_V = nn.Parameter(normal(n, d_head, d) / d**0.5)
-        self.b_Q = nn.Parameter(torch.zeros(n, 1, d_head))
-        self.b_K = nn.Parameter(torch.zeros(n, 1, d_head))
-        self.b_V = nn.Parameter(torch.zeros(n, 1, d_head))
-        self.W_O = nn.Parameter(normal(n, d, d_head) / (n * d_head) ** 0.5)
-        self.b_O = nn.Parameter(torch.zeros(d))
-
-    def forward(self, x: Float[Tensor, "batch pos d"]) -> Float[Tensor, "batch pos d"]:
-        read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
-        q, k = _heads(read, self.W_Q) + self.b_Q, _heads(read, self.W_K) + self.b_K
-        A = causal_scores(q, k).softmax(dim=-1)
-        v = _heads(read, self.W_V) + self.b_V
-        return einsum(self.W_O, A @ v, "h d e, b h pos e -> b pos d") + self.b_O
-
-
-class NormedTransformer(nn.Module):
-    """An attention-only transformer as one would train it: layer norm, biases, learned positions.
-
-    Initial weights are drawn from `generator`.
-    """
-
-    def __init__(self, config: ModelConfig, *, generator: torch.Generator):
-        super().__init__()
-        normal = partial(torch.randn, generator=generator)
-        self.config = config
-        self.W_E = nn.Parameter(normal(config.d_model, config.n_vocab))
-        self.W_P = nn.Parameter(normal(config.n_ctx, config.d_model))
-        self.layers: Stack[NormedLayer] = Stack(
-            NormedLayer(config, generator=generator) for _ in range(config.n_layers)
-        )
-        self.gain = nn.Parameter(torch.ones(config.d_model))
-        self.bias = nn.Parameter(torch.zeros(config.d_model))
-        self.W_U = nn.Parameter(normal(config.n_vocab, config.d_model) / config.d_model**0.5)
-        self.b_U = nn.Parameter(torch.zeros(config.n_vocab))
-
-    def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos n_vocab"]:
-        """Logits."""
-        x = F.embedding(tokens, self.W_E.T) + self.W_P[: tokens.shape[1]]
-        for layer in self.layers:
-            x = x + layer(x)
-        read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
-        return F.linear(read, self.W_U, self.b_U)
-
-    @torch.no_grad()
-    def disturb(self, *, generator: torch.Generator) -> None:
-        """Add noise to every weight, so that no gain stays one and no bias zero."""
-        for weight in self.parameters():
-            weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
 @torch.no_grad()
@@ -100,7 +37,7 @@ def of_weights(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Norm
         ValueError: if it has another kind of norm, or none, positions that are not added to the
             stream, MLPs, or anything else that no model here has; or if weights are missing or left.
     """
-    found, given = their_weights.settings(config), their_weights.Weights(weights)
+    given, found = their_weights.Weights(weights), their_weights.settings(config)
     names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
     norm, *others = (found[name] for name in names)
     if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
@@ -178,7 +115,7 @@ class Folded:
         for layer in self.layers:
             scales.append(scale(x))
             read = scaled(x, scales[-1])
-            q, k = _heads(read, layer.W_Q), _heads(read, layer.W_K)
+            q, k = of_heads(read, layer.W_Q), of_heads(read, layer.W_K)
             patterns.append(causal_scores(q, k).softmax(dim=-1))
             x = x + self._write(layer, read, patterns[-1]).sum(dim=1)
             x = x + read[..., -1:] * layer.constant
@@ -187,7 +124,7 @@ class Folded:
         return Run(logits, tuple(patterns), tuple(scales))
 
     def _write(self, layer: FoldedLayer, read: Tensor, A: Pattern) -> Tensor:
-        return einsum(layer.W_O, A @ _heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
+        return einsum(layer.W_O, A @ of_heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
 
     @torch.no_grad()
     def paths(

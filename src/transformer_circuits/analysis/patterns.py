@@ -5,6 +5,7 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Trace, Transformer
 
@@ -45,7 +46,12 @@ def to_begin(A: Pattern) -> Float[Tensor, " head"]:
 
 
 def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
-    """‖v_j‖, the length of the value that each head moves from each source."""
+    """‖v_j‖, the length of the value that each head moves from each source.
+
+    Raises:
+        UserError: if the model has layer norm.
+    """
+    heads.require_plain(model)
     v = einsum(
         model.layers[layer].W_V,
         trace.residual[layer],

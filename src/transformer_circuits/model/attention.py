@@ -8,7 +8,7 @@ import math
 import torch
 import torch.nn.functional as F  # noqa: N812
 from einops import einsum, rearrange
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.model.config import ModelConfig
@@ -20,15 +20,22 @@ Pattern = Float[Tensor, "batch head dst src"]
 
 
 def causal_scores(
-    q: Float[Tensor, "*batch dst d_head"], k: Float[Tensor, "*batch src d_head"]
-) -> Float[Tensor, "*batch dst src"]:
+    q: Float[Tensor, "*asking dst d_head"],
+    k: Float[Tensor, "*asked src d_head"],
+    places: Int[Tensor, " dst"] | None = None,
+) -> Float[Tensor, "*both dst src"]:
     """Attention scores q · k / √d_head; -inf where the source comes after the destination.
 
     Dimensionless. Every whole forward pass has its mask and its 1/√d_head from here, but for the fast
     `causal_results`. No W_QK contains the factor.
+
+    `places`: where the destinations stand, if they are not 0, 1, ….
     """
     scores = q @ k.mT / math.sqrt(q.shape[-1])
-    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    if places is None:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    else:
+        future = places[:, None] < torch.arange(k.shape[-2], device=scores.device)
     return scores.masked_fill(future, -math.inf)
 
 

@@ -1,8 +1,12 @@
 """The shape of a model, as `config.toml` has it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
+from transformer_circuits import files
 from transformer_circuits.settings import Table
+
+LARGEST = 2**31
+"""How many numbers a model may have: so many take 8 GiB. A slip in a config is far beyond."""
 
 
 @dataclass(frozen=True)
@@ -35,3 +39,10 @@ class ModelConfig(Table):
             self._require(value >= least, field.name, value, f"be at least {least}")
         even = self.d_model % 2 == 0
         self._require(even, "d_model", self.d_model, "be even: sinusoids come in pairs")
+        a_layer = 4 * self.n_heads * self.d_head + 2 * self.d_mlp
+        vectors = 2 * self.n_vocab + self.n_ctx + self.n_layers * a_layer
+        if (size := self.d_model * vectors) > LARGEST:
+            sizes = ", ".join(f"{name} {value:,}" for name, value in asdict(self).items())
+            raise files.UserError(
+                f"[{self.table}] is of {size:,} numbers but at most {LARGEST:,} can be: {sizes}"
+            )

@@ -23,8 +23,8 @@ from transformer_circuits.model.their_weights import (
 from transformer_circuits.model.transformer import Transformer
 
 UNREAD = 1e-6
-"""‖W W_pos‖ over the product of both norms, up to which a matrix counts as not reading positions."""
-
+"""How much of the positions a matrix may read, over what it could read of the smaller of two vectors,
+a position's and a token's, and still count as not reading positions."""
 
 _FOLDS = (
     """ analysis.layer_norm.of_weights loads it with its layer norm, and `fold` folds what can be"""
@@ -81,14 +81,13 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
             unembedding read, or anything else that no model of the book has; or if weights are
             missing, left over, or do not fit each other.
     """
-    found = settings(config)
+    given, found = Weights(weights), settings(config)
     _require_kind(config, found)
-    given = Weights(weights)
     readers, writers, shape = _parts(given, found)
     W_P = given.take("pos_embed.W_pos", None, shape["d_model"])
     given.require_all_taken()
     if found["positional_embedding_type"] == "standard":
-        _require_unread(W_P, {name: W for name, (W, _) in readers.items()})
+        _require_unread(W_P, writers["W_E"].T, {name: W for name, (W, _) in readers.items()})
     require_sizes(config, shape | {"n_ctx": len(W_P)})
     d_model, biased = shape["d_model"], any(bool(b.any()) for _, b in readers.values())
     shape["d_model"] = d_model + biased + (d_model + biased) % 2  # sinusoids come in pairs
@@ -150,14 +149,16 @@ def _parts(
     return readers, writers, shape
 
 
-def _require_unread(W_P: Tensor, readers: Mapping[str, Tensor]) -> None:
+def _require_unread(W_P: Tensor, W_E: Tensor, readers: Mapping[str, Tensor]) -> None:
+    size = min(float(W.norm()) / len(W) ** 0.5 for W in (W_P, W_E))  # of a vector, on average
     for name, W in readers.items():
         if "W_Q" in name or "W_K" in name:
             continue
-        read = float(LowRank(W_P, W.T).norm() / (W_P.norm() * W.norm()).clamp(min=1e-30))
-        if read > UNREAD:
+        read = float(LowRank(W_P, W.T).norm()) / len(W_P) ** 0.5
+        if read > UNREAD * size * float(W.norm()):
             raise ValueError(
-                f"positions are added to the stream ('standard'), and {name} reads them: "
-                f"‖W_pos W‖ is {read:.2g} of the product of both norms. In a Transformer of the book "
-                "only queries and keys read positions ('shortformer')"
+                f"positions are added to the stream ('standard'), and {name} reads them: ‖W_pos W‖ "
+                f"is {read:.2g} for a position, and ‖W‖ times the length of a vector is "
+                f"{size * float(W.norm()):.2g}. In a Transformer of the book only queries and keys "
+                "read positions ('shortformer')"
             )

@@ -6,6 +6,7 @@ the model, the others say what it is.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +15,10 @@ import safetensors.torch
 from huggingface_hub import PyTorchModelHubMixin, snapshot_download
 from huggingface_hub.errors import HFValidationError
 from safetensors import SafetensorError
+from torch import Tensor
 
 from transformer_circuits import files
+from transformer_circuits.model import weights
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
@@ -66,12 +69,30 @@ class HubTransformer(Transformer, PyTorchModelHubMixin, library_name=LIBRARY, li
         place = Path(pretrained_model_name_or_path)
         if not place.is_dir():
             place = _fetched(str(pretrained_model_name_or_path), inside, download)
-        model = cls(read(place / inside))
+        path, about = place / inside / WEIGHTS, read(place / inside)
+        shape = described(about, path)
         try:
-            model.load_state_dict(safetensors.torch.load_file(place / inside / WEIGHTS))
-        except (SafetensorError, RuntimeError) as error:
-            raise _broken(place / inside / WEIGHTS, f"does not fit {CONFIG}: {error}") from error
-        return model.eval().to(map_location)
+            tensors = safetensors.torch.load_file(path)
+        except SafetensorError as error:
+            raise _broken(path, f"does not fit {CONFIG}: {error}") from error
+        return cls.of_tensors(tensors, shape, path).to(map_location)
+
+    @classmethod
+    def of_tensors(
+        cls, tensors: Mapping[str, Tensor], shape: ModelConfig, path: Path
+    ) -> "HubTransformer":
+        """The model of this shape whose weights were read from a file, ready to evaluate.
+
+        Raises:
+            UserError: naming the file, if they do not fit the shape, or are no finite numbers.
+        """
+        weights.require_numbers(tensors, path)
+        model = cls(shape)
+        try:
+            model.load_state_dict(tensors)
+        except RuntimeError as error:
+            raise _broken(path, f"does not fit {CONFIG}: {error}") from error
+        return model.eval()
 
 
 def place_of(step: int | None) -> str:
@@ -102,28 +123,41 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
         temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
-def read(folder: Path) -> ModelConfig:
-    """The shape that `config.json` states, once the weights beside it are those it describes.
+def read(folder: Path) -> dict[str, Any]:
+    """What `config.json` says, where the weights are beside it.
 
     Raises:
-        UserError: naming the file and the remedy, if one is missing or damaged.
+        UserError: naming the file and the remedy, if one is missing, or this one is damaged.
     """
-    path, names = folder / CONFIG, {field.name for field in fields(ModelConfig)}
+    path = folder / CONFIG
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        given = {name: value for name, value in about.items() if name in names}
-        shape = cast(ModelConfig, ModelConfig.from_dict(given))
     except FileNotFoundError:
         raise _broken(path, "is not there") from None
-    except files.UserError as error:
-        raise _broken(path, f"is not right: {error}") from error
-    except (ValueError, AttributeError) as error:  # not JSON or UTF-8; no object
+    except (ValueError, RecursionError) as error:  # not JSON or UTF-8; lists without end
         raise _broken(path, f"is not a JSON object: {error}") from error
+    if not isinstance(about, dict):
+        raise _broken(path, f"is not a JSON object but {type(about).__name__}")
     if not (folder / WEIGHTS).is_file():
         raise _broken(folder / WEIGHTS, "is not there")
+    return about
+
+
+def described(about: Mapping[str, Any], path: Path) -> ModelConfig:
+    """The shape that a `config.json` states, once these weights are those it describes.
+
+    Raises:
+        UserError: naming the file and the remedy, if it states none, or describes other weights.
+    """
+    names = {field.name for field in fields(ModelConfig)}
+    try:
+        given = {name: value for name, value in about.items() if name in names}
+        shape = cast(ModelConfig, ModelConfig.from_dict(given))
+    except files.UserError as error:
+        raise _broken(path, f"has a config that is not right: {error}") from error
     expected = about.get("weights_sha256")  # not there, if the hub's library wrote the file
-    if expected not in (None, found := files.sha256(folder / WEIGHTS)):
-        raise _broken(folder / WEIGHTS, f"has SHA-256 {found} but {CONFIG} says {expected}")
+    if expected not in (None, found := files.sha256(path)):
+        raise _broken(path, f"has SHA-256 {found} but {CONFIG} says {expected}")
     return shape
 
 

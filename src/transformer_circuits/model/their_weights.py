@@ -1,11 +1,13 @@
 """The weights and settings of a checkpoint, as TransformerLens up to version 3 names them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from transformer_circuits.model import weights as tensors
 
 DEFAULTS: dict[str, Any] = {
     "normalization_type": "LN", "positional_embedding_type": "standard", "attn_only": False,
@@ -21,13 +23,27 @@ PLAIN: dict[str, tuple] = {
 """Settings that no model here can have, each with the values that switch it off."""
 
 
+OTHERS = {
+    "wte.weight": "these are GPT-2's names, and it has layer norm and MLPs that no model here has",
+    "embed.weight": "these are TransformerLens 4's names; only those up to 3 are known here",
+}
+"""Names that tell by their end whose they all are."""
+SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out")
+SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos")
+
+
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """A config with what TransformerLens takes for what it leaves out, and under its present names.
 
     Raises:
-        ValueError: if a setting makes a model of another kind than any here.
+        ValueError: if a setting is of another type than there, or makes a model of another kind
+            than any here.
     """
     found = DEFAULTS | dict(config)
+    _require(found, SWITCHES, lambda v: isinstance(v, bool), "true or false")
+    _require(found, ("attn_scale",), _is_scale, "a number above 0; -1 stands for √d_head")
+    whole = "a whole number"
+    _require(found, SIZES, lambda v: v is None or (_is_number(v) and v == int(v)), whole)
     if "normalization" in found:  # so the configs of Neel Nanda's models say it
         found["normalization_type"] = found["normalization"]
     if "shortformer_pos" in found:
@@ -39,28 +55,36 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_scale(value: Any) -> bool:
+    return value is None or (_is_number(value) and (value > 0 or value == -1))
+
+
+def _require(
+    found: Mapping[str, Any], names: Sequence[str], holds: Callable[[Any], bool], must: str
+) -> None:
+    for name in names:
+        if name in found and not holds(found[name]):
+            raise ValueError(f"{name} is {found[name]!r} in the config but must be {must}")
+
+
 class Weights:
     """The weights of a checkpoint by TransformerLens's names; each must be taken, and only once.
 
     Half precision becomes float32, float64 stays.
 
     Raises:
-        ValueError: if there are no embeddings, or a weight is not made of finite real numbers.
+        ValueError: if there are no embeddings by this name, or a weight is not made of finite real
+            numbers.
     """
 
     def __init__(self, weights: Mapping[str, Tensor]):
-        buffers = (".mask", ".IGNORE")  # no weights, but TransformerLens saves them, too
-        self.left = {name: W for name, W in weights.items() if not name.endswith(buffers)}
-        for name, W in self.left.items():
-            if not W.is_floating_point():
-                raise ValueError(
-                    f"{name} is {W.dtype} but must be of real numbers, in floating point"
-                )
-            if not W.isfinite().all():
-                raise ValueError(
-                    f"{name} has {int((~W.isfinite()).sum())} numbers that are not finite"
-                )
-        whole = self.found("embed.W_E").dtype
+        self.left = {n: W for n, W in weights.items() if not n.endswith(tensors.BUFFERS)}
+        whole = self.found("embed.W_E").dtype  # first of all: whose names are they?
+        tensors.require_numbers(self.left)
         self.dtype = whole if whole == torch.float64 else torch.float32
         self.n_layers = len({name.split(".")[1] for name in self.left if name[:7] == "blocks."})
 
@@ -117,10 +141,14 @@ class Weights:
         """
         if name not in self.left:
             there = sorted(self.left)[:6]
-            newer = " (TransformerLens 4's names; only those up to 3 are known here)"
+            whose = [
+                said
+                for ending, said in OTHERS.items()
+                if any(n.endswith(ending) for n in self.left)
+            ]
             raise ValueError(
                 f"there is no {name} among the weights, whose first are {there}"
-                + (newer if "embed.weight" in self.left else "")
+                + (f": {whose[0]}" if whose else "")
             )
         return self.left[name]
 
@@ -128,7 +156,7 @@ class Weights:
 def attention_scale(found: Mapping[str, Any], d_head: int) -> float:
     """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
     scale = found["attn_scale"] if found["use_attn_scale"] else 1.0
-    return math.sqrt(d_head) / scale if scale and scale > 0 else 1.0
+    return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 
 
 def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -> None:
@@ -137,10 +165,9 @@ def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -
     Raises:
         ValueError: if one of them differs.
     """
-    of_weights = {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]}
-    of_weights |= {
-        name: sizes[name] for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx")
-    }
-    for name, size in of_weights.items():
+    known = dict(sizes) | {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]}
+    of_heads = () if known["n_layers"] else ("n_heads", "d_head")  # no weight is of these then
+    for name in (name for name in SIZES if name not in of_heads):
+        size = known[name]
         if config.get(name) not in (None, -1, size):  # these say nothing
             raise ValueError(f"the config has {name} {config[name]} but the weights have {size}")

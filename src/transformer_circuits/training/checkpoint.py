@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError
 
 from transformer_circuits import files
-from transformer_circuits.model import quantisation
+from transformer_circuits.model import quantisation, weights
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.settings import dumps
@@ -42,14 +42,14 @@ def save(
     Raises:
         OSError: naming the file, if it cannot be written.
     """
-    weights = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
+    halves = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
-        temporary.write_bytes(safetensors.torch.save(weights))
+        temporary.write_bytes(safetensors.torch.save(halves))
     with files.atomic(folder / "training.jsonl") as temporary:
         temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
     provenance = Provenance(
         corpus_sha256=corpus_sha256,
-        tokenizer_sha256=files.sha256(files.data_dir() / "tokenizer.json"),
+        tokenizer_sha256=files.sha256(tokenizer.path()),
         weights_sha256=files.sha256(folder / "weights.safetensors"),
         torch=torch.__version__,
         tokens=int(log[-1]["tokens"]),
@@ -134,7 +134,7 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
             f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}: "
             "set n_vocab in its config.toml, and train it again"
         )
-    path_of_tokenizer = files.data_dir() / "tokenizer.json"
+    path_of_tokenizer = tokenizer.path()
     if (found := files.sha256(path_of_tokenizer)) != provenance.tokenizer_sha256:
         raise files.damaged(
             path_of_tokenizer,
@@ -146,27 +146,6 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
     else:
         _load_moment(model, place, step)
     return model.requires_grad_(False).eval().to(device)
-
-
-def load_own(place: Path) -> Transformer:
-    """A reader's own model, from a folder; its config needs the table `[model]` alone.
-
-    Raises:
-        UserError: if a file is missing or damaged.
-    """
-    for name in ("config.toml", "weights.safetensors"):
-        if not (place / name).is_file():
-            raise files.UserError(f"there is no {name} in {place}")
-    path, tables = place / "weights.safetensors", config.read(place / "config.toml", "model")
-    known = tables.get("provenance")
-    if known and files.sha256(path) != known.weights_sha256:
-        raise files.UserError(f"{path} is not the file that [provenance] in its config describes")
-    model = Transformer(tables["model"])
-    try:
-        load_weights(model, path)
-    except files.UserError as error:  # nothing to restore: the file is the reader's
-        raise files.UserError(f"{path} does not fit its config: {error.__cause__}") from error
-    return model.requires_grad_(False).eval()
 
 
 def records(name: str, log: str = "training") -> list[dict]:
@@ -191,11 +170,11 @@ def load_weights(model: Transformer, path: Path) -> None:
     """Fill `model` from a safetensors file.
 
     Raises:
-        UserError: if the file is damaged or holds other names or shapes than the model.
+        UserError: if the file is damaged, holds other names or shapes than the model, or anything
+            but finite numbers.
     """
     try:
-        weights = safetensors.torch.load_file(path)
-        model.load_state_dict(weights)
+        model.load_state_dict(weights.read(path))
     except (SafetensorError, RuntimeError) as error:
         raise files.damaged(path, f"does not fit the model: {error}") from error
 
@@ -215,6 +194,7 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
             raise KeyError(f"unknown weights {sorted(tensors)}")
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise files.damaged(path, f"does not fit the model: {error}") from error
+    weights.require_numbers(model.state_dict(), path)
 
 
 def folder(name: str) -> Path:

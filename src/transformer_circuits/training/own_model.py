@@ -5,6 +5,7 @@ layer norm, and no biases that could not be taken into the weights; see `model.f
 """
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +17,9 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import foreign
+from transformer_circuits.model import foreign, weights
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import config as config_of
 
 KINDS = (".safetensors", ".pth", ".pt")
 """How the names of files with weights end."""
@@ -50,26 +51,46 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     place = _place(source)
     folder = place if place.is_dir() else place.parent
     if config is None and (folder / "config.toml").is_file():
-        model = checkpoint.load_own(folder)
+        if place.is_file() and place.suffix != ".safetensors":
+            raise files.UserError(
+                f"{place} is no .safetensors, as the config.toml beside it describes: say which "
+                "config is its own, config=…"
+            )
+        model = _by_toml(place)
     else:
-        weights, found = read(place, config)
+        path = _file(place)
+        tensors, found = _tensors(path), _config(path, config)
         if found.get("model_type") == "transformer_circuits":
             from transformer_circuits.model import hub  # and only now the hub's own library
 
-            model = hub.HubTransformer.from_pretrained(folder).requires_grad_(False)
+            shape = hub.described(found, path)
+            model = hub.HubTransformer.of_tensors(tensors, shape, path).requires_grad_(False)
         else:
             try:
-                model = foreign.transformer(weights, found)
+                model = foreign.transformer(tensors, found)
             except ValueError as error:
-                raise files.UserError(f"{source}: {error}") from error
+                raise files.UserError(f"{path}: {error}") from error
+    _require_finite(model, source)
     n_vocab = model.config.n_vocab
-    if not 0 <= begin < n_vocab:
-        raise files.UserError(f"begin is {begin} but {source} has the tokens 0 to {n_vocab - 1}")
+    if type(begin) is not int or not 0 <= begin < n_vocab:
+        raise files.UserError(f"begin is {begin!r} but {source} has the tokens 0 to {n_vocab - 1}")
     if begin:
         swapped = torch.arange(n_vocab)
         swapped[[0, begin]] = torch.tensor([begin, 0])
         model.W_E.data, model.W_U.data = model.W_E[:, swapped], model.W_U[swapped]
     return model
+
+
+@torch.no_grad()
+def _require_finite(model: Transformer, source: object) -> None:
+    tokens = torch.arange(min(model.config.n_vocab, model.config.n_ctx, 32))
+    if not model(tokens[None]).isfinite().all():
+        largest = max(float(W.abs().max()) for W in model.parameters())
+        raise files.UserError(
+            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1} are "
+            f"not. The largest weight is {largest:.2g}, and products of such numbers must stay below "
+            f"{torch.finfo(model.W_E.dtype).max:.2g}"
+        )
 
 
 def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -78,20 +99,56 @@ def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], 
     For what `load` refuses, `analysis.layer_norm.of_weights` takes them. Arguments as for `load`.
 
     Raises:
-        UserError: if there are no such files, more than one, or they are damaged.
+        UserError: if there are no such files, more than one, or they are damaged, or hold anything
+            but finite numbers.
     """
-    place = _place(source)
-    found = [place]
-    if place.is_dir():
-        found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
-        found = [path for path in found if path.name == HUBS] or found
+    path = _file(_place(source))
+    tensors, found = _tensors(path), _config(path, config)
+    weights.require_numbers(tensors, path)
+    return tensors, found
+
+
+def _file(place: Path) -> Path:
+    """The one file of weights in a folder, or this file itself."""
+    if not place.is_dir():
+        return place
+    found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    found = [path for path in found if path.name == HUBS] or found
     if len(found) != 1:
         names = [path.name for path in found]
         raise files.UserError(
             f"{place} has {names or 'no files'} with weights ({', '.join(KINDS)}), but there must "
             "be one: name the file"
         )
-    return _weights(found[0]), _config(found[0], config)
+    return found[0]
+
+
+def _by_toml(place: Path) -> Transformer:
+    """A model in the format of `data/models/`; its config needs the table `[model]` alone.
+
+    `place`: the folder, whose `weights.safetensors` is taken, or another such file in it.
+
+    Raises:
+        UserError: if a file is missing or damaged, or these weights are not what the config says.
+    """
+    path = place if place.is_file() else place / "weights.safetensors"
+    described = path.with_name("config.toml")
+    for needed in (described, path):
+        if not needed.is_file():
+            raise files.UserError(f"there is no {needed.name} in {needed.parent}")
+    tables = config_of.read(described, "model")
+    known = tables.get("provenance")
+    if known and (found := files.sha256(path)) != known.weights_sha256:
+        raise files.UserError(
+            f"{path} is not the file that [provenance] in its config describes: it has SHA-256 "
+            f"{found} and not {known.weights_sha256}"
+        )
+    model = Transformer(tables["model"])
+    try:
+        model.load_state_dict(weights.read(path))
+    except (SafetensorError, RuntimeError) as error:
+        raise files.UserError(f"{path} does not fit its config: {error}") from error
+    return model.requires_grad_(False).eval()
 
 
 def _config(weights: Path, config: Config) -> dict[str, Any]:
@@ -106,14 +163,14 @@ def _config(weights: Path, config: Config) -> dict[str, Any]:
         )
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise files.UserError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise files.UserError(f"{path} is {type(found).__name__} but must be an object")
     return found
 
 
-def _weights(path: Path) -> dict[str, Tensor]:
+def _tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file; of a `.pth` nothing but tensors is ever unpacked."""
     try:
         if path.suffix == ".safetensors":
@@ -129,7 +186,9 @@ def _weights(path: Path) -> dict[str, Tensor]:
             f"{path} is damaged or holds more than weights{f', {asks[0]}' if asks else ''}; nothing "
             "of it was run. Ask for a .safetensors"
         ) from error
-    if not isinstance(found, dict) or not all(isinstance(W, Tensor) for W in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and isinstance(W, Tensor) for name, W in found.items()
+    ):
         has = (
             f"the names {[*found][:6]}" if isinstance(found, dict) else f"a {type(found).__name__}"
         )
@@ -140,8 +199,12 @@ def _weights(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def _place(source: str | Path) -> Path:
+def _place(source: object) -> Path:
     """The folder or file, fetched from the hub if it is none of here."""
+    if not isinstance(source, str | os.PathLike):
+        raise files.UserError(
+            f"source is {source!r} but must be the path of a folder or file, or a name on a hub"
+        )
     place = Path(source).expanduser()
     if place.exists():
         return place

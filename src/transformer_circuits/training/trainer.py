@@ -215,7 +215,7 @@ class Trainer:
         if content is None:
             raise files.UserError(
                 f"{path} is damaged, or was left by an older version of this code; "
-                "delete it to start afresh"
+                "move it away to start afresh"
             )
         device = self.accelerator.device
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)

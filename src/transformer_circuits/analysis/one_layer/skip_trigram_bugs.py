@@ -27,6 +27,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.transformer import Stack, Transformer
 from transformer_circuits.text import windows
@@ -201,7 +202,11 @@ def gated(model: Transformer) -> Transformer:
     """A copy whose heads the present token can gate; computes the same until it is trained.
 
     Only for training and its loss: `trace` and the circuits know nothing of the gate.
+
+    Raises:
+        UserError: if the model has layer norm.
     """
+    heads.require_plain(model)
     wider = copy.deepcopy(model).requires_grad_(True)
     wider.layers = Stack(GatedAttention(layer) for layer in wider.layers)
     return wider
@@ -213,7 +218,9 @@ def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -
 
     Raises:
         ValueError: if n is below 1.
+        UserError: if the model has layer norm.
     """
+    heads.require_plain(model)
     if n < 1:
         raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)

@@ -1,0 +1,50 @@
+"""What the tensors of any checkpoint must be: finite real numbers, in floating point and dense."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from transformer_circuits import files
+
+KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+BUFFERS = (".mask", ".IGNORE")
+"""How names end that are of no weights, but which TransformerLens saves, too."""
+
+
+def read(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file.
+
+    Raises:
+        SafetensorError: if it is none, or damaged.
+        UserError: as `require_numbers`.
+    """
+    tensors = safetensors.torch.load_file(path)
+    require_numbers(tensors, path)
+    return tensors
+
+
+def require_numbers(tensors: Mapping[str, Tensor], source: object = None) -> None:
+    """Refuse what a model would take in silence, or fail at: every way of loading asks this first.
+
+    `source`: what they were read from, for the message, where that is known here.
+
+    Raises:
+        UserError: naming source and tensor, if it is not of `KINDS`, sparse, without content, or
+            has numbers that are not finite.
+    """
+    for name, W in tensors.items():
+        if name.endswith(BUFFERS):
+            continue
+        if W.dtype not in KINDS:
+            kinds = ", ".join(str(kind).removeprefix("torch.") for kind in KINDS)
+            said = f"is {W.dtype} but must be of real numbers in floating point ({kinds})"
+        elif W.layout != torch.strided or W.is_meta:
+            said = f"is {W.layout} on the device {W.device} but must be dense, with its numbers"
+        elif wrong := int((~W.isfinite()).sum()):
+            said = f"has {wrong} of {W.numel()} numbers that are not finite, but all must be"
+        else:
+            continue
+        raise files.UserError(f"{source}: {name} {said}" if source else f"{name} {said}")
