@@ -42,7 +42,7 @@ def test_a_figure_is_a_text_a_number_or_one_of_each_seed(ours, words):
     assert book.in_words(ours) == words
 
 
-def test_a_check_shows_its_figure_and_keeps_its_parts_for_the_scorecard(monkeypatch):
+def test_a_check_shows_its_figure_and_leaves_a_record(monkeypatch):
     shown = []
     import IPython.display
 
@@ -50,8 +50,9 @@ def test_a_check_shows_its_figure_and_keeps_its_parts_for_the_scorecard(monkeypa
     book.check("a < b", True, ours=0.5)
     data, metadata = shown[0]._repr_mimebundle_()
     assert data["text/html"] == '<p class="claim">✓ a &lt; b: 0.50</p>'
-    parts = {"statement": "a < b", "ours": "0.50", "claim": None}
-    assert metadata == {"check": parts}
+    record = metadata["record"]
+    assert record["kind"] == "check" and record["title"] == "a < b" and record["text"] == "0.50"
+    assert record["numbers"] == {"ours": 0.5} and record["claim"] == ""
 
 
 def test_nobody_decides_by_hand_about_trained_models(checkout):

@@ -1,8 +1,8 @@
 """The rules for chapters, as far as a program can tell."""
 
 import ast
+import itertools
 import re
-import statistics
 from pathlib import Path
 
 import nbformat
@@ -26,11 +26,6 @@ FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 
-def code_lines(cell):
-    lines = (line.strip() for line in cell.source.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
 def path(request):
     return request.param
@@ -46,17 +41,6 @@ def test_every_page_is_in_the_table_of_contents():
     listed = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     pages = [path.relative_to(ROOT).with_suffix("").as_posix() for path in PAGES]
     assert sorted([toc["root"], *listed]) == sorted(pages)
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_of_pages_is_soon_overlooked(folder):
-    """Chapters stand in the order in which they are read, so there may be a few more of them."""
-    shown = [path for path in (ROOT / folder).iterdir() if path.name[0] != "."]
-    assert sum(path.is_file() for path in shown) <= (24 if folder == "chapters" else 17)
-
-
-def test_a_chapter_is_no_longer_than_a_sitting(cells):
-    assert len(cells) <= 80
 
 
 def test_only_the_source_is_committed(path, cells):
@@ -77,14 +61,9 @@ def test_only_the_source_is_committed(path, cells):
 def test_the_first_cell_is_the_same_everywhere(cells):
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert code[0].source == first_cell.text(ROOT / "_config.yml")
-    assert len(code_lines(code[0])) <= 8
 
 
-def test_cells_are_short(cells):
-    """At most 20 lines; half of them at most 5 statements (a figure is one, on many lines)."""
-    code = [cell for cell in cells if cell.cell_type == "code"][1:]
-    assert max(len(code_lines(cell)) for cell in code) <= 20
-    assert statistics.median(len(ast.parse(cell.source).body) for cell in code) <= 5
+def test_lines_of_code_fit_into_the_column(cells):
     for cell in cells:
         if cell.cell_type == "code":
             assert max(map(len, cell.source.splitlines())) <= 88
@@ -145,8 +124,7 @@ def test_a_chapter_has_its_form(path, cells):
         r"^::::\{dropdown\} Before you start: (two|three) questions", text, re.MULTILINE
     )
     assert len(asked) == (path.stem[:2] != "01" and path.stem not in GUIDES)
-    (kept,) = re.findall(r"^## To keep\n\n(.*)$", text, re.MULTILINE)
-    assert len(re.findall(r"[.?](?= [A-Z]|$)", kept)) == 3, kept
+    assert len(re.findall(r"^## To keep$", text, re.MULTILINE)) == 1
 
 
 def test_every_exercise_is_whole(path, cells):
@@ -169,8 +147,8 @@ def test_every_exercise_is_whole(path, cells):
         ).groups()
         assert re.search(r"^\*[●○]{3} (easy|middling|hard), about \d+ minutes\*$", question, re.M)
         assert ":::{dropdown} Hint\n" in question
-        name = re.search(r"^(\w+) = Exercise\(", check, re.MULTILINE)[1]
-        assert "wrong=" in check and f"{name}.check(" in check and "..." in check
+        name = re.search(rf"^(\w+) = ch{path.stem[:2]}\.\1\(", check, re.MULTILINE)[1]
+        assert f"{name}.check(" in check and "..." in check
         assert f"{{solution-start}} {label}\n:class: dropdown" in solution
         assert "<<code>>\n# @title Solution\n" in solution and f"{name}.solve(" in solution
 
@@ -237,6 +215,43 @@ def test_a_title_that_counts_is_checked(cells):
     for title in titles:
         if re.search(r"\b(most|half|few|some|more)\b", title, re.IGNORECASE):
             assert any(s.startswith(title.lower()) for s in statements), f"not checked: {title}"
+
+
+def test_the_token_that_a_view_opens_on_is_checked(cells):
+    """A view of attention that keeps a token from the start shows what the text speaks of there."""
+    calls = [
+        node
+        for cell in cells
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call)
+    ]
+    checked = {
+        name.id
+        for call in calls
+        if ast.unparse(call.func) == "book.check"
+        for name in ast.walk(call.args[1])
+        if isinstance(name, ast.Name)
+    }
+    for call in calls:
+        opens = [k.value for k in call.keywords if k.arg == "token"]
+        if ast.unparse(call.func) == "views.attention" and opens:
+            (at,) = opens
+            assert isinstance(at, ast.Name) and at.id in checked, f"not checked: {ast.unparse(at)}"
+
+
+def test_what_a_claim_asks_of_a_figure_is_decided_there(cells):
+    """“If the claim holds, the curve …” is a criterion: code decides it before the prose goes on."""
+    for index, cell in enumerate(cells):
+        stated = re.findall(
+            r"[^.?!]*\b[Ii]f (?:the|this|that) (?:claim|theory|rule)[^.,]* (?:holds|is right)[^.]*",
+            cell.source
+            if cell.cell_type == "markdown" and "solution-start" not in cell.source
+            else "",
+        )
+        after = itertools.takewhile(lambda cell: cell.cell_type == "code", cells[index + 1 :])
+        code = "\n".join(cell.source for cell in after)
+        assert not stated or "evaluate.decide(" in code or "book.check(" in code, stated
 
 
 def test_prose_states_no_number_that_a_cell_must_print(cells):

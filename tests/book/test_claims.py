@@ -1,6 +1,7 @@
 """The rows of data/claims.toml, and that no claim goes without a check, nor a check without its claim."""
 
 import ast
+import re
 
 import pytest
 
@@ -23,6 +24,11 @@ def named(source):
 
 def code(chapter):
     return "\n".join(notebooks.code(notebooks.read(notebooks.path(chapter))))
+
+
+def prose(chapter):
+    cells = notebooks.read(notebooks.path(chapter))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
 def test_names_are_found():
@@ -94,5 +100,45 @@ rule = "r"
     text = text.replace("ROW", row).replace("BAD", row.replace('"paper"', '"rumour"'))
     (tmp_path / "claims.toml").write_text(text)
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
-    with pytest.raises(ValueError, match=f"claims.toml .*{message}.* git restore .*claims.toml"):
+    with pytest.raises(ValueError, match=f"claims.toml .*{message}.* Correct it"):
         claims.read.__wrapped__()
+
+
+def test_every_rule_names_the_commit_that_registers_it():
+    """By this, a reader can ask git; what git cannot prove is called unproven."""
+    rules = claims.rules()
+    for name, rule in rules.items():
+        assert re.match(r"[0-9a-f]{7}, 2026-11-\d\d", rule.registered), name
+    first = {name: rule.registered[:7] for name, rule in rules.items()}
+    with_what_it_measures = {name for name, of in first.items() if of in ("12d4168", "b1c2d4d")}
+    assert with_what_it_measures == {n for n, r in rules.items() if "unproven" in r.registered}
+
+
+def test_chapters_count_the_rules_as_the_claims_do():
+    words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
+    registered = [rule.registered for rule in claims.rules().values()]
+
+    def n(*parts):
+        return words[sum(all(part in one for part in parts) for one in registered)]
+
+    scorecard = " ".join(prose(SCORECARD).split())
+    assert (
+        f"of {n('unproven')} of them the history of the repository does not prove it" in scorecard
+    )
+    mended = f"{n('metric mended')} metrics and {n('threshold')} thresholds were mended"
+    assert mended in scorecard.lower()
+    why = prose("20-why-they-form")
+    assert f"{n('before the first record')} of the rules stand in the history" in why.lower()
+
+
+READINGS = {"copying-capacity", "form-context", "form-law"}
+READINGS |= {"form-repeats-nothing", "form-repeats-thrice"}
+READINGS |= {"few-singular-directions", "credit-over-scores"}
+
+
+def test_a_reading_of_ours_is_not_put_down_to_others():
+    """Who is named there says something else, or we know it at second hand."""
+    found = claims.read()
+    readings = {c.id for c in found.values() if c.section.startswith("a reading of this book")}
+    assert readings == READINGS
+    assert all(found[name].source != "paper" for name in readings)

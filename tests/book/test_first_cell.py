@@ -115,11 +115,28 @@ def opened_in_colab(folder):
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
 
 
-def test_without_an_address_colab_says_what_to_upload(tmp_path):
+@pytest.mark.parametrize("kept", [None, 0, 60], ids=["no zip", "empty", "cut"])
+def test_without_an_address_colab_says_in_one_line_what_to_upload(tmp_path, kept):
     (folder := tmp_path / "content").mkdir()
+    if kept is not None:
+        with zipfile.ZipFile(folder / "book.zip", "w") as archive:
+            archive.writestr("book/src/here.txt", "text")
+        os.truncate(folder / "book.zip", kept)
     said = opened_in_colab(folder)
-    assert said.stderr.endswith("No such file or directory: 'book.zip'\n")
-    assert list(folder.iterdir()) == []
+    wanted = "Upload book.zip, wait until all of it is there, and run this again.\n"
+    assert said.returncode and said.stderr == wanted
+    assert not (folder / "book").exists()
+
+
+def test_a_zip_that_was_uploaded_again_is_taken_for_the_one_that_was_cut(tmp_path):
+    (folder := tmp_path / "content").mkdir()
+    for time, name in enumerate(("book.zip", "book (1).zip", "book (2).zip")):
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr("book/src/here.txt", name)
+        os.utime(folder / name, (time, time))
+    os.truncate(folder / "book (2).zip", 60)
+    opened_in_colab(folder)
+    assert (folder / "book/src/here.txt").read_text() == "book (1).zip"
 
 
 def test_what_a_zip_holds_stays_in_its_folder(tmp_path):

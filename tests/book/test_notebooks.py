@@ -44,7 +44,12 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
     assert notebooks.stale() == ["b"]
     run("b")
     of_model = ("config.toml", "seeds.jsonl", f"moments/{files.SUMS}")
-    for file in ("corpus.toml", *(f"models/m/{name}" for name in of_model), "tokenizer.json"):
+    for file in (
+        "corpus.toml",
+        "experiments.toml",
+        *(f"models/m/{name}" for name in of_model),
+        "tokenizer.json",
+    ):
         (root / "data" / file).parent.mkdir(exist_ok=True)
         (root / "data" / file).write_text("new = 1\n")
         assert notebooks.stale() == ["a", "b"], file
@@ -75,6 +80,34 @@ def test_a_chapter_is_executed_again_when_a_rule_of_its_claims_changes(checkout,
     rule = claims.Rule("m.f", "m", "above", 1.0, "the paper", "untrained", "", "2026-11-22")
     monkeypatch.setattr(claims, "rules", lambda: {"second": rule})
     assert notebooks.stale() == ["x"]
+
+
+def test_every_file_of_the_data_makes_chapters_stale():
+    """Of `claims.toml` only what a chapter says counts, and moments have a list of checksums."""
+    of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
+    of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
+    counted = {path for pattern in notebooks.DATA_FILES for path in ROOT.glob(pattern)}
+    assert {path.name for path in of_data - counted} == {"claims.toml"}
+
+
+def taken_away(cell):
+    cell["outputs"] = []
+
+
+def changed(cell):
+    cell["outputs"][0]["text"] = ["0.85"]
+
+
+@pytest.mark.parametrize("change", [taken_away, changed])
+def test_a_copy_whose_outputs_were_changed_later_is_none(checkout, change):
+    checkout("a", "1")
+    run()
+    copy = json.loads(notebooks.executed_path("a").read_text())
+    notebooks.executed_path("a").write_text(json.dumps(copy, indent=1))
+    assert notebooks.stale() == [], "the same in other words"
+    change(copy["cells"][-1])
+    notebooks.executed_path("a").write_text(json.dumps(copy))
+    assert notebooks.stale() == ["a"]
 
 
 @pytest.mark.parametrize("left", ["", "{", "[]", "null", '{"metadata": {}}'])
@@ -171,18 +204,19 @@ def test_the_bar_says_how_many_of_how_many(checkout, capsys, monkeypatch):
 def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website():
     def reached(chapter):
         code = notebooks.code(notebooks.read(notebooks.path(chapter)))
-        return {
-            str(p.relative_to(ROOT / "src/transformer_circuits")) for p in notebooks.modules(code)
-        }
+        paths = (path.relative_to(ROOT).as_posix() for path in notebooks.modules(code))
+        return {path.removeprefix("src/transformer_circuits/") for path in paths}
 
     found = reached("06-skip-trigrams")
     assert {
         "analysis/one_layer/skip_trigrams.py",
         "model/transformer.py",
         "figures/plots.py",
+        "chapters/exercises/ch06.py",
     } <= found
     assert not any(name.startswith("website") for name in found)
     assert "analysis/layer_norm.py" not in found
+    assert "chapters/exercises/ch05.py" not in found
     assert "book/notebooks.py" not in found
     assert "book/notebooks.py" in reached(SCORECARD)
 
@@ -204,7 +238,7 @@ def test_what_an_editor_leaves_in_a_chapter_changes_nothing(checkout):
         copy.write_text(json.dumps(notebook))
 
     notebooks.execute(["a"], looks)
-    assert seen[0]["metadata"]["kernelspec"] == notebooks.KERNEL
+    assert seen[0]["metadata"]["kernelspec"] == runners.KERNEL
     assert seen[0]["cells"][1]["outputs"] == []
     saved["cells"][1]["id"] = "another"
     notebooks.path("a").write_text(json.dumps(saved))

@@ -96,6 +96,11 @@ class Cell(ast.NodeVisitor):
 
     visit_Lambda = visit_FunctionDef  # noqa: N815
 
+    def visit_ClassDef(self, node):
+        """Its methods are reached through it: the cell binds the class alone."""
+        self.inside(set(), False, *node.bases, *node.body)
+        self.bound.add(node.name)
+
     def visit_ImportFrom(self, node):
         self.bound |= {(a.asname or a.name).split(".")[0] for a in node.names}
 

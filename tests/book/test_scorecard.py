@@ -1,5 +1,8 @@
 """Verdicts follow from what the executed chapters found."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from transformer_circuits import book, files
@@ -10,16 +13,18 @@ STAND_IN = """
 from types import SimpleNamespace
 from IPython.display import display
 from transformer_circuits.book import claims
+from transformer_circuits.record import Record
 
 kinds = {"first": "identity", "second": "trained"}
 claims.testable = lambda name: SimpleNamespace(kind=kinds[name])
 
 class Decided:
     def __init__(self, claim, verdict):
-        self.parts = {"statement": "it holds", "claim": claim, "ours": "2", "verdict": verdict}
+        details = {"verdict": verdict}
+        self.record = Record("verdict", "it holds", "2", claim=claim, details=details)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/plain": "it holds"}, {"check": self.parts}
+        return {"text/plain": "it holds"}, self.record.metadata
 """
 
 
@@ -109,3 +114,16 @@ def test_the_page_opens_with_its_picture_and_code_is_folded_away():
     for cell in cells[: picture + 1]:
         tags = cell["metadata"].get("tags")
         assert cell["cell_type"] == "markdown" or tags in (["hide-input"], ["remove-cell"])
+
+
+def test_the_page_says_of_a_verdict_what_the_rules_do():
+    """An interval on the threshold, as of what is absent and so comes to 0, is not beyond it."""
+    rule = replace(next(iter(claims.rules().values())), threshold=0.0, controls="", planted="")
+    nothing = rules.Interval(0.0, 0.0, 0.0, 32)
+    assert rules.verdict(rule, {"a": nothing}, {})[0] == rules.NOT_REPRODUCED
+    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    (row,) = (line for line in text.splitlines() if line.startswith("| *not reproduced* |"))
+    assert "or on the threshold itself" in row
+    assert "absent(c)" in text, "what came to 0 is listed"
+    assert not re.search(r"(?<!nearly )every claim there could have come out", text)

@@ -46,3 +46,20 @@ def test_the_minutes_of_the_slides_are_those_of_the_plan():
     assert f"Slides {extra[0]} to {extra[-1]}" in PLAN
     assert sum(minutes[k - 1] for k in extra) == 20, "two parts of ten minutes"
     assert [sum(minutes[k - 1] for k in part) for part in (extra[:3], extra[3:])] == [10, 10]
+
+
+def test_the_handout_is_of_whole_sentences_and_names_no_button():
+    """Where the book has no address, pages have no button for Colab."""
+    text = (SEMINAR / "handout.md").read_text(encoding="utf-8")
+    words = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S).split("\n")
+    sentences = [line for line in words if re.match(r"[A-Z*]|\d\. |- ", line)]
+    assert len(sentences) > 8 and "Colab" not in text
+    assert [line for line in sentences if line[-1] not in ".:?"] == []
+
+
+def test_a_slide_names_what_its_figure_measures():
+    """Of an edge that is cut: the axis of the figure and the words below it."""
+    (slide,) = [slide for slide in SLIDES if "Score of every edge, and what it does" in slide]
+    chapter = files.data_dir().parent / "chapters" / "10-who-reads-whom.ipynb"
+    assert 'y=\\"change of predictions' in chapter.read_text(encoding="utf-8")
+    assert re.search("change of the model's predictions", slide) and "loss" not in slide

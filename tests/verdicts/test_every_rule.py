@@ -4,12 +4,16 @@ A rule must be able to fail: whatever the models of the book come to, none may b
 where one of its controls does as well, or where there is nothing but random weights.
 """
 
+import copy
 import dataclasses
+import html
+import inspect
 from functools import cache
 
 import pytest
 import torch
 
+from transformer_circuits.analysis import composition
 from transformer_circuits.book import claims
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -87,6 +91,8 @@ def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch)
             assert found.verdict == rules.REPRODUCED
         else:
             assert (found.verdict, found.why) == (rules.UNDECIDED, f"it holds for {passes}, too")
+    page = html.unescape(found._repr_mimebundle_()[0]["text/html"])
+    assert inspect.getsource(evaluate.metric(RULES[name].metric)) in page
 
 
 @pytest.mark.parametrize(
@@ -96,3 +102,20 @@ def test_random_weights_reproduce_nothing(name):
     """Measured in earnest, on three of them, as a rule of the book is on three seeds."""
     found = evaluate.decision(name, tiny(RULES[name].of))
     assert found.verdict != rules.REPRODUCED, found
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in RULES if "untrained" in RULES[name].control_names]
+)
+def test_a_rule_that_depends_on_the_basis_of_the_stream_says_so(name):
+    """No logit depends on it, so what moves with it is no property of the function alone."""
+    as_it_is = tiny(RULES[name].of)[0]
+    d_model = as_it_is.model.config.d_model
+    T = torch.randn(d_model, d_model, generator=torch.Generator().manual_seed(0)).double()
+    model = copy.deepcopy(as_it_is.model).double()
+    found = [
+        evaluate.metric(RULES[name].metric)(dataclasses.replace(as_it_is, model=one)).double()
+        for one in (model, composition.change_basis(model, T))
+    ]
+    stays = torch.allclose(*found, rtol=1e-3, atol=1e-3, equal_nan=True)
+    assert stays or "in the basis as trained" in claims.read()[name].rule

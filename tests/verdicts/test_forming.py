@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -103,9 +104,15 @@ def test_the_factor_is_that_of_the_curve(formed):
     assert float(found) == pytest.approx(math.exp(2 * math.log(9) * 0.12), rel=0.02)
 
 
+def test_the_factor_asked_for_is_that_of_the_source():
+    of = claims.read()["phase-change"]
+    start, end = map(float, re.findall(r"[\d.]+", of.reported))
+    assert claims.rules()[of.id].threshold == end / start
+
+
 def test_a_subject_without_a_log_is_refused(subject):
     for measure in (forming.factor_of_tokens, forming.context_gained, forming.bump):
-        with pytest.raises(ValueError, match="small has no log of its training"):
+        with pytest.raises(ValueError, match="this needs a log of its training, which small does"):
             measure(subject)
 
 

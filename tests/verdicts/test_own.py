@@ -16,7 +16,7 @@ from transformer_circuits.book.claims import Claim, Rule
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint
+from transformer_circuits.training import checkpoint, own_model
 from transformer_circuits.verdicts import evaluate, own, subjects
 
 RULE = Rule("m.size", "two", "above", 0.5, "the paper", "untrained", "", "2026-11-22")
@@ -37,6 +37,7 @@ def size(subject):
 def logged(subject):
     if subject.name == "untrained":
         return torch.tensor(0.0)
+    subject.require(bool(subject.log), "a log")
     return torch.tensor(subject.log[0]["x"])
 
 
@@ -69,7 +70,7 @@ def test_every_rule_is_tried_or_says_why_not(place):
     assert found["plain"]["controls"] == "untrained 0"
     assert found["sibling"]["verdict"].startswith("reproduced")
     assert found["sibling"]["controls"] == "one layer unavailable; untrained 0"
-    assert found["logged"]["verdict"].startswith("unavailable: ")
+    assert found["logged"]["verdict"].startswith("unavailable: this needs a log, which /")
     assert found["only-one"]["verdict"] == "left out: for 1 layers"
     assert found["with-mlps"]["verdict"] == "left out: for 2 layers and MLPs"
 
@@ -78,6 +79,41 @@ def test_what_was_logged_is_read_where_it_lies(place):
     (place / "training.jsonl").write_text('{"x": 0.75}\n')
     found = dict(zip(RULES, own.rows(subjects.of_folder(place)), strict=True))
     assert found["logged"]["estimate (95 % interval), by seed"] == "0.75"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, IndexError, files.UserError])
+def test_a_bug_in_a_measurement_is_an_error_and_no_verdict(place, monkeypatch, error):
+    def wrong(subject):
+        raise error("a bug")
+
+    monkeypatch.setattr(evaluate, "metric", lambda name: wrong)
+    with pytest.raises(error, match="a bug"):
+        [*own.rows(subjects.of_folder(place))]
+
+
+def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, monkeypatch):
+    """Only what cannot be made is: a rule must not gain by a control that it fails to measure."""
+
+    def fails_on_control(subject):
+        subject.require(subject.name != "untrained", "training")
+        return torch.tensor(1.0)
+
+    monkeypatch.setattr(evaluate, "metric", lambda name: fails_on_control)
+    found = dict(zip(RULES, own.rows(subjects.of_folder(place)), strict=True))
+    assert found["plain"]["verdict"].startswith("unavailable: this needs training")
+
+
+def test_where_nothing_can_be_measured_that_is_said(place, monkeypatch):
+    monkeypatch.setattr(evaluate, "metric", lambda name: lambda subject: torch.tensor([torch.nan]))
+    found = dict(zip(RULES, own.rows(subjects.of_folder(place)), strict=True))
+    assert found["plain"]["verdict"].startswith("unavailable: this needs a place where it can be")
+
+
+def test_contexts_in_which_nothing_comes_twice_are_left_out(place, shape):
+    short = dataclasses.replace(shape, n_ctx=7)
+    (place / "config.toml").write_text(settings.dumps(model=short))
+    found = dict(zip(RULES, own.rows(subjects.of_folder(place)), strict=True))
+    assert found["plain"]["verdict"] == "left out: for contexts of at least 8 tokens"
 
 
 def test_the_command_prints_the_table(place, capsys):
@@ -122,10 +158,10 @@ def test_the_checksum_counts_where_there_is_one(place, shape):
         text = settings.dumps(model=shape, provenance=provenance | {"weights_sha256": given})
         (place / "config.toml").write_text(text)
         if fits:
-            assert checkpoint.load_own(place).config == shape
+            assert own_model.load(place).config == shape
         else:
             with pytest.raises(files.UserError, match="not the file that"):
-                checkpoint.load_own(place)
+                own_model.load(place)
 
 
 def test_an_own_model_has_no_siblings(place):

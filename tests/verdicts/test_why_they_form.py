@@ -10,7 +10,7 @@ from transformer_circuits.book import claims
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
-from transformer_circuits.verdicts import controls, evaluate, rules
+from transformer_circuits.verdicts import controls, evaluate, rules, subjects
 from transformer_circuits.verdicts.metrics import why_they_form
 
 TOKENS = [100_000 * k for k in range(1, 41)]
@@ -145,5 +145,7 @@ def test_runs_are_those_of_the_subject_s_seed(trained):
 
 def test_a_model_of_one_s_own_has_no_short_trainings(trained):
     own = dataclasses.replace(trained(), own=True)
-    with pytest.raises(ValueError, match="of two-0 there are no short trainings"):
+    with pytest.raises(
+        subjects.NotToBeHad, match="needs short trainings beside it, which two-0 does not"
+    ):
         why_they_form.sooner_given(own)

@@ -19,11 +19,12 @@ class Claim(settings.Table):
 
     id: str
     source: str
-    """"paper"; "follow-up", of the same authors or about the same models; "retelling"."""
+    """"paper"; "follow-up", of the same authors, about the same models, or a reading of ours;
+    "retelling"."""
     kind: str
     """"identity", for any weights; "built", of what was made to show it; "trained", of our models."""
     section: str
-    """Where it is made: a section of the paper, or who says so."""
+    """Where it is made: a section of the paper, or who says so; "… of this book", if nobody else does."""
     statement: str
     reported: str
     """The figure reported there, or "qualitative"."""
@@ -38,6 +39,11 @@ class Claim(settings.Table):
         for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
             if (given := getattr(self, name)) not in among:
                 raise ValueError(f'{self.id} has {name} "{given}" but it is one of {among}')
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a belief or a reading of ours, so that a verdict on it is none on others."""
+        return "of this book" in self.section
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Rule(settings.Table):
     """The control on which it must hold, for what is claimed was built in there; or nothing."""
     registered: str
     """When the rule was written down: commit and date, before the final models were measured; or what
-    was mended afterwards."""
+    was mended afterwards, or that git does not prove it ("unproven")."""
 
     def __post_init__(self):
         self._require(self.side in ("above", "below"), "side", self.side, "be above or below")

@@ -26,10 +26,14 @@ In Colab it shows what git and pip say, and ends with an error if they fetched n
 UNPACKING = """\
 # Run this first. In Colab, upload book.zip to the files on the left before that.
 import sys
-from zipfile import ZipFile
+from pathlib import Path
+from zipfile import ZipFile, is_zipfile
 
 if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
-    ZipFile("book.zip").extractall()
+    whole = [path for path in Path().glob("book*.zip") if is_zipfile(path)]
+    if not whole:  # what is still being uploaded is listed, too
+        sys.exit("Upload book.zip, wait until all of it is there, and run this again.")
+    ZipFile(max(whole, key=lambda path: path.stat().st_mtime)).extractall()
     get_ipython().system(f"{sys.executable} -m pip install -qe book")
     sys.path.append("book/src")
 from transformer_circuits import book
@@ -37,8 +41,8 @@ from transformer_circuits import book
 book.setup()"""
 """The first cell where the repository has no address: it fetches nothing of the book from anywhere.
 
-`book.zip` is of the release, or made by `make colab-zip`; without it, the cell ends with an error that
-names it.
+`book.zip` is of the release, or made by `make colab-zip`. Uploaded again, it is `book (1).zip`: the
+newest that is whole will do. Where none is, the cell ends with one line that says what to do.
 """
 
 

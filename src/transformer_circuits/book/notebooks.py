@@ -4,7 +4,8 @@ A chapter is executed once, into a copy in `data/cache/executed/` that keeps wha
 out. The pages of the book show these outputs, and the scorecard reads its evidence from them. A
 copy is *fresh* as long as its `fingerprint` is the present one: that of the chapter's code, of the
 modules of this package that it imports, of the data and of the pinned packages. Prose is not part
-of it, so an edit of prose executes nothing.
+of it, so an edit of prose executes nothing. The copy is sealed, so outputs that were changed or
+taken away later are none.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
-from transformer_circuits.book import claims
+from transformer_circuits.book import claims, runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
@@ -30,10 +31,9 @@ CHAPTERS = "[0-9][0-9]-*.ipynb"
 GUIDES = ("your-own-model",)
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
-              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
+              "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
+              "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-"""That of this environment, whichever one an editor saved."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
 _METRICS = "transformer_circuits.verdicts.metrics"
@@ -85,12 +85,12 @@ def code(notebook: dict) -> list[str]:
 
 
 def modules(sources: Iterable[str]) -> list[Path]:
-    """The files of this package that some code imports, and those that they import in turn.
+    """The files that some code imports of this package and beside the chapters, and theirs in turn.
 
     Raises:
         UserError: naming the cell, if one is not plain Python.
     """
-    finder = ModuleFinder(path=[str(_SOURCE)])
+    finder = ModuleFinder(path=[str(_SOURCE), str(root() / "chapters")])
     for number, source in enumerate(sources, 1):
         try:
             compiled = compile(source, "cell", "exec")
@@ -140,8 +140,8 @@ def fresh() -> dict[str, dict]:
     for chapter, stamp in fingerprints().items():
         try:
             copy = read(executed_path(chapter))
-            stamped = copy["metadata"][_STAMP]["fingerprint"] == stamp
-            if stamped and code(copy) == code(read(path(chapter))):
+            sealed = copy["metadata"][_STAMP] == {"fingerprint": stamp, "seal": runners.seal(copy)}
+            if sealed and code(copy) == code(read(path(chapter))):
                 found[chapter] = copy
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             continue  # not there, or what an older version or a broken disk left
@@ -165,19 +165,18 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     A copy that failed stays in `running/`, with its traceback.
     """
     start = time.perf_counter()
-    notebook = read(path(chapter))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":  # outputs that an editor saved are not of this run
-            cell |= {"outputs": [], "execution_count": None}
-    notebook["metadata"]["kernelspec"] = KERNEL
+    notebook = runners.cleared(read(path(chapter)))
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
     running.parent.mkdir(parents=True, exist_ok=True)
     running.write_text(json.dumps(notebook), encoding="utf-8")
     run(running)
-    ran = (cell for cell in read(running)["cells"] if cell["cell_type"] == "code")
+    done = read(running)
+    ran = (cell for cell in done["cells"] if cell["cell_type"] == "code")
     if any(cell["execution_count"] is None and "".join(cell["source"]).strip() for cell in ran):
         raise files.UserError(f"{chapter}: some of its cells were not executed")
+    done["metadata"][_STAMP]["seal"] = runners.seal(done)
+    running.write_text(json.dumps(done), encoding="utf-8")
     os.replace(running, executed_path(chapter))
     return time.perf_counter() - start
 

@@ -1,5 +1,10 @@
-"""Two ways to execute a notebook in place: nbmake, as a test, and nbclient, where there is no nbmake."""
+"""Two ways to execute a notebook in place: nbmake, as a test, and nbclient, where there is no nbmake.
 
+And what is done to it before, and after.
+"""
+
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -10,6 +15,24 @@ from transformer_circuits import files
 
 TIMEOUT = 900
 """Seconds a cell may take, on a machine that does other things, too."""
+
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+"""That of this environment, whichever one an editor saved."""
+
+
+def cleared(notebook: dict) -> dict:
+    """The notebook without the outputs that an editor saved, for they are not of this run."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell |= {"outputs": [], "execution_count": None}
+    notebook["metadata"]["kernelspec"] = KERNEL
+    return notebook
+
+
+def seal(copy: dict) -> str:
+    """A hash of the cells of an executed copy, with all that they put out."""
+    return hashlib.sha256(json.dumps(copy["cells"]).encode()).hexdigest()
 
 
 def _environment() -> dict[str, str]:

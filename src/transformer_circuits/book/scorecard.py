@@ -8,7 +8,7 @@ of the executed copy, so half a chapter, or one executed with other code, has de
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from transformer_circuits import files
+from transformer_circuits import files, record
 from transformer_circuits.book import claims, notebooks
 from transformer_circuits.book.claims import Claim
 
@@ -65,7 +65,7 @@ class Evidence:
     ours: list[str] = field(default_factory=list)
     """Our figures, in words."""
     decision: dict | None = None
-    """What the rule of a claim about trained models came to: the parts of an `evaluate.Decision`."""
+    """What the rule of a claim about trained models came to: the details of a verdict's record."""
 
 
 def evidence() -> dict[str, Evidence]:
@@ -82,25 +82,22 @@ def evidence() -> dict[str, Evidence]:
     found: dict[str, Evidence] = {}
     for chapter in chapters:
         for check in checks(copies[chapter]):
-            if not (name := check.get("claim")):
+            if not (name := check["claim"]):
                 continue
-            ruled = "verdict" in check
+            ruled = check["kind"] == "verdict"
             if ruled != (claims.testable(name).kind == "trained"):
                 raise ValueError(f"{chapter} decides {name} {'by a rule' if ruled else 'by hand'}")
             of_claim = found.setdefault(name, Evidence())
-            of_claim.statements.append(check["statement"])
-            of_claim.ours += [check["ours"]] if check["ours"] else []
-            of_claim.decision = check if ruled else None
+            of_claim.statements.append(check["title"])
+            of_claim.ours += [check["text"]] if check["text"] else []
+            of_claim.decision = check["details"] if ruled else None
     return found
 
 
 def checks(copy: dict) -> list[dict]:
-    """Every `book.check` and `evaluate.decide` that an executed copy shows, from first to last."""
-    return [
-        output["metadata"]["check"]
-        for output in notebooks.outputs(copy)
-        if "check" in output.get("metadata", {})
-    ]
+    """The record of every `book.check` and `evaluate.decide` of an executed copy, in their order."""
+    records = filter(None, map(record.of, notebooks.outputs(copy)))
+    return [found for found in records if found["kind"] in ("check", "verdict")]
 
 
 def verdict(claim: Claim, found: Evidence | None) -> str:

@@ -3,9 +3,10 @@
 import dataclasses
 import html
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import cache
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
 from transformer_circuits.figures import strips
+from transformer_circuits.record import Record
 from transformer_circuits.verdicts import controls, rules, subjects
 from transformer_circuits.verdicts.rules import Interval
 from transformer_circuits.verdicts.subjects import Subject
@@ -25,7 +27,7 @@ _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with all that it rests on. Jupyter shows it; its output's metadata has its parts."""
+    """A verdict with all that it rests on. Jupyter shows it; its output's metadata has its record."""
 
     claim: Claim
     rule: Rule
@@ -71,6 +73,13 @@ class Decision:
         return strips.strips(spans, self.rule.threshold, self.rule.side, ours=ours)
 
     @property
+    def _source(self) -> str:
+        """The function that measures, folded: what was done to which tokens."""
+        code = html.escape(inspect.getsource(metric(self.rule.metric)))
+        summary = "<summary>How it is measured</summary>"
+        return f"<details>{summary}<pre><code>{code}</code></pre></details>"
+
+    @property
     def _said(self) -> str:
         mark = _MARKS.get(self.verdict, "~")
         return f"{mark} {self.claim.statement}: {self.verdict} ({self.why})."
@@ -78,12 +87,15 @@ class Decision:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
         said = f'<p class="claim {kind}">{html.escape(self._said)}</p>'
-        shown = {"text/html": f'<div class="verdict">{said}{self._strips}</div>'}
+        shown = {"text/html": f'<div class="verdict">{said}{self._strips}{self._source}</div>'}
         shown["text/plain"] = str(self)
-        parts = {
-            "statement": self.claim.statement,
-            "claim": self.claim.id,
-            "ours": ", ".join(map(str, self.seeds.values())),
+        return shown, self.record.metadata
+
+    @property
+    def record(self) -> Record:
+        """What it leaves for the scorecard and the manifest; of each estimate mean, ends and n."""
+        measured = {**self.seeds, **self.controls, "planted": self.planted}
+        details = {
             "verdict": self.verdict,
             "why": self.why,
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
@@ -91,7 +103,14 @@ class Decision:
             "row": self.row,
             "strips": self._strips,
         }
-        return shown, {"check": parts}
+        return Record(
+            "verdict",
+            self.claim.statement,
+            ", ".join(map(str, self.seeds.values())),
+            {name: astuple(found) for name, found in measured.items() if found is not None},
+            claim=self.claim.id,
+            details=details,
+        )
 
 
 def _or_not(found: Interval | None) -> str:
@@ -105,19 +124,29 @@ def metric(name: str) -> Metric:
         ValueError: if there is none.
     """
     module, _, function = name.rpartition(".")
+    place = f"transformer_circuits.verdicts.metrics.{module}"
     try:
-        return getattr(
-            importlib.import_module(f"transformer_circuits.verdicts.metrics.{module}"), function
-        )
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f'no metric is called "{name}"') from error
+        found = vars(importlib.import_module(place)).get(function)
+    except ModuleNotFoundError as error:
+        if error.name != place:  # there is one, and what it needs is not
+            raise
+        found = None
+    if found is None:
+        raise ValueError(f'no metric is called "{name}"')
+    return found
 
 
 @cache
 def measure(name: str, subject: Subject) -> Interval:
-    """A metric on a subject, with its interval."""
+    """A metric on a subject, with its interval.
+
+    Raises:
+        NotToBeHad: if it is a reader's own model, and has not what the metric needs.
+    """
     with torch.no_grad():
-        return rules.interval(metric(name)(subject))
+        values = metric(name)(subject)
+    subject.require(not subject.own or not values.isnan().all(), "a place where it can be measured")
+    return rules.interval(values)
 
 
 def decision(name: str, of: list[Subject] | None = None) -> Decision:
@@ -145,9 +174,10 @@ def decision(name: str, of: list[Subject] | None = None) -> Decision:
 def _of_control(metric_name: str, name: str, subject: Subject) -> Interval | None:
     """The metric on a control; None, if it cannot be had, which happens to a reader's own model."""
     try:
-        return measure(metric_name, controls.control(name, subject))
+        made = controls.control(name, subject)
     except subjects.NotToBeHad:
         return None
+    return measure(metric_name, made)
 
 
 def decide(name: str) -> None:

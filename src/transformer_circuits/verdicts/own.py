@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from transformer_circuits import files
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
 from transformer_circuits.training import checkpoint
@@ -16,13 +15,18 @@ COLUMNS = {"claim": 26, "made in, reported": 20, "estimate (95 % interval), by s
            "must be": 22, "controls": 22, "verdict": 18}  # fmt: skip
 """What is printed, and the width of each column in characters."""
 UNAVAILABLE = "unavailable"
+SHORTEST = 8
+"""Of contexts: what comes twice in fewer tokens is nothing that a rule could find."""
 
 
 def rows(subject: Subject) -> Iterator[dict[str, str]]:
     """What each rule comes to on a model, in the order of the claims; the same columns as in the book.
 
-    What cannot be measured, for want of a training log or a sibling, say, is unavailable. So is a
-    rule of a model of another shape: with more or fewer layers, or with MLPs where this has none.
+    What cannot be measured, for want of a training log or a sibling, say, is unavailable. A rule of
+    a model of another shape is left out: with more or fewer layers, or with MLPs where this has none.
+
+    Raises:
+        Exception: whatever else goes wrong in a measurement; that is a bug, and no verdict.
     """
     of_claims = claims.read()
     for name, rule in claims.rules().items():
@@ -44,9 +48,11 @@ def _found(name: str, rule: Rule, subject: Subject) -> dict[str, str]:
     if (wanted.n_layers, bool(wanted.d_mlp)) != (given.n_layers, bool(given.d_mlp)):
         mlps = " and MLPs" if wanted.d_mlp else ""
         return {**nothing, "verdict": f"left out: for {wanted.n_layers} layers{mlps}"}
+    if given.n_layers and given.n_ctx < SHORTEST:
+        return {**nothing, "verdict": f"left out: for contexts of at least {SHORTEST} tokens"}
     try:
         return evaluate.decision(name, [subject]).row
-    except (files.UserError, ValueError, LookupError) as error:
+    except subjects.NotToBeHad as error:
         return {**nothing, "verdict": f"{UNAVAILABLE}: {error}"}
 
 

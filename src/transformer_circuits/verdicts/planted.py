@@ -22,6 +22,7 @@ def deleting_head(subject: Subject) -> Subject:
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[0], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
     counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
     varied = torch.linalg.eigh(model.W_E * counts @ model.W_E.T).eigenvectors[:, -d_head:]
     layer.W_V.data[0], layer.W_O.data[0] = varied.T, -varied
@@ -41,6 +42,7 @@ def suppressing_head(subject: Subject) -> Subject:
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[-1], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
     counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
     spread = torch.linalg.eigh(model.W_E * counts @ model.W_E.T)
     varied = spread.eigenvectors[:, -d_head:]

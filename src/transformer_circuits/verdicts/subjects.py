@@ -17,7 +17,15 @@ from transformer_circuits.training import checkpoint, cross_entropy, own_model
 
 
 class NotToBeHad(files.UserError):
-    """What a metric or a control needs is not there, and cannot be, for a model of one's own."""
+    """What a metric or a control needs is not there, and cannot be, for a model of one's own.
+
+    It is the only error that a scorecard shows as "unavailable"; any other is a bug, or damage.
+    """
+
+
+LOGGED = ("tokens", "held_out", "in_context_learning_score", "previous_token", "matching_random",
+          "matching_text")  # fmt: skip
+"""What rules and their controls read in the records of a training; see `development.probe`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +44,22 @@ class Subject:
     null_runs: bool = False
     """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
     another seed: what differs then is chance."""
+
+    def require(self, holds: bool, needed: str) -> None:
+        """Raise a `NotToBeHad` that says what is needed, unless it is there."""
+        if not holds:
+            raise NotToBeHad(f"this needs {needed}, which {self.name} does not have")
+
+    def probed(self) -> tuple[dict, ...]:
+        """The log, where each record has all of `LOGGED`.
+
+        Raises:
+            NotToBeHad: if there is no log, or a record lacks something.
+        """
+        self.require(bool(self.log), "a log of its training")
+        for name in LOGGED:
+            self.require(all(name in record for record in self.log), f'"{name}" in every record')
+        return self.log
 
     def windows(self, n: int) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
         """Inputs and targets of `n` evenly spaced windows of the text."""
@@ -76,15 +100,20 @@ class Subject:
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
 
-@cache
 def held_out() -> Int[Tensor, " n_tokens"]:
-    """The small profile's held-out text: one tensor for all models, so that what metrics make of it
-    is made once and not again for each seed.
+    """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
+    metrics make of it is made once and not again for each seed.
 
     Raises:
         UserError: if it has to be made and cannot be.
     """
-    return corpus.tokens("small", "validation")
+    return _held_out(tokenizer.path())
+
+
+@cache
+def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
+    with tokenizer.using(vocabulary):
+        return corpus.tokens("small", "validation")
 
 
 @cache

@@ -133,6 +133,7 @@ def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
     The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights (paper:
     "Analyzing a Two-Layer Model", as first published).
     """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     best = [above_nulls(subject.model, kind) for kind in "QV"]
     return torch.tensor(max(top / null for top, null in best), dtype=torch.float64)
 
@@ -167,6 +168,7 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     The best is chosen in one half of the windows and measured in the other, in each of them; 1 is
     an edge like the others, and 0 all over, if none is hidden (paper's "Correction" comment).
     """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     where = hidden(subject.model)
     found = torch.zeros(WINDOWS, dtype=torch.float64)
     if where.any():

@@ -133,6 +133,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     Not a number where a passage has no such place. Paper: "Primarily Positional Attention Heads".
     """
     model, (inputs, targets) = subject.model, _passages(subject, n_ctx=64)
+    subject.require(len(heads.every(model)) > 1, "two heads")
     previous = _previous_token_head(model, inputs)
     others = [head for head in heads.every(model) if head != previous]
     copier = max(others, key=lambda head: _ov_score(model, head))

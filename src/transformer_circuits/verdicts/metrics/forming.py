@@ -28,8 +28,8 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     """How many times as many tokens nine tenths of the induction head take as one tenth.
 
     From 1, at once, up to the last record's tokens by the first's, which also stands for a head that
-    never forms (below 0.4), or had begun before the first record. Olsson et al. 2022: in small
-    models from one to three billion tokens.
+    never forms (below 0.4), or had begun before the first record. Olsson et al. 2022: in a narrow
+    window, from roughly 2.5 to 5 billion tokens.
     """
     tokens = _tokens(subject)
     start, end = _formation(subject) or (tokens[0], tokens[-1])
@@ -44,7 +44,7 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     in the end has nine tenths of its highest attention. Above 0: in this order. A stage that
     never comes counts as the whole run, backwards. Hoogland et al. 2024 tell these stages apart.
     """
-    log, tokens = subject.log, _tokens(subject)
+    log, tokens = subject.probed(), _tokens(subject)
     config = subject.model.config
     text_alone = dataclasses.replace(config, n_layers=0, d_mlp=0)  # one table for every depth
     guess, table = math.log(config.n_vocab), _bigram_loss(subject.text, text_alone)
@@ -98,13 +98,11 @@ def bump(subject: Subject) -> Float[Tensor, ""]:
 
 
 def _tokens(subject: Subject) -> list[int]:
-    if not subject.log:
-        raise ValueError(f"{subject.name} has no log of its training")
-    return [record["tokens"] for record in subject.log]
+    return [record["tokens"] for record in subject.probed()]
 
 
 def _formation(subject: Subject) -> tuple[float, float] | None:
-    matching = development.of_head(subject.log, "matching_random", -1)
+    matching = development.of_head(subject.probed(), "matching_random", -1)
     return development.span(_tokens(subject), matching)
 
 

@@ -145,6 +145,7 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     Per token of the vocabulary: 1 if the sum of the circuits does, less 1 if the better of the
     two does alone (ARENA, chapter 1.2).
     """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     model, best = subject.model, induction.matching(subject).topk(2).indices.tolist()
     pair = [heads.full_ov(model, (len(model.layers) - 1, one)) for one in best]
     both = LowRank(

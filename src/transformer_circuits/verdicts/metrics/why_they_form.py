@@ -17,7 +17,7 @@ from torch import Tensor
 from transformer_circuits.experiments import development, formation, plan
 from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts.placebos import Log
-from transformer_circuits.verdicts.subjects import NotToBeHad, Subject
+from transformer_circuits.verdicts.subjects import Subject
 
 MATCHES = 0.2
 """Prefix matching from which on a head is said to match: that of the book's marks."""
@@ -110,6 +110,7 @@ def off_the_law(subject: Subject) -> Float[Tensor, ""]:
 
     Without its sign. Ten, if none ever does. The law is from arXiv 2511.16893.
     """
+    subject.require(not subject.own, "a config of its training in data/models")
     _, training = checkpoint.settings(subject.name)
     law = 10**5.7 * math.sqrt(training.batch * subject.model.config.n_ctx)
     at = _matching(subject.log)
@@ -133,8 +134,7 @@ def _log(name: str, seed: int) -> Log:
 
 
 def _seed(subject: Subject) -> int:
-    if subject.own:
-        raise NotToBeHad(f"of {subject.name} there are no short trainings")
+    subject.require(not subject.own, "short trainings beside it")
     return checkpoint.settings(subject.name)[1].seed
 
 

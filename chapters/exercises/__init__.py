@@ -1,0 +1,1 @@
+"""What checks the exercises, a module for each chapter: beside the chapters, so that a cell shows a question."""

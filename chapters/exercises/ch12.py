@@ -1,0 +1,70 @@
+"""What tells right answers from wrong ones in the exercises of *How induction heads work*.
+
+Read it after you have tried: some of it comes close to an answer.
+"""
+
+import torch
+from transformer_circuits.analysis import composition, copying_scores, heads
+from transformer_circuits.book.exercises import (
+    Exercise,
+    agrees,
+    as_tensor,
+    whole_number,
+)
+
+
+def break_it(without_first, each) -> Exercise:
+    """Break it."""
+
+    def matches_worst(head):
+        left_over = without_first(whole_number(head, len(each)))
+        return all(left_over <= without_first(other) for other in each)
+
+    least_harm = max(each, key=without_first)
+    return Exercise(matches_worst, wrong=[least_harm, len(each)])
+
+
+def spectrum(model, back, strongest, score) -> Exercise:
+    """The second spectrum, from the weights."""
+    OV_back = heads.W_OV(model, (0, back)).dense()
+    wanted = composition.matching(model, (1, strongest), (0, back)).eigenvalues()
+    weights = [model.layers[1].W_Q[strongest], model.layers[1].W_K[strongest]]
+    weights += [OV_back, model.W_E]
+    return Exercise(
+        lambda f: agrees(f(*weights), copying_scores.positivity(wanted), 1e-3),
+        wrong=[
+            lambda W_Q, W_K, W_OV, W_E: score(W_Q @ W_E @ W_E.T @ W_K.T),
+            lambda W_Q, W_K, W_OV, W_E: score(W_OV @ W_E @ W_E.T),
+            lambda W_Q, W_K, W_OV, W_E: score(W_K @ W_OV @ W_Q.T),
+        ],
+    )
+
+
+def share_recovered() -> Exercise:
+    """The share recovered."""
+    return Exercise(
+        lambda f: agrees(
+            [f(3, 3, 4), f(3, 4, 4), f(2, 2.5, 4)], torch.tensor([1, 0, 0.75])
+        ),
+        wrong=[
+            lambda a, b, c: (b - a) / (c - a),
+            lambda a, b, c: a / b,
+            lambda a, b, c: (c - b) / c,
+        ],
+    )
+
+
+def summed(eye, ones) -> Exercise:
+    """Two that copy only together."""
+
+    def raised_most(circuit):
+        return circuit.argmax(dim=0) == torch.arange(3)
+
+    def only_together(pair):
+        one, other = (as_tensor(circuit, (3, 3)) for circuit in pair)
+        alone = raised_most(one) | raised_most(other)
+        return raised_most(one + other).all() and not alone.any()
+
+    return Exercise(
+        only_together, wrong=[(eye, eye), (ones - eye, ones - eye), (ones, eye)]
+    )

@@ -1,0 +1,52 @@
+"""What a chapter says about its results, held against the record of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer_circuits.book import notebooks
+from transformer_circuits.release import manifest
+from transformer_circuits.training import checkpoint
+from transformer_circuits.verdicts import rules
+
+ROOT = Path(__file__).parents[2]
+
+
+def sources(chapter, kind):
+    cells = notebooks.read(notebooks.path(chapter))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
+
+
+def test_the_head_that_looks_one_back_is_the_one_that_keys_read():
+    """The chapter on heads says so before it shows that the score picks another one."""
+    found = manifest.read(ROOT / manifest.COMMITTED)["claims"]["induction-mechanism"]["verdict"]
+    text = " ".join(sources("03-attention-heads", "markdown"))
+    costs_most = "cutting the edge from *this* head into the keys of an induction head costs most"
+    assert (costs_most in text) == (found == rules.REPRODUCED)
+    assert "not read by others" not in text
+
+
+def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_tokens():
+    shape, plan = checkpoint.settings("two-layer")
+    times = 10e9 / (plan.steps * plan.batch * shape.n_ctx)  # the small models of Olsson et al.
+    (said,) = re.findall(
+        r"runs are about a (\w+) times shorter",
+        " ".join(sources("13-how-they-form", "markdown")),
+    )
+    assert said == "thousand" and 500 < times < 2000
+
+
+@pytest.mark.parametrize(
+    "chapter, claim, size",
+    [
+        ("18-five-years-on", "few-singular-directions", "{carried:.1%} of the edge"),
+        ("19-heads-over-text", "fuzzy-on-text", "{share:.1%} of the gain"),
+        ("16-what-freezing-hides", "importance-hides-patterns", "{n_documents} documents"),
+        ("12-how-they-work", "induction-mechanism", "{of_head[h]:.2f} nats"),
+        ("03-attention-heads", "previous-token-head", "{back[picked.head, far]:.2f}"),
+    ],
+)
+def test_a_verdict_that_can_mislead_stands_with_the_size_of_what_it_is_about(chapter, claim, size):
+    (cell,) = (s for s in sources(chapter, "code") if f'evaluate.decide("{claim}")' in s)
+    assert size in cell.partition("evaluate.decide(")[0]
