@@ -3,16 +3,13 @@
 PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-# Sphinx reads again what changed in a page; after a change of these, everything.
-ALL_PAGES_NEED := _config.yml _toc.yml package-lock.json requirements.lock \
-	$(wildcard _templates/* src/transformer_circuits/website/*.py)
 
 MODELS := zero-layer one-layer two-layer two-layer-mlp
 
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python book lab pdf reproduce release hub student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
+.PHONY: help python executed book lab pdf reproduce release hub student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -56,22 +53,16 @@ data/cache/.done: .venv/.done data/corpus.toml
 	$(BIN)/python -m transformer_circuits data small
 	touch $@
 
-_build/.fresh: $(ALL_PAGES_NEED)
-	rm -rf _build/html _build/.doctrees   # else what is served no more would stay
-	mkdir -p _build && touch $@
-
-book: data/cache/.done node_modules/.done _build/.fresh  ## build the book; executes the chapters whose code changed
+executed: data/cache/.done
 	$(BIN)/python -m transformer_circuits execute
-	$(BIN)/jupyter-book build . -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }   # a page read is not warned of twice
-	$(BIN)/python -m transformer_circuits slides
-	$(BIN)/python -m transformer_circuits recall
-	@echo "The book is at $(CURDIR)/_build/html/index.html"
+
+book: executed node_modules/.done  ## build the book; executes the chapters whose code changed
+	$(BIN)/python -m transformer_circuits book
 
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
 pdf: book  ## the built book and the replication article as PDFs, handout and notation card as one sheet each; needs a Chromium
-	$(BIN)/jupyter-book build . --builder singlehtml -W --keep-going -n || { rm -rf _build/.doctrees; exit 1; }
 	$(BIN)/python -m transformer_circuits pdf
 
 reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
@@ -89,23 +80,20 @@ hub: data/cache/.done  ## a folder for a model hub of each model and of the text
 student: edition-student  ## the book without its solutions, for participants
 solutions: edition-solutions  ## the book with every solution open, for those who teach
 
-# Its notebooks are in _build/EDITION/source/chapters.
-edition-%: book
-	$(BIN)/python -m transformer_circuits edition $*
-	rm -rf _build/$*/_build _build/$*/html
-	$(BIN)/jupyter-book build _build/$*/source --path-output _build/$* -W --keep-going -n
-	mv _build/$*/_build/html _build/$*/html && rm -r _build/$*/_build
-	@echo "This edition is at $(CURDIR)/_build/$*/html/index.html"
+# Its pages are in _build/EDITION/html, its notebooks in _build/EDITION/source/chapters.
+edition-%: executed node_modules/.done
+	$(BIN)/python -m transformer_circuits book $*
 
 autograder: .venv/.grader data/cache/.done  ## every chapter as an assignment for Otter-Grader
 	$(BIN)/python -m transformer_circuits autograder
-	for folder in _build/autograder/*/; do (cd $$folder && \
-		$(CURDIR)/$(BIN)/otter generate --tests-dir tests --no-requirements --output-path autograder.zip) || exit 1; done
+	for folder in _build/autograder/*/; do (cd "$$folder" && \
+		"$(CURDIR)/$(BIN)/otter" generate --tests-dir tests --no-requirements --output-path autograder.zip) || exit 1; done
 
-test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book built of them in a browser
+test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and its editions built of them, in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python -m transformer_circuits execute --again
 	$(MAKE) book
+	$(MAKE) -j 2 student solutions
 	$(BIN)/python -m pytest -q -m browser -n 2
 
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other

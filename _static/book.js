@@ -5,6 +5,11 @@ document.addEventListener("DOMContentLoaded", () =>
 // From a file, a page cannot read the others: the search then shows titles without asking for more.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
+// What the address leads to on this page. Not every address is well made, nor does each name a place.
+function linked() {
+  try { return document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return null; }
+}
+
 // Story or code: with Story, every cell's code is folded under a line that opens it; with Code it lies
 // open. One switch for the whole book, at the top of each page that has code, which is remembered.
 // Answers to exercises stay as they are, and so does everything where scripts do not run.
@@ -52,5 +57,5 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("storage", (event) => event.key === "reading" && show(event.newValue ?? "Story"));
 
   // On paper a page is as it is on the screen. What a link leads to has moved since the page came.
-  if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  linked()?.scrollIntoView();
 });

@@ -72,7 +72,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 
   function follow() {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = linked();
     const found = target && waiting.find(({ hidden }) => hidden.some((output) => output.contains(target)));
     if (!found) return;
     found.show();

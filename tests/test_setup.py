@@ -14,17 +14,14 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from transformer_circuits.book import notebooks
+
 ROOT = Path(__file__).parents[1]
 PIP_CHOOSES = re.compile("(torch|triton|nvidia-.*|cuda-.*)$")
 """Any build of the pinned torch will do; those for Nvidia bring packages of their own."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NO_CHAPTER_NEEDS = {
-    "huggingface-hub": "comes with accelerate; reads and writes folders for a model hub",
-    "ipython": "where there is a notebook, it is there",
-    "pybtex": "comes with jupyter-book; writes the references of the article",
-    "pyyaml": "`make chapters` reads _config.yml",
-    "transformer-lens": "the extra `peers`",
-}
+IN_NOTEBOOKS = {"ipython"}
+"""What is there wherever there is a notebook."""
 STARTED = {"nbclient"}
 """What chapters start as a program, without importing it."""
 
@@ -102,31 +99,49 @@ def test_what_is_installed_is_what_the_lock_says():
 
 
 def imported(paths):
-    """The packages of others that modules import, anywhere in their code."""
+    """The packages of others that modules import, anywhere in their code.
+
+    Several packages share the name `sphinxcontrib`; its modules are called like their packages.
+    """
     modules = set()
     for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text()))):
         if isinstance(node, ast.Import):
             modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            modules.add(node.module.split(".")[0])
+            name = node.module.split(".")[0]
+            modules |= {f"{name}-{each.name}" for each in node.names if name == "sphinxcontrib"}
+            modules |= {name} - {"sphinxcontrib"}
     packages = importlib.metadata.packages_distributions()
     others = modules - sys.stdlib_module_names - {"transformer_circuits"}
     return {canonicalize_name(name) for each in others for name in packages.get(each, [each])}
 
 
+SOURCE = ROOT / "src" / "transformer_circuits"
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def packages(requirements):
+    return {canonicalize_name(Requirement(each).name) for each in requirements}
+
+
 def test_what_chapters_import_is_what_pyproject_asks_for():
-    """No more, so that nothing is fetched in vain; the website's packages come with the book's."""
-    source = ROOT / "src" / "transformer_circuits"
-    website = set((source / "website").rglob("*.py"))
-    asked = {canonicalize_name(Requirement(each).name) for each in PROJECT["dependencies"]}
-    used = imported(set(source.rglob("*.py")) - website) - NO_CHAPTER_NEEDS.keys()
-    assert used | STARTED == asked
-    assert imported(website) <= asked | versions("requirements.lock").keys()
+    """No more, so that nothing is fetched in vain. Metrics are imported by name."""
+    read = (notebooks.read(notebooks.path(name)) for name in notebooks.names())
+    reached = notebooks.modules(cell for notebook in read for cell in notebooks.code(notebook))
+    modules = {path for path in reached if path.is_relative_to(SOURCE)}
+    used = imported(modules | set((SOURCE / "verdicts").rglob("*.py")))
+    assert used | STARTED == packages(PROJECT["dependencies"]) | IN_NOTEBOOKS
+
+
+def test_what_is_imported_besides_is_an_extra():
+    used = imported(SOURCE.rglob("*.py")) - packages(PROJECT["dependencies"]) - IN_NOTEBOOKS
+    extras = packages(EXTRAS["peers"]) | packages(EXTRAS["vocabulary"])
+    assert used - extras == packages(EXTRAS["website"])
 
 
 def test_what_pyproject_asks_for_is_pinned_at_a_version_it_allows():
     pinned = versions("requirements.txt")
-    for requirement in map(Requirement, PROJECT["dependencies"]):
+    for requirement in map(Requirement, (*PROJECT["dependencies"], *EXTRAS["website"])):
         (pin,) = pinned[canonicalize_name(requirement.name)]
         assert pin.version in requirement.specifier, requirement
 
@@ -193,7 +208,24 @@ def test_the_book_is_made_in_a_folder_with_spaces_and_umlauts(fresh):
         program(fresh / ".venv/bin" / name, "Python 3.12.4")
     made = make(fresh, "book")
     assert made.returncode == 0, made.stderr
-    assert f"The book is at {fresh}/_build/html/index.html" in made.stdout
+    assert ".venv/bin/python -m transformer_circuits book\n" in made.stdout
+
+
+def test_assignments_are_packed_in_a_folder_with_spaces_and_umlauts(fresh):
+    (fresh / "data/cache").mkdir()
+    (fresh / "_build/autograder/01-a").mkdir(parents=True)
+    for name in ("python", "pip"):
+        program(fresh / ".venv/bin" / name, "Python 3.12.4")
+    program(fresh / ".venv/bin/otter", "packed")
+    made = make(fresh, "autograder")
+    assert made.returncode == 0 and "packed" in made.stdout.splitlines(), made.stderr
+
+
+def test_the_book_and_both_editions_are_built_before_they_are_tested(fresh):
+    said = make(fresh, "-n", "test").stdout
+    tested = said.index("pytest -q -m browser")
+    for built in ("book", "book student", "book solutions"):
+        assert said.index(f"-m transformer_circuits {built}\n") < tested, built
 
 
 def test_jupyterlab_starts_in_containers_too_where_one_is_root(fresh):

@@ -5,6 +5,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | folder | what lives there |
 |---|---|
 | `__main__` | the command line |
+| `release` | what reviewers and publishers get: compared results, the article, archives, hubs |
 | `verdicts` | whether a claim about trained models holds: metrics, controls, rules |
 | `experiments` | long runs: what is measured along them, variants of the training, speed |
 | `website` | what Sphinx and the browser need |
@@ -14,6 +15,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | `book` | what a chapter calls: set-up, claims, exercises; how chapters are executed |
 | `text` | what the models read |
 | `model` | the mathematics |
+| `record` | what a figure, a table, a check or a verdict leaves as data |
 | `settings`, `files` | tables of TOML; safe reading and writing |
 
 Nothing is re-exported here: `from transformer_circuits.analysis import heads` says where to look.

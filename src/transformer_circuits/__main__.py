@@ -6,7 +6,6 @@ Each command imports its modules itself, so that `execute` with nothing to do re
 import argparse
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from transformer_circuits import files
@@ -23,16 +22,11 @@ def data(profile: str) -> None:
         )
 
 
-def vocabulary(n_vocab: int) -> None:
+def vocabulary(n_vocab: int, english: bool, output: Path | None) -> None:
     """Train the tokenizer on `corpus.VOCABULARY` of the full text and write `data/tokenizer.json`."""
-    from transformer_circuits.text import corpus, tokenizer
+    from transformer_circuits.text import vocabulary
 
-    def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
-        for document in corpus.first("full", corpus.VOCABULARY):
-            yield document.text
-
-    with files.atomic(files.data_dir() / "tokenizer.json") as temporary:
-        tokenizer.train(texts(), n_vocab).save(str(temporary))
+    vocabulary.write(n_vocab, output or files.data_dir() / "tokenizer.json", english=english)
 
 
 def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
@@ -72,33 +66,19 @@ def scorecard(model: Path) -> None:
     print(own.scorecard(model))
 
 
-def slides() -> None:
-    """Write the slides into the book that `make book` built."""
-    from transformer_circuits.website import printing
+def book(edition: str | None) -> None:
+    """Build the book of what was executed, or one of its editions."""
+    from transformer_circuits.website import building
 
-    print(f"The slides are at {printing.slides(files.data_dir().parent)}")
-
-
-def recall() -> None:
-    """Write the recall questions into the book that `make book` built."""
-    from transformer_circuits.website import recall
-
-    print(f"The recall questions are at {recall.write(files.data_dir().parent)}")
+    print(f"The book is at {building.build(edition) / 'index.html'}")
 
 
 def pdf() -> None:
-    """Print the book that `make pdf` built, and the sheets."""
-    from transformer_circuits.website import printing
+    """Print the book as one page, and the sheets of the book that `make book` built."""
+    from transformer_circuits.website import building, printing
 
-    for target, n_pages in printing.pdfs(files.data_dir().parent).items():
+    for target, n_pages in printing.pdfs(files.data_dir().parent, building.single_page()).items():
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
-
-
-def edition(name: str) -> None:
-    """Write what another edition of the book is built from."""
-    from transformer_circuits.website import editions
-
-    print(f"the {name} edition's pages and notebooks: {editions.write(name)}")
 
 
 def autograder() -> None:
@@ -157,14 +137,16 @@ def variants() -> None:
     variants.write()
 
 
-def experiments(only_list: bool) -> None:
-    """Make the short trainings that ask why induction heads form, or list them."""
+def experiments(only_list: bool, study: bool) -> None:
+    """Make the short trainings that ask why induction heads form, or the study's; or list them."""
     from transformer_circuits.experiments import formation
+    from transformer_circuits.verdicts import sizes
 
+    series = sizes.series() if study else formation.why()
     if only_list:
-        print("\n".join(formation.status()))
+        print("\n".join(formation.status(series)))
     else:
-        formation.write()
+        formation.write(series=series)
 
 
 def bench() -> None:
@@ -181,6 +163,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("profile", choices=("small", "full"))
     one = commands.add_parser("vocabulary", help="train the tokenizer on the full text")
     one.add_argument("n_vocab", type=int)
+    one.add_argument("--english", action="store_true", help="and on words as common as in English")
+    one.add_argument("--output", type=Path, help="write this file instead of data/tokenizer.json")
     one = commands.add_parser("train", help="train a model of data/models, or resume its training")
     one.add_argument("name")
     one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
@@ -190,6 +174,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("variants", help="short trainings that differ in a choice")
     one = commands.add_parser("experiments", help="short trainings: why induction heads form")
     one.add_argument("--list", dest="only_list", action="store_true", help="show which are done")
+    one.add_argument(
+        "--study", action="store_true", help="those of data/study: what changes with size"
+    )
     one = commands.add_parser("eval", help="loss of a trained model on held-out text")
     one.add_argument("name")
     one = commands.add_parser("scorecard", help="every rule of the book on a model of your own")
@@ -201,12 +188,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--again", action="store_true", help="even if nothing changed")
     commands.add_parser("chapters", help="write the first cell into every chapter")
     commands.add_parser("readme", help="take the README's figures from the executed chapters")
-    one = commands.add_parser("edition", help="write what another edition is built from")
-    one.add_argument("name", choices=("student", "solutions"))
+    one = commands.add_parser("book", help="build the book of what was executed")
+    one.add_argument("edition", nargs="?", choices=("student", "solutions"))
     commands.add_parser("autograder", help="every chapter as an assignment for Otter-Grader")
-    commands.add_parser("slides", help="write the slides into the built book")
-    commands.add_parser("recall", help="write the recall questions, for flash-card programs")
-    commands.add_parser("pdf", help="print the book that `make pdf` built as one page")
+    commands.add_parser("pdf", help="print the book and its sheets")
     commands.add_parser("bench", help="speed and memory next to TransformerLens and plain PyTorch")
     release.add_to(commands)
     return parser
@@ -226,8 +211,8 @@ def main(arguments: list[str] | None = None) -> None:
         "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
         "scorecard": scorecard,
         "variants": variants, "factorisation": factorisation, "experiments": experiments,
-        "execute": execute, "chapters": chapters, "readme": readme, "slides": slides, "recall": recall, "pdf": pdf,
-        "edition": edition, "autograder": autograder, "bench": bench,
+        "execute": execute, "chapters": chapters, "readme": readme, "book": book, "pdf": pdf,
+        "autograder": autograder, "bench": bench,
         **release.ACTIONS,
     }  # fmt: skip
     try:

@@ -37,7 +37,7 @@ def values(chart):
 def test_a_chart_is_a_still_picture_and_a_specification(chart):
     assert ElementTree.fromstring(chart.svg).tag.endswith("svg")
     assert chart.spec["$schema"].endswith("vega/v6.json")
-    shown = chart._repr_mimebundle_()
+    shown = chart._repr_mimebundle_()[0]
     assert 'aria-label="A line that &lt;falls&gt;"' in shown["text/html"]
     assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
     assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
@@ -47,7 +47,7 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
 
 def test_charts_are_the_same_bytes_each_time():
     for one, other in zip(CHARTS, every_chart(), strict=True):
-        assert one._repr_mimebundle_() == other._repr_mimebundle_()
+        assert one._repr_mimebundle_()[0] == other._repr_mimebundle_()[0]
 
 
 def test_numbers_may_be_tensors():
@@ -72,11 +72,24 @@ def test_chosen_names_stand_beside_their_points():
     assert ">q</text>" not in CHARTS[0].svg
 
 
+def test_names_of_points_on_each_other_stand_in_one_line_within_the_frame():
+    xs, ys = [0.0, 0.5, 0.99, 0.991, 0.992, 0.99], [0.0, 0.5, 0.99, 0.985, 0.99, 0.992]
+    words = {"labels": "pqrstu", "x": "a", "y": "b"} | WORDS
+    svg = charts.scatter(xs, ys, written="pqrstu", **words).svg
+    for name in ("p", "q", "r, s, t, u"):
+        assert f">{name}</text>" in svg
+    assert ">s</text>" not in svg
+    rows = charts._named(list(zip("pqrstu", xs, ys, strict=True)), "pqrstu", (-0.1, 1), (-0.1, 1))
+    for row in rows:
+        half = 7.5 * len(row["name"]) / 2 * 1.1 / charts.SCATTER[0]
+        assert row["at"] - half >= -0.1 and row["at"] + half <= 1 and row["up"] < 1
+
+
 def test_few_points_are_also_a_table():
-    assert "The numbers" in CHARTS[0]._repr_mimebundle_()["text/html"]
+    assert "The numbers" in CHARTS[0]._repr_mimebundle_()[0]["text/html"]
     n = vega.MOST_ROWS + 1
     many = charts.scatter(range(n), range(n), labels=["p"] * n, x="a", y="b", **WORDS)
-    assert "The numbers" not in many._repr_mimebundle_()["text/html"]
+    assert "The numbers" not in many._repr_mimebundle_()[0]["text/html"]
 
 
 def test_only_what_is_positive_is_linked_and_the_largest_panel_comes_first():

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -87,6 +88,22 @@ def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
                     assert not over, (one.text, line)
 
 
+@pytest.mark.parametrize("name, layout", LAYOUTS)
+def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(name, layout):
+    """Text runs to the right, in a column downwards; a head looks back in it and moves on in it."""
+    canvas = getattr(DRAWINGS[name], layout)
+    if name not in ("stream", "circuits", "superposition"):  # without a line of text
+        for arrow in canvas.arrows:
+            on = arrow.end[0] - arrow.start[0] or arrow.end[1] - arrow.start[1]
+            assert arrow.role == "ink" or arrow.looks == (on < 0), arrow
+    for words in canvas.words:
+        named = words.role not in ("ink", "muted")
+        for word, looks in (("looks", True), ("moves", False)):
+            if named and re.search(rf"\b{word}\b", words.text) and canvas.arrows:
+                its = {arrow.looks for arrow in canvas.arrows if arrow.role == words.role}
+                assert looks in its, (words.text, its)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
     ground = voice.GROUND[theme]
@@ -95,6 +112,38 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
         assert voice.contrast(colour, ground) >= 4.5, name
         box = voice.tinted(colour, ground)
         assert voice.contrast(getattr(voice.ROLES["ink"], theme), box) >= 4.5, name
+
+
+OF_VOICE = {
+    "figures/scripts/views.js": {
+        "up": voice.MORE, "down": voice.LESS,
+        **{f"c{k}": voice.ROLES[name] for k, name in enumerate(voice.CURVES[:3])},
+    },
+    "website/live/live.css": {"up": voice.MORE, "down": voice.LESS},
+    "website/train/train.css": {
+        f"train-{name}": voice.ROLES[role]
+        for name, role in (("first", "first"), ("second", "second"), ("control", "muted"))
+    },
+}  # fmt: skip
+"""The colours that a script or a style of the pages takes from the voice, by their variables."""
+
+
+@pytest.mark.parametrize("path", OF_VOICE)
+def test_scripts_and_styles_have_the_colours_of_the_voice(path):
+    source = Path(voice.__file__).parents[1] / path
+    written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source.read_text(encoding="utf-8"))
+    for name, role in OF_VOICE[path].items():
+        assert [colour for known, colour in written if known == name] == [role.light, role.dark]
+
+
+def test_python_writes_no_colour_of_a_role_beside_the_voice():
+    package = Path(voice.__file__).parents[1]
+    roles = (*voice.ROLES.values(), voice.LESS, voice.MORE)
+    known = {colour for role in roles for colour in (role.light, role.dark)}
+    for path in set(package.rglob("*.py")) - {Path(voice.__file__)}:
+        assert not known & set(re.findall(r"#[0-9a-f]{6}\b", path.read_text(encoding="utf-8"))), (
+            path
+        )
 
 
 def test_the_table_of_the_voice_is_true():
@@ -112,12 +161,14 @@ def test_the_table_of_the_voice_is_true():
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_a_drawing_says_what_is_to_be_seen(name):
-    shown = DRAWINGS[name]._repr_mimebundle_()
-    assert len(DRAWINGS[name].alt.split()) >= 12
+    shown = DRAWINGS[name]._repr_mimebundle_()[0]
+    assert len(DRAWINGS[name].record.text.split()) >= 12
     for svg in DRAWINGS[name].svgs:
         assert svg.count('role="img"') == 1 and "<title>" in svg and "<desc>" in svg
         assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
-    assert f">{DRAWINGS[name].title}</figcaption>" in shown["text/html"].replace("&#x27;", "'")
+    assert f">{DRAWINGS[name].record.title}</figcaption>" in shown["text/html"].replace(
+        "&#x27;", "'"
+    )
 
 
 def test_bars_add_up_and_what_has_no_row_shares_one():

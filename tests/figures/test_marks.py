@@ -15,7 +15,7 @@ ROWS = {
 
 
 def test_every_mark_has_a_symbol_a_name_and_leads_somewhere():
-    shown = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()
+    shown = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]
     page = shown["text/html"]
     links = re.findall(r'<a href="(.*?)" title="(.*?)" aria-label="(.*?)"><b .*?>(.)</b></a>', page)
     assert links == [
@@ -28,7 +28,7 @@ def test_every_mark_has_a_symbol_a_name_and_leads_somewhere():
 
 
 def test_columns_come_in_the_order_of_the_symbols():
-    page = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()["text/html"]
+    page = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]["text/html"]
     head = page[: page.index("</thead>")]
     assert head.index("<span>holds") < head.index("<span>does not")
     cells = re.findall(r'<td role="cell">(.*?)</td>', page)

@@ -27,7 +27,7 @@ FIGURES = [
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_figure_is_an_svg_with_alternative_text(figure):
     assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
-    shown = figure._repr_mimebundle_()
+    shown = figure._repr_mimebundle_()[0]
     assert 'aria-label="A curve that falls &lt;sharply&gt;"' in shown["text/html"]
     assert "It falls. A curve that falls" in shown["text/plain"]
 
@@ -35,7 +35,7 @@ def test_a_figure_is_an_svg_with_alternative_text(figure):
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_title_is_text_of_the_page_and_what_is_written_in_a_figure_is_text(figure):
     assert "It falls" not in figure.svg
-    assert '<figure id="figure-it-falls"' in figure._repr_mimebundle_()["text/html"]
+    assert '<figure id="figure-it-falls"' in figure._repr_mimebundle_()[0]["text/html"]
     written = [t.text for t in ElementTree.fromstring(figure.svg).iter() if t.tag.endswith("}text")]
     assert len(written) >= 3
 
@@ -128,7 +128,7 @@ def test_two_figures_on_one_page_share_no_name_and_no_style():
 def test_a_figure_has_the_colours_of_its_page_and_no_ground_of_its_own():
     for figure in FIGURES:
         painted = re.findall(r"(?:fill|stroke): ?(#[0-9a-f]{6})", figure.svg)
-        assert not {*painted} & {"#ffffff", "#000000"}, figure.title
+        assert not {*painted} & {"#ffffff", "#000000"}, figure.record.title
         assert "var(--ink,#1c2430)" in figure.svg
 
 

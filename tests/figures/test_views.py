@@ -31,7 +31,9 @@ def pattern(heads, n, generator=None):
 
 def held(view):
     """What the script in the output is given."""
-    return json.loads(re.search(r'json">(.*?)</script>', view._repr_mimebundle_()["text/html"])[1])
+    return json.loads(
+        re.search(r'json">(.*?)</script>', view._repr_mimebundle_()[0]["text/html"])[1]
+    )
 
 
 def every_view():
@@ -120,6 +122,8 @@ def test_circuits_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             views.head_circuits(by_head, "abc", sources, **WORDS)
+    with pytest.raises(ValueError, match=r"head 0.1 is asked for but the heads are \['0.0'\]"):
+        views.head_circuits({"0.0": (square, square)}, "abc", [0], head="0.1", **WORDS)
 
 
 def test_eigenvalues_are_those_of_the_mixture(generator):
@@ -184,7 +188,7 @@ def test_a_training_that_does_not_fit_is_refused(wrong, message):
 
 def test_a_view_is_html_a_picture_and_words():
     for view in every_view():
-        shown = view._repr_mimebundle_()
+        shown = view._repr_mimebundle_()[0]
         assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
         assert shown["text/plain"] == "[view: A small <view>]"
         assert shown["text/html"].count("<script") == 3  # the data, and two for what moves
@@ -193,12 +197,12 @@ def test_a_view_is_html_a_picture_and_words():
 def test_in_the_book_the_page_brings_the_script(monkeypatch):
     monkeypatch.setenv(files.IN_BOOK, "1")
     for view in every_view():
-        assert view._repr_mimebundle_()["text/html"].count("<script") == 1
+        assert view._repr_mimebundle_()[0]["text/html"].count("<script") == 1
 
 
 def test_the_same_data_give_the_same_bytes(generator):
     A = pattern(2, 3, generator)
-    once, again = (views.attention(TOKENS, A, **WORDS)._repr_mimebundle_() for _ in range(2))
+    once, again = (views.attention(TOKENS, A, **WORDS)._repr_mimebundle_()[0] for _ in range(2))
     assert once == again
 
 
@@ -239,7 +243,7 @@ def test_numbers_may_be_tensors():
 
 def test_no_token_can_end_the_script():
     view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
-    shown = view._repr_mimebundle_()["text/html"]
+    shown = view._repr_mimebundle_()[0]["text/html"]
     assert shown.count("</script>") == 3
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 

@@ -46,6 +46,17 @@ def test_pointing_at_a_token_says_what_it_looks_at(attention):
     expect(say).to_have_text("")
 
 
+def test_a_head_stays_where_it_is_when_it_is_pointed_at(attention):
+    """Else the pointer is beside it, it moves back, and so on without end."""
+    heads = attention.locator(".cv-head")
+    before = [head.bounding_box() for head in heads.all()]
+    attention.mouse.move(before[1]["x"] + 20, before[1]["y"] + 20)
+    expect(attention.locator("canvas.cv-all")).to_have_attribute(
+        "aria-label", re.compile("head 0.1")
+    )
+    assert [head.bounding_box() for head in heads.all()] == before
+
+
 def test_a_head_is_kept_by_a_click_and_freed_by_a_button(attention):
     head = attention.locator(".cv-head").nth(1)
     unlock = attention.locator(".cv-unlock")
@@ -182,7 +193,7 @@ def test_what_a_finger_touched_on_a_chart_stays(phone, tmp_path, monkeypatch):
 
 def test_it_runs_in_the_sandboxed_frame_of_a_notebook(watched, tmp_path):
     view = views.attention(TOKENS, one_back(5), label="Four heads")
-    inner = html.escape(view._repr_mimebundle_()["text/html"])
+    inner = html.escape(view._repr_mimebundle_()[0]["text/html"])
     (tmp_path / "colab.html").write_text(
         f'<iframe sandbox="allow-scripts" srcdoc="{inner}"></iframe>'
     )
@@ -193,7 +204,7 @@ def test_it_runs_in_the_sandboxed_frame_of_a_notebook(watched, tmp_path):
 
 def test_two_views_on_a_page_do_not_meddle(tmp_path, watched):
     body = "".join(
-        views.attention(TOKENS, one_back(5), label=f"view {k}")._repr_mimebundle_()["text/html"]
+        views.attention(TOKENS, one_back(5), label=f"view {k}")._repr_mimebundle_()[0]["text/html"]
         for k in (1, 2)
     )
     (tmp_path / "two.html").write_text(f"<!doctype html><meta charset=utf-8>{body}")
@@ -231,7 +242,7 @@ def test_one_colour_is_one_value_whichever_model_is_shown(saved):
 
 
 def test_a_view_that_cannot_be_read_leaves_the_others_alone(browser, tmp_path):
-    good = views.tokens(TOKENS, [1, 2, 3, 4, 5], unit="nats", label="good")._repr_mimebundle_()
+    good = views.tokens(TOKENS, [1, 2, 3, 4, 5], unit="nats", label="good")._repr_mimebundle_()[0]
     bad = '<div class="circuit-view" data-kind="tokens"><script type="application/json">{</script></div>'
     (tmp_path / "two.html").write_text(
         f"<!doctype html><meta charset=utf-8>{bad}{good['text/html']}"
@@ -259,7 +270,7 @@ def chart_page(chart, tmp_path, monkeypatch):
     """The address of a page with a chart beside the book's own copy of Vega."""
     vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
     monkeypatch.setenv(files.IN_BOOK, "1")
-    body = chart._repr_mimebundle_()["text/html"]
+    body = chart._repr_mimebundle_()[0]["text/html"]
     script = (SCRIPTS / "charts.js").read_text(encoding="utf-8")
     head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
     page = tmp_path / "chart.html"

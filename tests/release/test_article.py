@@ -10,10 +10,12 @@ import yaml
 from transformer_circuits import files
 from transformer_circuits.book import claims, notebooks, scorecard
 from transformer_circuits.release import article, manifest
+from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts import rules
 
 ROOT = Path(__file__).parents[2]
 CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
+TEMPLATE = (ROOT / "src/transformer_circuits/release/article.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -76,6 +78,34 @@ def test_the_article_follows_the_verdicts(committed):
     assert after == [before[0] - 1, before[1], before[2] + 1]
     statement = claims.read()[named].statement
     assert f"“{statement}”: by which measure" in text, "there is a question at once"
+
+
+def test_what_is_said_of_the_help_in_training_is_what_the_search_found():
+    """Runs *n* and *v*: not the windows alone, and not only whether heads form."""
+    runs = {run["run"][:2]: run for run in checkpoint.records("two-layer", "runs")}
+    said = next(line for line in TEMPLATE.splitlines() if "needed help" in line)
+    stronger = [
+        runs["v:"][f"{kind}_right_first"] > runs["n:"][f"{kind}_right_first"]
+        for kind in ("uniform", "by_frequency", "passage")
+    ]
+    assert all(stronger) == ("right token first more often, on repeats of every kind" in said)
+    assert any(stronger) == ("how strongly they work is therefore weaker evidence" in said)
+    decays = {run["weight_decay_W_U"] for name, run in runs.items() if name in ("n:", "v:")}
+    assert (len(decays) > 1) == ("differ in the decay of W_U" in said)
+
+
+def test_our_own_readings_are_counted_apart_from_what_others_claim(committed):
+    own = [
+        claim
+        for claim in claims.read().values()
+        if claim.own and committed["claims"][claim.id]["verdict"] in rules.VERDICTS
+    ]
+    text = article.text(committed)
+    assert f", {len(own)} are not claims of others." in text
+    assert not {claim.id for claim in own} & article.questions().keys()
+    named = [re.search(r"after (\w+) ", claim.section) for claim in own]
+    references = text.partition("## References")[2].partition("\n## ")[0]
+    assert all(of[1] in references for of in named if of)
 
 
 def test_a_manifest_of_other_claims_is_refused(committed):

@@ -4,12 +4,14 @@ import copy
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from transformer_circuits import __main__ as cli
-from transformer_circuits import files
-from transformer_circuits.book import claims, notebooks
+from transformer_circuits import files, record
+from transformer_circuits.book import claims, notebooks, runners
 from transformer_circuits.figures import tables
+from transformer_circuits.record import Record
 from transformer_circuits.release import comparison, manifest, reproduction
 from transformer_circuits.text import corpus
 
@@ -20,17 +22,20 @@ RULE = claims.Rule("a.b", "m", "above", 0.3, "ours", "null", "", "before")
 
 def check(**parts):
     """An output of `book.check` or `evaluate.decide`."""
-    data = {"text/html": '<p class="claim">it holds</p>'}
-    return {"data": data, "metadata": {"check": {"statement": "s", "ours": "", **parts}}}
+    return {"data": {}, "metadata": Record(title="s", **parts).metadata}
 
 
 def chapter(loss=1.25, ours="0.12", mean=0.5, verdict="reproduced"):
     """What a chapter puts out: a table, a check of an identity, and a verdict."""
-    table = tables.table([{"head": "0.1", "loss": loss}], caption="Losses")._repr_mimebundle_()
+    table = tables.table([{"head": "0.1", "loss": loss}], caption="Losses")
     seeds = {"m": ESTIMATE | {"mean": mean}}
-    decided = {"claim": "second", "verdict": verdict, "why": "1 of 1 seeds", "seeds": seeds,
+    details = {"verdict": verdict, "why": "1 of 1 seeds", "seeds": seeds,
                "controls": {"null": ESTIMATE, "unavailable": None}}  # fmt: skip
-    return [{"data": table}, check(claim="first", ours=ours), check(**decided)]
+    return [
+        {"data": {}, "metadata": table.record.metadata},
+        check(kind="check", claim="first", text=ours),
+        check(kind="verdict", claim="second", details=details),
+    ]
 
 
 @pytest.fixture
@@ -56,7 +61,8 @@ def executed(checkout, monkeypatch):
         cell["outputs"] = outputs
         times = ("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z")
         cell["metadata"]["execution"] = dict(zip(("a", "b"), times, strict=True))
-        whole["metadata"]["transformer_circuits"] = {"fingerprint": notebooks.fingerprints()["x"]}
+        stamp = {"fingerprint": notebooks.fingerprints()["x"], "seal": runners.seal(whole)}
+        whole["metadata"]["transformer_circuits"] = stamp
         notebooks.executed_path("x").parent.mkdir(parents=True, exist_ok=True)
         notebooks.executed_path("x").write_text(json.dumps(whole))
         return root
@@ -74,7 +80,7 @@ def test_what_was_reproduced_is_said_in_one_line_and_nothing_committed_changes(e
     assert said.startswith("reproduced: ") and "\n" not in said
     assert (root / manifest.COMMITTED).read_bytes() == committed
     own = manifest.read(root / manifest.REPRODUCED)
-    assert own["chapters"]["x"]["figures"]["Losses"]["printed"]["loss"] == "1.26"
+    assert own["chapters"]["x"]["figures"]["Losses"]["numbers"]["loss"] == [1.26]
     assert own["claims"]["second"]["seeds"]["m"]["mean"] == 0.5004
     assert (root / manifest.REPRODUCED).with_name("article.md").is_file()
 
@@ -106,8 +112,8 @@ def test_the_scorecards_tables_are_not_compared_for_they_repeat_the_claims(execu
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"loss": 1.27}, "x: Losses: loss, number 1: 1.25 was committed, 1.27 came out; may differ by 0.01"),
-        ({"ours": "0.14"}, "x: s, number 1: 0.12 was committed, 0.14 came out"),
+        ({"loss": 1.27}, "x: Losses: loss: 1.25 was committed, 1.27 came out; may differ by 0.01"),
+        ({"ours": "0.14"}, "x: s: 0.12 was committed, 0.14 came out"),
         ({"ours": "much"}, "x: s, words: # was committed, much came out; must be the same"),
         ({"mean": 0.53}, "claim: second: m, mean: 0.5 was committed, 0.53 came out; may differ by 0.02"),
         ({"verdict": "mixed"}, "claim: second: reproduced was committed, mixed came out"),
@@ -167,7 +173,11 @@ def test_a_damaged_manifest_is_named(tmp_path, text):
 
 
 def figure(**parts):
-    return {"chapters": {"c": {"figures": {"f": {"words": "w", **parts}}, "checks": {}}}, "claims": {}, "models": {}, "files": {"a": "1"}}  # fmt: skip
+    return {"chapters": {"c": {"figures": {"f": parts}, "checks": {}}}, "claims": {}, "models": {}, "files": {"a": "1"}}  # fmt: skip
+
+
+def n_differences(was, now):
+    return len(comparison.differences(figure(**was), figure(**now)))
 
 
 @pytest.mark.parametrize(
@@ -175,11 +185,12 @@ def figure(**parts):
     [
         ("0.50", "0.51", 0), ("0.50", "0.52", 1), ("1000", "1001", 0), ("12", "13", 1),
         ("7e-15", "1e-14", 0), ("1 2", "1", 1), ("-0.10", "0.10", 1), ("5000.5", "5004", 0),
+        ("head 1.4", "head 1.5", 1), ("0.50 (1.4 to 2.0)", "0.50 (1.5 to 2.0)", 0),
     ],
 )  # fmt: skip
-def test_printed_numbers_may_differ_by_their_last_place_or_a_thousandth(was, now, n):
-    pair = (figure(printed={"a": each}) for each in (was, now))
-    assert len(comparison.differences(*pair)) == n
+def test_numbers_in_sentences_may_differ_by_their_last_place_or_a_thousandth(was, now, n):
+    assert n_differences({"text": was}, {"text": now}) == n
+    assert n_differences({"words": {"a": ["b", was]}}, {"words": {"a": ["b", now]}}) == n
 
 
 @pytest.mark.parametrize(
@@ -187,48 +198,41 @@ def test_printed_numbers_may_differ_by_their_last_place_or_a_thousandth(was, now
     [
         ([0.0004, 10.0], [0.0094, 10.0], 0),
         ([0.0004, 10.0], [0.02, 10.0], 1),
+        ([[1.0, None]], [[1.0, None]], 0),
+        ([[1.0, None]], [[1.0, 0.0]], 1),
         ([1.0], [1.0, 1.0], 1),
+        ([1.0], [[1.0]], 1),
+        (0.0, 1e-7, 0),
+        ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], 1),
+        ([1.0], record.kept(range(9999)), 1),
     ],
 )
-def test_series_may_differ_by_a_thousandth_of_their_largest(was, now, n):
-    assert len(comparison.differences(*(figure(data={"a": each}) for each in (was, now)))) == n
+def test_numbers_may_differ_by_a_thousandth_of_their_largest(was, now, n):
+    assert n_differences({"numbers": {"a": was}}, {"numbers": {"a": now}}) == n
 
 
-def test_what_was_rounded_before_it_was_kept_may_differ_by_one_step():
-    for name, was, now, n in (
-        ("a", [0.01, 0.25], [0.02, 0.25], 0),
-        ("a", [0.01, 0.25], [0.03, 0.25], 1),
-        ("a", [3.0, 255.0], [4.0, 255.0], 1),
-        ("a (whole steps)", [3.0, 255.0], [4.0, 255.0], 0),
-    ):
-        pair = (figure(data={name: each}) for each in (was, now))
-        assert len(comparison.differences(*pair)) == n
+@pytest.mark.parametrize(("now", "n"), [(0.26, 0), (0.27, 1)])
+def test_what_is_shown_to_two_decimals_may_differ_by_the_last(now, n):
+    was = {"numbers": {"a": [0.25]}, "digits": 2}
+    assert n_differences(was, {"numbers": {"a": [now]}, "digits": 2}) == n
 
 
-def test_long_series_are_compared_by_their_summaries():
-    was = {"n": 400, "digest": "a", "range and mean": [0.0, 10.0, 5.0], "some": [0.0, 5.0, 10.0]}
-    near, far = (
-        was | {"digest": "b", "some": [0.0, 5.001, 10.0]},
-        was | {"digest": "c", "some": [0.0, 6.0, 10.0]},
-    )
-    edited = was | {"range and mean": [0.0, 10.0, 6.0]}
-    for now, n in (
-        (was, 0),
-        (near, 0),
-        (far, 1),
-        (edited, 1),
-        (was | {"n": 401}, 1),
-        ([1.0, 2.0], 1),
-    ):
-        assert len(comparison.differences(figure(data={"a": was}), figure(data={"a": now}))) == n
+def test_large_arrays_are_compared_by_their_summaries():
+    values = np.linspace(0.0, 10.0, 4000)
+    near, longer = values + 0.001, np.append(values, 5.0)
+    moved = values.copy()
+    moved[0] = -1.0
+    for now, n in ((values, 0), (near, 0), (values * 1.1, 3), (longer, 1), (moved, 2)):
+        pair = ({"numbers": {"a": record.kept(each)}} for each in (values, now))
+        assert min(n_differences(*pair), 3) == n
 
 
 def test_what_is_gone_or_new_is_a_difference():
-    was = figure(printed={"a": "1"}, data={"b": [1]})
+    was = figure(text="1", numbers={"b": [1]})
     now = copy.deepcopy(was)
     now["files"] = {"a": "2", "b": "1"}
-    now["chapters"]["c"]["checks"]["new"] = {"words": ""}
-    del now["chapters"]["c"]["figures"]["f"]["data"]
+    now["chapters"]["c"]["checks"]["new"] = {}
+    del now["chapters"]["c"]["figures"]["f"]["numbers"]
     now["chapters"]["d"] = {"figures": {}, "checks": {}}
     assert [each.name for each in comparison.differences(was, now)] == [
         "file: a", "file: b", "c: f: b", "c: new", "d",
@@ -247,7 +251,7 @@ def test_what_is_gone_or_new_is_a_difference():
         (("claims", "second", "seeds", "m", "mean"), float("nan")),
         (("claims", "second", "seeds", "m", "low"), "much"),
         (("chapters", "x"), None),
-        (("chapters", "x", "figures", "Losses", "printed", "loss"), "abc"),
+        (("chapters", "x", "figures", "Losses", "numbers", "loss"), "abc"),
     ],
 )
 def test_no_edit_of_the_committed_manifest_passes(executed, where, edited):

@@ -14,7 +14,8 @@ import yaml
 from axe_playwright_python.sync_playwright import Axe
 from conftest import watch
 
-from transformer_circuits.book import claims
+from transformer_circuits import record
+from transformer_circuits.book import claims, notebooks
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,13 @@ FORMULAS = """() => [...document.querySelectorAll("div.math")]
         return { before, beyond, pushed };
     })"""
 """Of each formula: its beginning after its column's, its end beyond it, and that when pushed."""
+
+
+def test_what_a_cell_shows_leaves_a_record():
+    """Else it would be neither in the index nor in the manifest, and nobody would notice."""
+    for chapter, copy in notebooks.fresh().items():
+        for output in notebooks.outputs(copy):
+            assert record.of(output) or "text/html" not in output.get("data", {}), chapter
 
 
 def at_every_width(page, widths=WIDTHS, **media) -> Iterator[int]:
@@ -112,6 +120,17 @@ def test_no_formula_is_cut_off(opened, media, widths):
         end = "pushed" if media == "screen" and width < 1200 else "beyond"
         for formula in formulas:
             assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
+
+
+def test_a_note_in_the_margin_stands_beside_its_own_section(opened):
+    """And not beside the one after it, where nothing follows the note in its own."""
+    for _ in at_every_width(opened, (390, 1200, 1440)):
+        strayed = opened.eval_on_selector_all(
+            "article section > .margin",
+            """notes => notes.filter((note) => note.getBoundingClientRect().top
+                >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)""",
+        )
+        assert strayed == []
 
 
 def test_no_id_is_there_twice(opened):
@@ -243,6 +262,27 @@ def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watche
             return icon.getBoundingClientRect().right <= begin;
         }"""
     )
+
+
+@pytest.mark.parametrize(
+    "words, first",
+    [
+        ("induction head", "Induction heads"),
+        ("Induction heads", "Induction heads"),
+        ("glossary", "Glossary"),
+        ("how induction heads form", "How induction heads form"),
+    ],
+)
+def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, first):
+    watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
+    watched.locator("#search-results li").nth(2).wait_for()
+    assert watched.locator("#search-results li a").first.inner_text() == first
+
+
+def test_a_function_that_is_found_is_said_to_be_in_the_library(watched):
+    watched.goto((HTML / "search.html").as_uri() + "?q=copying_score", wait_until="load")
+    said = watched.locator("#search-results li", has_text="Python function").first
+    assert "Python function, in the library" in said.inner_text()
 
 
 def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):

@@ -6,6 +6,7 @@ from docutils import nodes
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.figures import plots, tables, views
+from transformer_circuits.record import PNG, SVG
 from transformer_circuits.website import cross_references, printing, terms
 
 ROOT = Path(__file__).parents[2]
@@ -16,15 +17,42 @@ ROWS = [
 ]
 
 
-def test_figures_are_found_in_what_cells_put_out():
-    words = {"title": "Up & up", "alt": "It rises"}
-    bars = plots.bars({"a": 1.0}, unit="nats", **words)._repr_mimebundle_()["text/html"]
-    view = views.attention(["a"], [[[1.0]]], label="All heads")._repr_mimebundle_()["text/html"]
-    table = tables.table([{"a": 1}], caption="No figure")._repr_mimebundle_()["text/html"]
-    found = cross_references.figures(bars + view + table)
-    assert [figure.title for figure in found] == ["Up & up", "All heads"]
-    assert found[0].id == "figure-up-up" and 'aria-label="It rises"' in found[0].picture
-    assert found[1].picture == ""  # a view needs its script
+def notebook(*shown):
+    """One whose only cell puts these out."""
+    bundles = [each._repr_mimebundle_() for each in shown]
+    outputs = [{"data": data, "metadata": metadata} for data, metadata in bundles]
+    return {"cells": [{"cell_type": "code", "outputs": outputs}]}
+
+
+BARS = plots.bars({"a": 1.0}, unit="nats", title="Up & up", alt="It rises")
+VIEW = views.attention(["a"], [[[1.0]]], label="All heads")
+
+
+def test_figures_are_those_whose_records_say_so():
+    text = views.tokens(["a"], [1.0], unit="nats", label="A text")
+    table = tables.table([{"a": 1}], caption="No figure")
+    bars, view, text = cross_references.figures(notebook(BARS, VIEW, table, text))
+    assert [bars.title, view.title, text.title] == ["Up & up", "All heads", "A text"]
+    assert (bars.id, bars.text, bars.kind) == ("figure-up-up", "It rises", SVG)
+    assert bars.picture.decode() == BARS.svg and b"#1c2430" in bars.picture  # of a light page
+    assert view.picture.startswith(b"\x89PNG") and view.kind == PNG
+    assert text.picture == b"", "it is a table until its script runs"
+
+
+def test_the_link_to_a_figure_leads_to_it():
+    for shown, found in zip(
+        (BARS, VIEW), cross_references.figures(notebook(BARS, VIEW)), strict=True
+    ):
+        assert f'<figure id="{found.id}"' in shown._repr_mimebundle_()[0]["text/html"]
+
+
+def test_a_picture_in_the_index_lies_beside_the_pages(tmp_path):
+    for found, ending in zip(
+        cross_references.figures(notebook(BARS, VIEW)), ("svg", "png"), strict=True
+    ):
+        address = cross_references._write(tmp_path, "04-zero-figure", found)
+        assert address == f"_static/figures/04-zero-figure.{ending}"
+        assert (tmp_path / address).read_bytes() == found.picture
 
 
 def test_the_longest_term_is_found_and_no_part_of_a_word():

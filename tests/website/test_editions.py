@@ -9,6 +9,7 @@ import pytest
 from transformer_circuits.book import notebooks
 from transformer_circuits.website import editions
 
+INCLUDED = re.compile(r"^`{3,}\{(?:literal)?include\} (\S+)", re.MULTILINE)
 SOLVED = [
     ("markdown", "Before.\n\n:::{solution-start} ex-a\n:class: dropdown\n:::\n\nBecause."),
     ("code", "# @title Solution\na.solve(1)"),
@@ -80,18 +81,23 @@ def names(table):
 @pytest.mark.parametrize("edition", editions.EDITIONS)
 def test_an_edition_has_every_page_that_is_for_its_readers(tmp_path, monkeypatch, edition):
     real = notebooks.root()
-    for name in editions.SOURCES:
-        (tmp_path / name).symlink_to(real / name)
+    for path in real.glob("[!.]*"):
+        if path.name != "_build":
+            (tmp_path / path.name).symlink_to(path)
     monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
     (tmp_path / "_build" / edition / "source").mkdir(parents=True)
     (tmp_path / "_build" / edition / "source" / "old.md").write_text("of an older build")
     folder = editions.write(edition)
     assert not (folder / "old.md").exists()
+    assert not (folder / "data").exists(), "executed chapters, with their solutions"
     before = {path.relative_to(real) for path in real.glob("chapters/**/*.ipynb")}
     before = {path for path in before if ".ipynb_checkpoints" not in path.parts}
     assert {path.relative_to(folder) for path in folder.glob("chapters/**/*.ipynb")} >= before
     for path in before:
         nbformat.validate(nbformat.read(folder / path, as_version=4))
+    for page in folder.glob("**/*.md"):
+        for included in INCLUDED.findall(page.read_text(encoding="utf-8")):
+            assert (page.parent / included).is_file(), f"{page} includes {included}"
     instructors = f"{editions.FOR_INSTRUCTORS}.md"
     assert (folder / instructors).exists() == (edition == "solutions")
     everything = "".join(p.read_text() for p in [*folder.glob("**/*.md"), folder / "_toc.yml"])

@@ -7,6 +7,7 @@ from myst_nb.ext.execution_tables import make_stat_table
 from myst_nb.sphinx_ import NbMetadataCollector
 
 from transformer_circuits.book import notebooks
+from transformer_circuits.record import Record
 from transformer_circuits.website import executed
 
 
@@ -30,8 +31,8 @@ def ran(copy):
         if cell["cell_type"] == "code":
             cell["execution_count"] = 1
             data = {"text/html": [f'<p class="claim">✓ {cell["source"][0]}</p>']}
-            parts = {"claim": cell["source"][0].strip("'")}
-            output = {"output_type": "display_data", "data": data, "metadata": {"check": parts}}
+            held = Record("check", "it holds", claim=cell["source"][0].strip("'"))
+            output = {"output_type": "display_data", "data": data, "metadata": held.metadata}
             cell["outputs"] = [output]
             cell["metadata"]["execution"] = {
                 "iopub.execute_input": "2026-11-22T10:13:47.500000Z",
@@ -51,8 +52,8 @@ def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
     shown = json.loads(source[0])
     assert "".join(shown["cells"][0]["source"]) == "edited since"
     html = [cell["outputs"][0]["data"]["text/html"] for cell in shown["cells"][1:]]
-    assert html[0] == '<p id="claim-one" class="claim">✓ \'one\'</p>'
-    assert html[1].startswith('<p id="claim-two" ')
+    assert html[0] == '<span id="claim-one"></span><p class="claim">✓ \'one\'</p>'
+    assert html[1].startswith('<span id="claim-two"></span>')
     assert "".join(html[2]) == "<p class=\"claim\">✓ 'one'</p>", "one anchor for each claim"
 
 

@@ -5,6 +5,7 @@ import pytest
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.figures import html
+from transformer_circuits.record import SVG, Record
 from transformer_circuits.website import front_page
 
 
@@ -22,9 +23,10 @@ def _copies(pictures: dict[str, str]) -> dict[str, dict]:
     """Executed chapters that show pictures, by the title of each."""
     copies = {}
     for chapter, title in front_page.FIGURES.values():
-        shown = html.Figure(pictures.get(title, "<svg></svg>"), title, "what is seen")
-        first = html.Figure("<svg>another</svg>", "Another", "")
-        outputs = [{"data": figure._repr_mimebundle_()} for figure in (first, shown)]
+        svgs = {"Another": "<svg >another</svg>", title: pictures.get(title, "<svg ></svg>")}
+        figures = [html.Figure(svg, Record("figure", of, picture=SVG)) for of, svg in svgs.items()]
+        bundles = [figure._repr_mimebundle_() for figure in figures]
+        outputs = [{"data": data, "metadata": metadata} for data, metadata in bundles]
         copies[chapter] = {"cells": [{"cell_type": "code", "outputs": outputs}]}
     return copies
 
@@ -33,12 +35,12 @@ def test_figures_are_taken_from_the_executed_chapters(monkeypatch, tmp_path):
     (tmp_path / "_static").mkdir()
     monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
     titles = [title for _, title in front_page.FIGURES.values()]
-    pictures = {title: f"<svg>{k}</svg>" for k, title in enumerate(titles)}
+    pictures = {title: f"<svg >{k}</svg>" for k, title in enumerate(titles)}
     monkeypatch.setattr(notebooks, "fresh", lambda: _copies(pictures))
     front_page.write()
     for name, (_, title) in front_page.FIGURES.items():
         assert (tmp_path / "_static" / name).read_text() == pictures[title].replace(
-            "<svg>", '<svg style="background:#fff;min-width:0px">'
+            "<svg >", '<svg style="background:#fff" >'
         )
 
 

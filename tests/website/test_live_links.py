@@ -59,6 +59,15 @@ def test_a_link_that_makes_no_sense_is_the_page_itself(watched, name):
     assert watched.locator("[data-live-model] img").count() == 0
 
 
+@pytest.mark.parametrize("text_of_link", ["%E0%A4%A", "%ED%A0%80"])
+def test_a_link_that_is_cut_off_or_of_no_text_is_no_error(watched, text_of_link):
+    """On this page, and on one with code and boxes; `watched` fails if a script does."""
+    opened(watched, f"{PAGE.as_uri()}#text={text_of_link}")
+    chapter = PAGE.parents[1] / "11-induction-heads.html"
+    watched.goto(f"{chapter.as_uri()}#{text_of_link}")
+    expect(watched.locator(".reading")).to_be_visible()
+
+
 def test_a_link_opened_on_the_open_page_is_followed(live):  # noqa: F811
     live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5&frozen=1'")
     expect(text(live)).to_have_value("Quite another text")

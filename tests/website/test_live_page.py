@@ -5,6 +5,7 @@ What the models compute is in `test_live_model.py`. Run by `make test` after the
 """
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,136 @@ def test_the_circuit_can_be_taken_apart(live):
     shown_is(cut, f"cut: 0.0 to the keys of 1.{N_HEADS - 1}")
 
 
+def test_the_question_follows_what_is_typed(live):
+    """To the last token, or to the one at the caret; not to the place that was kept before."""
+    uncover(live)
+    keep(live, "ad", 1)
+    text(live).press_sequentially(" The end")
+    expect(live.locator(".lm-next h2")).to_have_text(re.compile(r"“␣?end” \(\d+\)"))
+    assert live.locator(".lm-token").last.evaluate("(one) => one.matches('.lm-at')")
+    text(live).fill("The king and the queen")
+    last = tokenizer.context("The king and the queen").shape[-1] - 1
+    expect(live.locator(".lm-next h2")).to_contain_text(f"({last})")
+    text(live).evaluate("(box) => box.setSelectionRange(8, 8)")
+    text(live).press_sequentially("s")
+    expect(text(live)).to_have_value("The kings and the queen")
+    at = tokenizer.context("The kings").shape[-1] - 1
+    expect(live.locator(".lm-next h2")).to_contain_text(f"({at})")
+
+
+def slowly(page):
+    """Hold back what the page asks its worker until `Worker.go()`."""
+    page.evaluate(
+        """() => {
+        const post = Worker.prototype.postMessage;
+        const held = [];
+        Worker.prototype.postMessage = function (message) { held.push([this, message]); };
+        Worker.go = () => {
+          Worker.prototype.postMessage = post;
+          held.forEach(([worker, message]) => worker.postMessage(message));
+        };
+    }"""
+    )
+
+
+def test_what_is_old_fades_until_the_answer_comes(live):
+    uncover(live)
+    for act in (
+        lambda: live.get_by_role("button", name="Random tokens").click(),
+        lambda: live.get_by_label("1.3 on", exact=True).uncheck(),
+        lambda: live.get_by_label("compare").check(),
+    ):
+        slowly(live)
+        act()
+        live.mouse.move(0, 0)
+        expect(status(live)).to_have_text("Computing …")
+        for part in (".lm-paper", ".lm-say", ".lm-next", ".lm-pattern", ".lm-parts"):
+            live.wait_for_function(
+                "(part) => Number(getComputedStyle(document.querySelector(part)).opacity) < 0.5",
+                arg=part,
+            )
+        live.evaluate("Worker.go()")
+        expect(status(live)).to_contain_text("nats per token")
+        expect(live.locator("[data-live-model]")).to_have_attribute("aria-busy", "false")
+        live.wait_for_function(
+            "getComputedStyle(document.querySelector('.lm-next')).opacity === '1'"
+        )
+
+
+def test_a_model_that_is_on_its_way_is_named(browser):
+    page = browser.new_page()
+    watch(page)
+    arrived = []
+    page.route("**/one-layer.js", lambda route: arrived.append(route))
+    page.goto(PAGE.as_uri())
+    page.wait_for_selector(READY)
+    page.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(status(page)).to_have_text("Loading the model of one layer …")
+    arrived[0].continue_()
+    expect(status(page)).to_contain_text("nats per token")
+    page.close()
+
+
+SHIFTS = """
+window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) shifts += value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+HELD = """
+const start = Worker.prototype.postMessage;
+let asked = 0;
+Worker.prototype.postMessage = function (...all) {
+  setTimeout(() => start.apply(this, all), asked++ ? 100 : 2000);
+};
+"""
+
+
+@pytest.mark.parametrize("width, height", [(1440, 900), (1280, 720), (768, 1024), (390, 844)])
+def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
+    watched.set_viewport_size({"width": width, "height": height})
+    watched.add_init_script(SHIFTS + HELD)
+    watched.goto(PAGE.as_uri())
+    host = watched.locator("[data-live-model]")
+    expect(host).to_have_text(re.compile("^The model is starting"))
+    assert host.inner_text().strip() == "The model is starting …"  # no heads of empty tables
+    watched.wait_for_selector(READY)
+    expect(watched.locator(".lm-guesses button").last).to_be_visible()
+    watched.wait_for_timeout(300)
+    assert watched.evaluate("shifts") < 0.1
+    before = watched.locator(".lm-tiles").bounding_box()["y"]
+    watched.locator(".lm-guesses button").last.click()
+    expect(watched.locator(".lm-answer")).to_contain_text("%")
+    if width >= 1200:
+        assert watched.locator(".lm-tiles").bounding_box()["y"] == before
+    text(watched).press_sequentially(" and then")
+    watched.wait_for_function("document.querySelector('.lm-tokens').textContent.endsWith('then')")
+    watched.wait_for_timeout(300)
+    if width >= 1200:
+        assert watched.locator(".lm-tiles").bounding_box()["y"] == before
+    assert watched.evaluate("shifts") < 0.1
+
+
+def test_a_line_in_a_tile_is_as_thick_however_long_the_text_is(live):
+    """Where one position more would make cells stand for two."""
+    ink = {}
+    for n in (40, 47, 48, 49, 63, 64, 90):
+        ids = ",".join(str(100 + i) for i in range(n - 1))
+        opened(live, f"{PAGE.as_uri()}#model=two-layer&ids={ids}")
+        expect(live.locator(".lm-token")).to_have_count(n)
+        ink[n] = live.locator(".lm-head canvas").first.evaluate(
+            """(canvas) => {
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            let sum = 0;
+            for (let i = 0; i < data.length; i += 4) sum += data[i + 2] - data[i] > 60;
+            return sum / (canvas.width * canvas.height);
+        }"""
+        )
+    sizes = sorted(ink)
+    for n, more in pairwise(sizes):
+        assert 0.6 < ink[more] / ink[n] < 1.3, ink
+
+
 def test_arcs_lead_to_what_the_head_looks_at(live):
     model = quantisation.rounded(checkpoint.load("two-layer"))
     tokens = tokenizer.context(text(live).input_value())
@@ -163,7 +294,7 @@ def test_the_model_writes_and_what_it_wrote_can_be_undone(live):
     text(live).fill("The king and the")
     expect(status(live)).to_contain_text("5 tokens")
     likeliest = live.locator(".lm-next tbody button").first.inner_text()
-    expect(live.locator(".lm-question")).to_have_text("")  # it was about another text
+    expect(live.locator(".lm-question")).to_contain_text("Each example")  # it was of another text
     live.get_by_role("button", name="Write the next token").click()
     expect(status(live)).to_contain_text("6 tokens")
     assert words(live)[-1] == likeliest

@@ -37,6 +37,25 @@ def test_code_is_folded_until_it_is_asked_for_and_the_choice_is_kept(watched):
     expect(watched.locator(".code-fold pre").first).to_be_hidden()
 
 
+def test_no_title_runs_into_the_switch(watched):
+    """Nor does the switch, which a script adds, push the text down."""
+    chapters = sorted((HTML / "chapters").glob("[0-9]*.html"))
+    assert len(chapters) > 20
+    boxes = """() => ["article h1", ".reading", "article h1 ~ :is(p, section)"].map((part) => {
+        const { top, bottom } = document.querySelector(part).getBoundingClientRect();
+        return [top, bottom];
+    })"""
+    for chapter in chapters:
+        watched.goto(chapter.as_uri(), wait_until="domcontentloaded")
+        for width in (390, 768, 1200, 1280, 1366, 1440):
+            watched.set_viewport_size({"width": width, "height": 900})
+            title, switch, text = watched.evaluate(boxes)
+            assert title[1] <= switch[0] and switch[1] <= text[0], (chapter.name, width)
+        watched.evaluate("document.querySelector('.reading').style.display = 'none'")
+        without = watched.evaluate(boxes)[2]
+        assert abs(without[0] - text[0]) <= 8, chapter.name
+
+
 def test_what_a_check_says_and_the_answers_of_exercises_are_never_folded(watched):
     watched.goto(ADDRESS)
     expect(watched.locator("p.claim").first).to_be_visible()

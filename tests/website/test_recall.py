@@ -44,6 +44,5 @@ def test_every_chapter_that_asks_gives_as_many_cards(chapter):
 
 def test_the_file_has_a_line_for_every_card(checkout):
     root = checkout("a", "1", prose=BOX)
-    (root / "_build" / "html").mkdir(parents=True)
-    lines = recall.write(root).read_text(encoding="utf-8").splitlines()
+    lines = recall.write(root / "html").read_text(encoding="utf-8").splitlines()
     assert [tuple(line.split("\t")) for line in lines] == [(*card, "a") for card in CARDS]

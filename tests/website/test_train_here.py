@@ -167,6 +167,53 @@ def test_one_layer_learns_it_with_shifted_keys_alone():
     assert max(learned(0, {"n_layers": 1})) < HALF / 2
 
 
+ORDER = """
+const training = new T.Training({ seed: given.seed, n_layers: 2, seen: [1, 0] });
+const records = [training.look()];
+while (records.length < 16) {
+  training.run(20);
+  records.push(training.look());
+}
+answer(T.order(records));
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_layer_is_said_to_come_first_while_both_rise(seed):
+    """The second layer needs the first, so what the page says must not have it come before."""
+    found = in_node(ORDER, {"seed": seed})
+    assert found["found"] == "together" and max(found["back"][0], found["match"][0]) < 200
+
+
+def records(back, match, split=(1, 0)):
+    """A record each 20 steps; the first layer's heads share what is paid to the token before."""
+    return [
+        {"step": 20 * i, "previous": [[b * s for s in split], [0, 0]], "matching": [[0, 0], [m, 0]]}
+        for i, (b, m) in enumerate(zip(back, match, strict=True))
+    ]
+
+
+EARLY, LATE, FLAT = [0.1, 0.5, 0.9, 0.9, 0.9], [0.1, 0.1, 0.1, 0.5, 0.9], [0.1, 0.2, 0.3, 0.4, 0.4]
+
+
+@pytest.mark.parametrize(
+    "back, match, split, found",
+    [
+        (EARLY, LATE, (1, 0), "first"),
+        (LATE, EARLY, (1, 0), "second"),
+        (EARLY, EARLY, (1, 0), "together"),
+        (EARLY, EARLY, (0.6, 0.4), "together"),
+        (EARLY, FLAT, (1, 0), "never"),
+        (FLAT, EARLY, (1, 0), "second"),
+        ([0.1, 0.1, 0.9], [0.1, 0.1, 0.9], (1, 0), "together"),
+        ([0.1, 0.9, 0.9], [0.1, 0.1, 0.9], (1, 0), "first"),
+    ],
+)
+def test_the_order_of_the_layers(back, match, split, found):
+    said = in_node("answer(T.order(given))", records(back, match, split))
+    assert said["found"] == found
+
+
 @pytest.fixture
 def page(watched):
     watched.goto(PAGE.as_uri())
@@ -201,6 +248,31 @@ def test_the_change_comes_in_the_tab_within_so_many_steps(page):
     two, one = page.evaluate("Circuits.train.page.records.map((all) => all.at(-1))")
     assert max(two["matching"][1]) > HALF > max(one["matching"][0])
     assert two["known"] < one["known"] / 2
+
+
+@pytest.mark.browser
+def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(page):
+    page.get_by_label("It waits until the first layer looks one back").check()
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step === '600'")
+    assert len(page.evaluate("Circuits.train.page.records[0]")) == 31  # 20 steps a picture
+    expect(page.locator(".train-verdict")).to_contain_text("at the same time, as far as one can")
+    expect(page.locator(".train-verdict")).to_contain_text("as you guessed, but it does not wait")
+
+
+@pytest.mark.browser
+def test_button_curves_and_pictures_are_in_one_view(page):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    button = page.get_by_role("button", name="Train", exact=True)
+    button.click()
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
+    for part in ("button.train-go", ".train-curves >> nth=1", ".train-picture >> nth=5"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] >= 48 and box["y"] + box["height"] <= 900, part
+    sizes = page.locator(".train-picture figcaption").evaluate_all(
+        "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert len(sizes) == 6 and min(sizes) >= 14
 
 
 @pytest.mark.browser

@@ -7,7 +7,7 @@ import numpy as np
 
 from transformer_circuits.figures import vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.labels import GREY, LINE, near
+from transformer_circuits.figures.labels import GREY, near, shared
 from transformer_circuits.figures.values import Numbers, array
 
 SCATTER = (480, 280)
@@ -28,7 +28,8 @@ def scatter(
 ) -> vega.HoverChart:
     """A scatter plot of named points; a tooltip gives a point's name and values.
 
-    `written`: names to print beside their points, for readers who cannot hover over them.
+    `written`: names to print beside their points, for readers who cannot hover over them; points
+    that lie on each other share a line of names.
 
     Raises:
         ValueError: if there are no points, the values and labels differ in number, a name to print
@@ -43,7 +44,14 @@ def scatter(
         raise ValueError(f'both axes are called "{x}"')
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
     shown = [{"name": name, x: a, y: b} for name, a, b in points]
-    return vega.finish(_points(points, written, x, y), title, alt, rows=shown)
+    return vega.finish(
+        _points(points, written, x, y),
+        title,
+        alt,
+        numbers={x: xs, y: ys},
+        words={"points": labels},
+        rows=shown,
+    )
 
 
 def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
@@ -75,7 +83,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _named(points, written, x_domain, y_domain) -> list[dict]:
-    """One row per printed name.
+    """One row per printed name; those of dots that lie on each other are printed as one.
 
     x, y: its point; at, up: the centre of the name; x2, y2: where the line from the point ends.
     """
@@ -84,15 +92,12 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
     pixels = [
         ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
     ]
-    widths = [7.5 * len(name) if name in written else None for name, _, _ in points]
+    names = shared([name if name in written else None for name, _, _ in points], pixels)
+    widths = [name and 7.5 * len(name) for name in names]
     rows = []
-    area = (
-        0.0,
-        -LINE,
-        wide + 60.0,
-        float(tall),
-    )  # above and to the right of the axes there is room, too
-    for (name, x, y), place in zip(points, near(pixels, widths, area), strict=True):
+    area = 0.0, 0.0, float(wide), float(tall)  # no name on the frame
+    found = near(pixels, widths, area)
+    for (_, x, y), name, place in zip(points, names, found, strict=True):
         if place:
             (at, x2), (up, y2) = (
                 [left + px / wide * (right - left) for px, _ in place],
@@ -128,7 +133,12 @@ def eigenvalues(
                 "λ": f"{value.real:.3g} {'−' if value.imag < 0 else '+'} {abs(value.imag):.3g}i",
                 "size": f"{abs(value):.3g}", "sign": "≥ 0" if value.real >= 0 else "< 0",
             })  # fmt: skip
-    return vega.finish(_planes(rows, list(values), decades), title, alt)
+    numbers = {  # each sorted by itself: eigenvalues have no order, and noise swaps conjugate pairs
+        f"{name}: {part}": np.sort(of(each))
+        for name, each in values.items()
+        for part, of in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
+    }
+    return vega.finish(_planes(rows, list(values), decades), title, alt, numbers=numbers)
 
 
 def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
@@ -206,7 +216,15 @@ def over_time(
         for r in rows
         if r["k"] == len(moments) - 1
     ]
-    return vega.finish(_slider_chart(rows, moments, list(series), x, y), title, alt, rows=end)
+    return vega.finish(
+        _slider_chart(rows, moments, list(series), x, y),
+        title,
+        alt,
+        numbers={name: array(values) for name, values in series.items()} | {x: array(times)},
+        units=dict.fromkeys(series, y),
+        words=items,
+        rows=end,
+    )
 
 
 def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):

@@ -50,7 +50,10 @@ def links(
     still = altair.hconcat(
         *(_drawn(own, earlier, later, 100).properties(title=name) for name, own in _by_panel(edges))
     )
-    return finish(live, title, alt, rows=_strongest(edges), still=still)
+    words = {"earlier": earlier, "later": later}
+    return finish(
+        live, title, alt, numbers=values, words=words, rows=_strongest(edges), still=still
+    )
 
 
 def compared(
@@ -93,7 +96,15 @@ def compared(
     over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
     with warnings.catch_warnings():  # all panels share one selection, and that is what we want
         warnings.filterwarnings("ignore", "Automatically deduplicated")
-        return finish(drawn(over), title, alt, rows=_strongest(edges), still=drawn(None))
+        return finish(
+            drawn(over),
+            title,
+            alt,
+            numbers=values,
+            words={"earlier": earlier, "later": later},
+            rows=_strongest(edges),
+            still=drawn(None),
+        )
 
 
 def _edges(values: Mapping[str, np.ndarray], earlier: Sequence[str], later: Sequence[str]) -> list:

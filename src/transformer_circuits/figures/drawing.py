@@ -14,6 +14,7 @@ from matplotlib.image import imsave
 
 from transformer_circuits.figures import labels, voice
 from transformer_circuits.figures.html import Figure
+from transformer_circuits.record import Record
 
 FONTS = Path(get_data_path(), "fonts", "ttf")
 """The fonts that come with matplotlib, DejaVu Sans among them."""
@@ -24,8 +25,6 @@ MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
 """Solid, dashed, dashes and dots, dotted."""
-LESS, MORE = "#2166ac", "#b2182b"
-"""Below and above the middle of a scale: blue and red, as in the views."""
 _STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
     "svg.hashsalt": "book", "legend.frameon": False,
@@ -37,8 +36,8 @@ _STYLE = {
 }  # fmt: skip
 
 
-def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Figure:
-    """One pair of axes on which `paint(axes)` draws; width and height in inches."""
+def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Figure:
+    """One pair of axes on which `paint(axes)` draws what a record holds; width and height in inches."""
     with rc_context(_STYLE):
         figure = MplFigure(figsize=size, layout="constrained")
         axes = figure.subplots()
@@ -47,7 +46,7 @@ def draw(paint: Callable, title: str, alt: str, size: tuple[float, float]) -> Fi
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
-    return Figure(voice.themed(svg), title, alt)
+    return Figure(voice.themed(svg), record)
 
 
 def scale(middle: bool) -> LinearSegmentedColormap:
@@ -56,7 +55,7 @@ def scale(middle: bool) -> LinearSegmentedColormap:
     `middle`: whether nothing is in the middle, from blue to red; else it is at the lower end.
     """
     if middle:
-        (blue, red), ends = (LESS, MORE), (0.0, 0.5, 0.5, 1.0)
+        (blue, red), ends = (voice.LESS.light, voice.MORE.light), (0.0, 0.5, 0.5, 1.0)
         stops = [to_rgba(blue, 1), to_rgba(blue, 0), to_rgba(red, 0), to_rgba(red, 1)]
         return LinearSegmentedColormap.from_list("signed", list(zip(ends, stops, strict=True)))
     return LinearSegmentedColormap.from_list(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.figures import voice
+from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE = 9.0
 """The least size of words in a figure. [pixels]"""
@@ -27,18 +28,21 @@ class Figure:
 
     svg: str
     """A document of its own."""
-    title: str
-    alt: str
-    """Alternative text: what there is to be seen, for those who do not see it."""
+    record: Record
 
     @property
     def picture(self) -> str:
         """HTML of the picture alone."""
-        return inline(self.svg, self.title, self.alt)
+        return inline(self.svg, self.record.title, self.record.text)
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        plain = f"[figure: {self.title}. {self.alt}]"
-        return {"text/html": captioned(self.title, self.picture), "text/plain": plain}
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        record = self.record
+        shown = {
+            "text/html": captioned(record.title, self.picture),
+            SVG: self.svg,
+            "text/plain": f"[figure: {record.title}. {record.text}]",
+        }
+        return shown, record.metadata
 
 
 def inline(svg: str, title: str, alt: str) -> str:
@@ -48,7 +52,7 @@ def inline(svg: str, title: str, alt: str) -> str:
     do not take from each other. It shrinks with the page until its smallest words are `LEGIBLE`; a
     page narrower than that moves it to and fro in its own box.
     """
-    own = f"{_slug(title)}-"
+    own = f"{slug(title)}-"
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', own, body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
@@ -70,10 +74,6 @@ def _least_width(svg: str) -> float:
     return LEGIBLE * float(box) / min(sizes) if sizes else 0.0
 
 
-def _slug(title: str) -> str:
-    return re.sub(r"[\W_]+", "-", title.lower()).strip("-")
-
-
 def image(data: bytes, mime: str, alt: str, style: str) -> str:
     """An `img` element that holds its data; `mime` is their type, `image/png` for instance."""
     source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
@@ -89,7 +89,7 @@ def captioned(title: str, body: str) -> str:
     caption = (
         f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
     )
-    return f'<figure id="figure-{_slug(title)}" style="margin:0">{caption}{body}</figure>'
+    return f'<figure id="figure-{slug(title)}" style="margin:0">{caption}{body}</figure>'
 
 
 def data_script(data: Mapping) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from transformer_circuits.figures.html import captioned
 from transformer_circuits.figures.tables import Link
+from transformer_circuits.record import Record
 
 Rows = Mapping[str, Mapping[str, Sequence[str | Link]]]
 
@@ -22,7 +23,7 @@ class Marks:
     symbols: Mapping[str, str]
     title: str
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         head = "".join(
             f'<th scope="col" role="columnheader">{_mark(self.symbols[name], name)}'
             f"<span>{html.escape(name)}</span></th>"
@@ -41,7 +42,12 @@ class Marks:
             f'<table class="marks" role="table"><thead role="rowgroup"><tr role="row"><td></td>{head}'
             f'</tr></thead><tbody role="rowgroup">{"".join(lines)}</tbody></table>'
         )
-        return {"text/html": captioned(self.title, body), "text/plain": self._plain()}
+        shown = {"text/html": captioned(self.title, body), "text/plain": self._plain()}
+        counts = {
+            column: [len(cells[column]) for cells in self.rows.values()] for column in self.symbols
+        }
+        record = Record("figure", self.title, numbers=counts, words={"rows": [*self.rows]})
+        return shown, record.metadata
 
     def _linked(self, column: str, what: str | Link) -> str:
         said = html.escape(f"{what}: {column}")

@@ -14,6 +14,7 @@ from transformer_circuits.figures import labels, voice
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw, scale
 from transformer_circuits.figures.html import Figure
 from transformer_circuits.figures.values import Number, Numbers, array, number
+from transformer_circuits.record import SVG, Record
 
 
 def matrix(
@@ -62,8 +63,15 @@ def matrix(
         if len(row_labels) or len(col_labels):
             labels.ticks(axes, row_labels, col_labels)
 
+    record = _record(
+        title,
+        alt,
+        {"values": values} | ({} if null is None else {"by chance": middle}),
+        units={"values": unit},
+        words={"rows": row_labels, "cols": col_labels},
+    )
     height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 6.0)
-    return draw(paint, title, alt, (6.5, height))
+    return draw(paint, record, (6.5, height))
 
 
 def curves(
@@ -117,7 +125,15 @@ def bundles(
         labels.flags(axes, _floats(places or {}))
         labels.beside(axes, _floats(baselines or {}), LINES[1:] + LINES[:1])
 
-    return draw(paint, title, alt, (6.5, 3.4))
+    numbers = {
+        f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)
+        for name, bundle in lines.items()
+        for k, line in enumerate(bundle, 1)
+        for axis, values in zip("xy", line, strict=True)
+    }
+    numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
+    numbers |= {f"{name}, place: x": place for name, place in _floats(places or {}).items()}
+    return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), (6.5, 3.4))
 
 
 def bars(
@@ -148,7 +164,13 @@ def bars(
             line = axes.axvline(number(baseline[1]), color=COLOURS[1], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
-    return draw(paint, title, alt, (6.5, 1.2 + 0.32 * len(values)))
+    numbers = {"values": [*_floats(values).values()]}
+    if baseline:
+        numbers[baseline[0]] = number(baseline[1])
+    record = _record(
+        title, alt, numbers, units=dict.fromkeys(numbers, unit), words={"bars": values}
+    )
+    return draw(paint, record, (6.5, 1.2 + 0.32 * len(values)))
 
 
 def stacked(
@@ -183,7 +205,10 @@ def stacked(
         axes.set(xlabel=unit, ylim=(len(rows) - 0.4, -0.5))
         labels.legend(axes, drawn, parts)
 
-    return draw(paint, title, alt, (6.5, 1.2 + 0.75 * len(rows)))
+    numbers = {name: [*row.values()] for name, row in rows.items()}
+    units = dict.fromkeys(rows, unit)
+    record = _record(title, alt, numbers, units=units, words={"parts": parts})
+    return draw(paint, record, (6.5, 1.2 + 0.75 * len(rows)))
 
 
 def _colour(name: str) -> str:
@@ -217,7 +242,10 @@ def histogram(
             labels.legend(axes, drawn, list(marks))
         axes.set(xlabel=x, ylabel=y)
 
-    return draw(paint, title, alt, (6.5, 3.0))
+    numbers = {"values": np.sort(array(values), axis=None)}
+    numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}
+    record = _record(title, alt, numbers, units=dict.fromkeys(numbers, x))
+    return draw(paint, record, (6.5, 3.0))
 
 
 def singular_values(
@@ -236,7 +264,13 @@ def singular_values(
         labels.legend(axes, drawn, list(spectra))
         labels.flags(axes, {} if rank is None else {f"rank {number(rank):.0f}": number(rank)})
 
-    return draw(paint, title, alt, (6.5, 3.2))
+    numbers = {name: array(values) for name, values in spectra.items()}
+    numbers |= {} if rank is None else {"rank": number(rank)}
+    return draw(paint, _record(title, alt, numbers), (6.5, 3.2))
+
+
+def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:
+    return Record("figure", title, alt, numbers, picture=SVG, **more)
 
 
 def _floats(values: Mapping[str, Number]) -> dict[str, float]:

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from tabulate import tabulate
 
+from transformer_circuits.record import Record
+
 
 @dataclass(frozen=True)
 class Link:
@@ -66,14 +68,25 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    caption: str
+    record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
     1. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        return {"text/html": self.as_html, "text/plain": self.as_text}, self.record.metadata
+
+    @property
+    def as_text(self) -> str:
+        """The table as plain text."""
+        lines = tabulate(self.rows, self.columns, disable_numparse=True, tablefmt="simple")
+        return f"{self.record.title}\n{lines}"
+
+    @property
+    def as_html(self) -> str:
+        """The table as HTML."""
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
         head = "".join(
             f'<th scope="col"{NUMBER if share is not None else ""}>{_html(name)}</th>'
@@ -85,13 +98,12 @@ class Table:
         for row, parts in zip(self.rows, shares, strict=True):
             cells = "".join(map(self._cell, self.columns[1:], row[1:], parts[1:]))
             lines.append(f'<tr><th scope="row">{_html(row[0])}</th>{cells}</tr>')
-        caption = f"<caption>{html.escape(self.caption)}</caption>"
+        title = html.escape(self.record.title)
+        caption = f"<caption>{title}</caption>"
         body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
-        box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{html.escape(self.caption)}">'
-        plain = tabulate(self.rows, self.columns, disable_numparse=True, tablefmt="simple")
-        text = f'{box}<table class="findings">{caption}{body}</table></div>'
-        return {"text/html": text, "text/plain": f"{self.caption}\n{plain}"}
+        box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{title}">'
+        return f'{box}<table class="findings">{caption}{body}</table></div>'
 
     def _cell(self, column: str, cell: Cell, share: float | None) -> str:
         if share is None:
@@ -123,7 +135,8 @@ def table(
     alone; then two columns may have the same header.
 
     Numbers with a fraction get `digits` decimals, wherever they come from (Python, NumPy, a 0-dim
-    tensor). A `Link` leads somewhere, and a `Picture` is drawn. Everything else is shown as `str` has it.
+    tensor). A `Link` leads somewhere, a `Picture` is drawn, and None, where there is nothing to be
+    measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
     against the column's largest as a bar, hollow below zero.
@@ -150,7 +163,22 @@ def table(
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
     by_row = tuple(zip(*shares, strict=True))
-    return Table(tuple(headers), shown, caption, by_row, frozenset(bars))
+    record = _record(headers, cells, shown, caption, digits)
+    return Table(tuple(headers), shown, record, by_row, frozenset(bars))
+
+
+def _record(headers, cells, shown, caption: str, digits: int) -> Record:
+    """Columns of numbers in full, all others as they are shown; a second one of a name has a number."""
+    numbers, words = {}, {}
+    columns = zip(headers, zip(*cells, strict=True), zip(*shown, strict=True), strict=True)
+    for place, (header, values, texts) in enumerate(columns):
+        n = [*headers[: place + 1]].count(header)
+        name = f"{header} ({n})" if n > 1 else header
+        if None in _shares(values):
+            words[name] = texts
+        else:
+            numbers[name] = values
+    return Record("table", caption, numbers=numbers, words=words, digits=digits)
 
 
 def _plain(value: object) -> object:
@@ -161,6 +189,8 @@ def _plain(value: object) -> object:
 def _shown(value: object, digits: int) -> Cell:
     if isinstance(value, (Link, Picture)):
         return value
+    if value is None:
+        return "–"
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 

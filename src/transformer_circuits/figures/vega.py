@@ -4,13 +4,14 @@ Vega-Lite is compiled to Vega here, so that a page has to load Vega alone.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import altair
 import vl_convert
 
 from transformer_circuits.figures import drawing, html, tables, voice
+from transformer_circuits.record import SVG, Record
 
 FONT = "system-ui, sans-serif"
 """The font of the page, whatever that is."""
@@ -29,23 +30,22 @@ class HoverChart:
     """A Vega specification."""
     svg: str
     """The static picture."""
-    title: str
-    alt: str
-    """Alternative text."""
-    numbers: tables.Table | None = None
+    record: Record
+    table: tables.Table | None = None
     """What it shows as a table, below it and folded; None where that would be too long."""
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        still = html.inline(self.svg, self.title, self.alt)
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        title, alt = self.record.title, self.record.text
+        still = html.inline(self.svg, title, alt)
         body = f'<div class="hover-chart">{still}{html.data_script(self.spec)}</div>'
-        if self.numbers:
-            table = self.numbers._repr_mimebundle_()["text/html"]
-            body += f"<details><summary>The numbers</summary>{table}</details>"
-        return {
-            "text/html": html.captioned(self.title, body) + html.scripts("charts.js"),
-            "image/svg+xml": self.svg,
-            "text/plain": f"[chart: {self.title}. {self.alt}]",
+        if self.table:
+            body += f"<details><summary>The numbers</summary>{self.table.as_html}</details>"
+        shown = {
+            "text/html": html.captioned(title, body) + html.scripts("charts.js"),
+            SVG: self.svg,
+            "text/plain": f"[chart: {title}. {alt}]",
         }
+        return shown, self.record.metadata
 
 
 def finish(
@@ -53,20 +53,22 @@ def finish(
     title: str,
     alt: str,
     *,
+    numbers: Mapping,
+    units: Mapping[str, str] | None = None,
+    words: Mapping[str, Iterable[object]] | None = None,
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
-    `rows`: its numbers, for the table below it. `still`: another chart for the static picture,
+    `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched.
     """
     spec = _compiled(chart, alt)
     return HoverChart(
         spec,
         _svg(_compiled(still, alt) if still else spec),
-        title,
-        alt,
+        Record("figure", title, alt, numbers, units or {}, words or {}, picture=SVG),
         tables.table(rows, caption=title, digits=3) if 0 < len(rows) <= MOST_ROWS else None,
     )
 

@@ -15,9 +15,11 @@ value   values, OV circuits: what is moved       #86590a   6.09  #f0bf4c  10.94 
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
-lines, too. Words in boxes are ink, on a tint of the box's colour. Curves and bars take `CURVES` in
-their order, with other lines and marks. A figure has no ground of its own: it lies on the page, and
-its colours are variables that follow the page's theme.
+lines, too. An arrow that looks is dotted, from destination to source; one that moves is solid, from
+source to destination. Words in boxes are ink, on a tint of the box's colour. Curves and bars take
+`CURVES` in their order, with other lines and marks. A figure has no ground of its own: it lies on
+the page, and its colours are variables that follow the page's theme. Scripts and styles of pages
+write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
 
 Type is the page's own, 14 px and for notes 13 px, tokens in its monospaced face. A drawing for a
 phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are
@@ -60,6 +62,10 @@ CURVES: tuple[Name, ...] = ("first", "second", "key", "query", "value", "direct"
 """The colours of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
 """The page behind; nothing is painted there."""
+LESS = Role("#2166ac", "#92c5de")
+"""Below the middle of a scale."""
+MORE = Role("#b2182b", "#f4a582")
+"""Above the middle of a scale."""
 TINT = 0.12
 """How much of its colour a box is filled with."""
 TEXT, SMALL = 14.0, 13.0

@@ -112,7 +112,8 @@ class _Claims:
             "identities": [scorecard.HOLDS["identity"]],
             "built": [scorecard.HOLDS["built"]],
         }
-        return {f"{prefix}_{name}": len(self._with(of)) for name, of in groups.items()}
+        counted = {f"{prefix}_{name}": len(self._with(of)) for name, of in groups.items()}
+        return counted | {f"{prefix}_own": sum(c.own for c in self._with(rules.VERDICTS))}
 
     def short(self, verdicts: Iterable[str]) -> str:
         rows = [
@@ -143,7 +144,7 @@ class _Claims:
         """One for each claim that did not clearly come out, except where the belief was our own."""
         asked = questions()
         unclear = self._with([*IN_PART, rules.NOT_REPRODUCED])
-        of_others = [c for c in unclear if "of this book" not in c.section]
+        of_others = [c for c in unclear if not c.own]
         return "\n".join(f"1. {asked.get(c.id) or _DEFAULT.format(c.statement)}" for c in of_others)
 
 
@@ -180,6 +181,7 @@ def _rules() -> dict[str, int]:
     """How many rules there are, and how many were not written before they could be measured."""
     registered = [rule.registered for rule in claims.rules().values()]
     ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
+    ends |= {"rules_unproven": "unproven"}
     counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
     return {"rules": len(registered)} | counted
 
@@ -190,8 +192,8 @@ def _references() -> str:
 
     bibliography = files.data_dir().parent / "chapters/reference/references.bib"
     sections = [claim.section for claim in claims.read().values()]
-    found = [re.match(r"(\w+) (?:et al\.|and \w+) (\d{4})$", section) for section in sections]
-    named = {f"{one[1].lower()}{one[2]}" for one in found if one}
+    found = re.findall(r"(\w+) (?:et al\.|and \w+) (\d{4})", "\n".join(sections))
+    named = {f"{name.lower()}{year}" for name, year in found}
     listed = pybtex.PybtexEngine().format_from_file(
         bibliography, style="plain", citations=sorted({"elhage2021"} | named),
         output_backend="markdown",

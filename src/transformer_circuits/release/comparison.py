@@ -1,10 +1,17 @@
 """Two manifests side by side: what differs by more than `manifest.TOLERANCES` allow."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from transformer_circuits.release.manifest import LEAST, PRECISION, tolerance
-from transformer_circuits.release.numbers import STEPS, Shown
+
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
+_HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
+"""A head is called by its layer and its place there, 1.4, and that is no number. An end of an
+interval, (0.5 to 0.7), is."""
 
 
 @dataclass(frozen=True)
@@ -75,89 +82,97 @@ def _of_claim(where: str, was: Mapping, came: Mapping) -> Iterator[Difference]:
     yield from _same(where, was["verdict"], came["verdict"])
     for part in ("kind", "chapter"):
         yield from _same(f"{where}, {part}", was.get(part), came.get(part))
-    yield from _of_figure(
-        where, *(_said(of.get("why", ""), *of.get("ours", ())) for of in (was, came))
-    )
+    yield from _sentence(where, *("\n".join([of.get("why", ""), *of.get("ours", ())])
+                                  for of in (was, came)))  # fmt: skip
     for group in ("seeds", "controls"):
         yield from _each(where, was.get(group, {}), came.get(group, {}), _of_estimate)
 
 
-def _said(*texts: str) -> dict:
-    """Sentences as the manifest keeps those of a figure: words, and numbers for themselves."""
-    shown = Shown()
-    for text in texts:
-        shown.say(text)
-    return shown.kept
-
-
 def _of_estimate(where: str, was: Mapping, came: Mapping) -> Iterator[Difference]:
     yield from _same(f"{where}, n", was["n"], came["n"])
-    within = tolerance(was)
     for part in ("mean", "low", "high"):
-        yield from _near(f"{where}, {part}", [was[part]], [came[part]], within)
+        yield from _near(f"{where}, {part}", was[part], came[part], tolerance(was))
 
 
 def _of_chapter(where: str, was: Mapping, came: Mapping) -> Iterator[Difference]:
     for group in ("figures", "checks"):
-        yield from _each(where, was[group], came[group], _of_figure)
+        yield from _each(where, was[group], came[group], _of_record)
 
 
-def _of_figure(where: str, was: Mapping, came: Mapping) -> Iterator[Difference]:
-    yield from _same(f"{where}, words", was["words"], came["words"])
-    for group, compare in (("printed", _printed), ("data", _series)):
+def _of_record(where: str, was: Mapping, came: Mapping) -> Iterator[Difference]:
+    """What the manifest keeps of a figure, a table or a check."""
+    for part in ("digits", "units"):
+        yield from _same(f"{where}, {part}", was.get(part), came.get(part))
+    yield from _sentence(where, was.get("text", ""), came.get("text", ""))
+    shown = 10.0 ** -was["digits"] if "digits" in was else 0.0
+
+    def numbers(name: str, before: object, after: object) -> Iterator[Difference]:
+        yield from _numbers(name, before, after, shown)
+
+    for group, compare in (("words", _words), ("numbers", numbers)):
         yield from _each(where, was.get(group, {}), came.get(group, {}), compare)
 
 
-def _printed(where: str, was: str, came: str) -> Iterator[Difference]:
-    """Numbers as they were printed, each with a tolerance of its own."""
-    before, after = was.split(), came.split()
-    if len(before) != len(after):
-        yield Difference(where, f"{len(before)} numbers", f"{len(after)} numbers")
-        return
-    for place, (old, new) in enumerate(zip(before, after, strict=True), 1):
-        value = float(old)
-        decimals = len(old.partition(".")[2]) if "e" not in old else 0
-        unit = 10.0**-decimals if decimals else 0.0
-        within = max(unit, PRECISION * abs(value), LEAST)
-        if not abs(float(new) - value) <= within * (1 + 1e-9):  # NaN is not near anything
-            yield Difference(f"{where}, number {place}", old, new, within)
+def _words(where: str, was: Sequence[str], came: Sequence[str]) -> Iterator[Difference]:
+    yield from _sentence(where, "\n".join(was), "\n".join(came))
 
 
-def _series(where: str, was: list | dict, came: list | dict) -> Iterator[Difference]:
-    """A series of data, or its summary."""
-    step = 1.0 if where.endswith(STEPS) else 0.0
-    if isinstance(was, list) and isinstance(came, list):
-        yield from _near(where, was, came, max(_within(was), step))
-        return
-    old, new = (of if isinstance(of, dict) else {"n": len(of)} for of in (was, came))
-    if old["n"] != new["n"]:
-        yield Difference(where, f"{old['n']} numbers", f"{new['n']} numbers")
+def _sentence(where: str, was: str, came: str) -> Iterator[Difference]:
+    """The same words, and each number near to what was printed before."""
+    (said, before), (says, after) = map(_apart, (was, came))
+    yield from _same(f"{where}, words", said, says)
+    if said == says:
+        decimals = [len(old.partition(".")[2]) if "e" not in old else 0 for old in before]
+        units = [10.0**-n if n else 0.0 for n in decimals]
+        old, new = (np.array([*map(float, texts)]) for texts in (before, after))
+        yield from _near(where, old, new, np.maximum(units, PRECISION * abs(old)))
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """A text with # for every number, and the numbers."""
+    numbers = []
+
+    def take(found: re.Match) -> str:
+        if _HEAD.match(found.string, found.start()) and len(found[0]) == 3:
+            return found[0]
+        numbers.append(found[0].replace("−", "-"))
+        return "#"
+
+    return _NUMBER.sub(take, text), numbers
+
+
+def _numbers(where: str, was: object, came: object, shown: float) -> Iterator[Difference]:
+    """A number, an array or a summary, see `record.kept`; `shown`: a unit of its last decimal."""
+    full = [not isinstance(each, Mapping) for each in (was, came)]
+    if all(full):
+        yield from _near(where, was, came, max(PRECISION * _largest(was), shown))
+    elif any(full):
+        yield Difference(where, *("numbers in full" if each else "a summary" for each in full))
+    elif was["shape"] != came["shape"]:
+        yield Difference(where, f"shape {was['shape']}", f"shape {came['shape']}")
     else:
-        within = max(_within(old["range and mean"]), _last_place(old["some"]), step)
-        for part in ("range and mean", "some"):
-            yield from _near(f"{where}, {part}", old[part], new[part], within)
+        within = max(PRECISION * _largest([was["min"], was["max"]]), shown)
+        for part in ("mean", "sd", "min", "max", "some"):
+            yield from _near(f"{where}, {part}", was[part], came[part], within)
 
 
-def _within(values: Sequence[float]) -> float:
-    largest = max(map(abs, values), default=0.0)
-    return max(PRECISION * largest, _last_place(values), LEAST)
-
-
-def _last_place(values: Sequence[float]) -> float:
-    """One unit of the last decimal place that some of the numbers have; 0 of whole numbers."""
-    decimals = max(
-        (len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in values), default=0
-    )
-    return 10.0**-decimals if decimals else 0.0
+def _largest(values: object) -> float:
+    return float(np.nanmax(np.abs(np.array(values, dtype=float)), initial=0.0))
 
 
 def _near(
-    where: str, was: Sequence[float], came: Sequence[float], within: float
+    where: str, was: object, came: object, within: float | np.ndarray
 ) -> Iterator[Difference]:
-    if len(was) != len(came):
-        yield Difference(where, f"{len(was)} numbers", f"{len(came)} numbers")
+    """The first of some numbers that is too far off."""
+    old, new = (np.array(values, dtype=float) for values in (was, came))
+    if old.shape != new.shape:
+        yield Difference(where, f"shape {old.shape}", f"shape {new.shape}")
         return
-    for place, (old, new) in enumerate(zip(was, came, strict=True), 1):
-        if not abs(new - old) <= within * (1 + 1e-9):
-            name = f"{where}, number {place}" if len(was) > 1 else where
-            yield Difference(name, old, new, within)
+    within = np.broadcast_to(np.maximum(within, LEAST), old.shape)
+    near = abs(new - old) <= within * (1 + 1e-9)  # NaN is near to nothing
+    far = ~(near | (np.isnan(old) & np.isnan(new)))
+    if far.any():
+        place = int(far.argmax())
+        name = f"{where}, number {place + 1}" if old.size > 1 else where
+        name += f" (and {far.sum() - 1} of its other numbers)" if far.sum() > 1 else ""
+        yield Difference(name, *(each.flat[place].item() for each in (old, new, within)))

@@ -13,9 +13,8 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from transformer_circuits import files
+from transformer_circuits import files, record
 from transformer_circuits.book import claims, notebooks, scorecard
-from transformer_circuits.release import numbers
 from transformer_circuits.text import corpus
 
 COMMITTED = "results/manifest.json"
@@ -29,15 +28,17 @@ OF_WIDTH = 0.1
 """The part of an interval's width by which it may."""
 LEAST = 1e-6
 """What may differ whatever the size: what float32 leaves of a zero."""
+MEASURED_HERE = "[s]"
+"""At the end of a column's heading: how long something took here, which no other machine repeats."""
 TOLERANCES = {
-    "printed": "one unit of the last decimal place, or a thousandth of the number; whole numbers "
-    "a thousandth",
-    "data": "a thousandth of the largest of the series, or one unit of the last decimal place that "
-    "its numbers were rounded to",
+    "numbers": "a thousandth of the largest of those of one name, or one unit of the last decimal "
+    "place that a table or a check shows of them",
+    "numbers in sentences": "one unit of the last decimal place, or a thousandth of the number; "
+    "whole numbers a thousandth",
     "estimate": "a thousandth of the largest of the mean and the ends of its interval, or a tenth "
     "of the interval's width",
     "any number": "a millionth",
-    "rows of a chart": "in any order, for eigenvalues have none",
+    "eigenvalues": "sorted, for they have no order",
     "columns of a table in [s]": "left out: how long something took",
     "everything else": "the same: verdicts, words, and the hashes of files",
     "why": "weights and text are pinned, so only the order of sums in float32 may differ. That moves "
@@ -96,7 +97,7 @@ def _of_claim(claim: claims.Claim, found: scorecard.Evidence | None) -> dict:
 def estimate(interval: Mapping[str, float]) -> dict:
     """An interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
     ends = [interval[name] for name in ("mean", "low", "high")]
-    mean, low, high, within = numbers.rounded([*ends, tolerance(interval)])
+    mean, low, high, within = map(float, record.kept([*ends, tolerance(interval)]))
     return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
 
 
@@ -113,21 +114,27 @@ def _figures(copy: Mapping) -> dict[str, dict]:
     """
     found: dict[str, dict] = {}
     for output in notebooks.outputs(copy):
-        is_check = "check" in output.get("metadata", {})
-        if not is_check and (shown := numbers.shown(output)):
-            found[_name(shown.title or "without a title", found)] = shown.kept
+        held = record.of(output)
+        if held and held["kind"] in ("figure", "table"):
+            found[_name(held["title"], found)] = _measured(held)
     return found
 
 
 def _checks(copy: Mapping) -> dict[str, dict]:
     """The checks of an executed chapter, by what they state; verdicts are among the claims."""
     found: dict[str, dict] = {}
-    for check in scorecard.checks(copy):
-        if "verdict" not in check:
-            said = numbers.Shown()
-            said.say(check["ours"])
-            found[_name(check["statement"], found)] = said.kept
+    for held in scorecard.checks(copy):
+        if held["kind"] == "check":
+            found[_name(held["title"], found)] = _measured(held)
     return found
+
+
+def _measured(held: Mapping) -> dict:
+    """What the manifest keeps of a record: what was measured, and what is said of it."""
+    parts = {"text": held["text"], "digits": held["digits"], "units": held["units"]}
+    for group in ("numbers", "words"):
+        parts[group] = {k: v for k, v in held[group].items() if not k.endswith(MEASURED_HERE)}
+    return {name: part for name, part in parts.items() if part not in ("", None, {})}
 
 
 def _name(title: str, taken: Mapping) -> str:
@@ -203,12 +210,22 @@ def read(path: Path) -> dict:
 
 
 def write(path: Path, found: Mapping) -> None:
-    """Write a manifest, whole or not at all; a list of numbers stands in one line.
+    """Write a manifest, whole or not at all.
 
     Raises:
         OSError: as `files.atomic`.
     """
-    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
-    lines = re.sub(r"\[[^\[\]{}\"]*\]", lambda of: " ".join(of[0].split()), text)
     with files.atomic(path) as temporary:
-        temporary.write_text(f"{lines}\n", encoding="utf-8")
+        temporary.write_text(f"{_text(found)}\n", encoding="utf-8")
+
+
+def _text(value: object, indent: str = "") -> str:
+    """As JSON with a line for each entry of a mapping, but lists and short mappings in one line."""
+    flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, Mapping) or len(flat) < 100:
+        return flat
+    inner = f"{indent} "
+    entries = (
+        f"{inner}{json.dumps(k, ensure_ascii=False)}: {_text(v, inner)}" for k, v in value.items()
+    )
+    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"

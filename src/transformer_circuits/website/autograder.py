@@ -3,6 +3,8 @@
 For each chapter a folder: its notebook as in the student edition, in which every exercise asks the
 grader, and `tests/` with one file per exercise. The exercises keep their own checks, so grader and
 notebook always agree. `otter generate` packs the tests; `make autograder` runs it.
+
+The checks run among what the participant wrote, who could replace them: the points are for practice.
 """
 
 import re

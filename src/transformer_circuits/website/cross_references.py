@@ -4,9 +4,8 @@ It lists all figures and all exercises, shows a figure on another page by its ti
 the glossary explains (see `terms`).
 """
 
-import html
-import re
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +15,15 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
-from transformer_circuits.figures.html import captioned
-from transformer_circuits.website import gallery, terms
+from transformer_circuits import files, record
+from transformer_circuits.book import notebooks
+from transformer_circuits.figures.html import captioned, inline
+from transformer_circuits.record import SVG
+from transformer_circuits.website import terms
 
-FIGURE = re.compile(
-    r'<figure id="([^"]+)"[^>]*><figcaption[^>]*>(.*?)</figcaption>(.*?)</figure>', re.DOTALL
-)
-"""What `figures.html.captioned` writes."""
 KINDS = ("figures", "exercises")
-PICTURE = re.compile(r'<div class="circuit-plot".*?</svg></div>', re.DOTALL)
+FOLDER = "_static/figures"
+"""Where the pictures in the index of figures lie in the built book."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -34,10 +33,12 @@ class Found:
 
     id: str
     title: str
-    picture: str = ""
-    """HTML of a figure's drawing; empty for what needs a script to be seen."""
-    small: tuple[bytes, str] | None = None
-    """The figure in the index of figures, see `gallery.small`."""
+    text: str = ""
+    """The text alternative of a figure."""
+    picture: bytes = b""
+    """A figure's picture, SVG or PNG; empty for what needs a script to be seen."""
+    kind: str = ""
+    """Which of the two, as `record.Record` has it."""
     note: str = ""
     """The level and the minutes of an exercise."""
 
@@ -77,6 +78,7 @@ def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_directive("index-of", IndexOf)
     app.add_directive("chapter-figure", ChapterFigure)
+    app.connect("source-read", _collect_figures, priority=600)  # after `executed` put them there
     app.connect("doctree-read", _collect)
     app.connect("env-purge-doc", lambda app, env, docname: _found(env).pop(docname, None))
     app.connect("env-merge-info", lambda app, env, docs, other: _found(env).update(_found(other)))
@@ -91,13 +93,14 @@ def _found(env) -> dict[str, dict[str, list[Found]]]:
     return env.book_found
 
 
-def figures(text: str) -> list[Found]:
-    """The figures in HTML that a cell has put out."""
+def figures(notebook: Mapping) -> list[Found]:
+    """The figures that a notebook's cells have put out."""
     found = []
-    for name, title, body in FIGURE.findall(text):
-        picture = PICTURE.search(body) if "circuit-view" not in body else None
-        shown = picture[0] if picture else ""
-        found.append(Found(name, html.unescape(title), shown, gallery.small(body)))
+    for output in notebooks.outputs(notebook):
+        held = record.of(output)
+        if held and held["kind"] == "figure":
+            picture = record.picture(output)
+            found.append(Found(held["id"], held["title"], held["text"], picture, held["picture"]))
     return found
 
 
@@ -108,18 +111,24 @@ def _exercises(doctree) -> Iterator[Found]:
         yield Found(node["label"], title, note=level)
 
 
-def _collect(app, doctree) -> None:
-    shown = [figure for raw in doctree.findall(nodes.raw) for figure in figures(raw.astext())]
+def _collect_figures(app, docname: str, source: list[str]) -> None:
+    if Path(app.env.doc2path(docname)).suffix != ".ipynb":
+        return
+    shown = figures(json.loads(source[0]))
     names = [figure.id for figure in shown]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        LOGGER.warning("two figures have the id %s", name, location=app.env.docname)
+        LOGGER.warning("two figures have the id %s", name, location=docname)
+    _found(app.env)[docname] = {"figures": shown}
+
+
+def _collect(app, doctree) -> None:
     for node in doctree.findall(
         lambda node: isinstance(node, (exercise_enumerable_node, solution_node))
     ):
         for content in node.findall(nodes.section):  # else all on a page have the same id
             content["ids"] = [f"{node['label']}-content"]
-    here = {"figures": shown, "exercises": list(_exercises(doctree))}
-    _found(app.env)[app.env.docname] = here
+    here = _found(app.env).setdefault(app.env.docname, {"figures": []})
+    here["exercises"] = list(_exercises(doctree))
 
 
 def _resolve(app, doctree, docname: str) -> None:
@@ -138,9 +147,9 @@ def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
         items = []
         for found in _found(env)[page][kind]:
             link = terms.reference(app, docname, page, found.id, found.title)
-            if found.small and app.builder.name == "html":
+            if found.picture and app.builder.name == "html":
                 name = f"{page.rpartition('/')[2]}-{found.id}"
-                address = gallery.write(Path(app.outdir), name, found.small)
+                address = _write(Path(app.outdir), name, found)
                 up = "../" * docname.count("/")
                 picture = f'<img src="{up}{address}" alt="" loading="lazy">'
                 link.insert(0, nodes.raw("", picture, format="html"))
@@ -153,14 +162,26 @@ def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
     return entries
 
 
+def _write(site: Path, name: str, figure: Found) -> str:
+    """Write a figure's picture under a name into the built book; returns its address from there.
+
+    A file by itself has no page, so drawings keep the colours of a light one.
+    """
+    address = f"{FOLDER}/{name}{'.svg' if figure.kind == SVG else '.png'}"
+    with files.atomic(site / address) as temporary:
+        temporary.write_bytes(figure.picture)
+    return address
+
+
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
     """The picture under its title."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
-    for figure in here:
-        if figure.title == node["title"] and figure.picture:
-            shown = captioned(figure.title, figure.picture)
-            return [nodes.raw("", shown, format="html")]
-    titles = [figure.title for figure in here if figure.picture]
+    drawn = [figure for figure in here if figure.kind == SVG]
+    for figure in drawn:
+        if figure.title == node["title"]:
+            picture = inline(figure.picture.decode(), figure.title, figure.text)
+            return [nodes.raw("", captioned(figure.title, picture), format="html")]
+    titles = [figure.title for figure in drawn]
     LOGGER.warning(
         '%s has no figure "%s" but %s', node["page"], node["title"], titles, location=node
     )

@@ -15,15 +15,18 @@ import yaml
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 
-SOURCES = ("_config.yml", "_toc.yml", "_static", "_templates", "chapters", "seminar")
-"""What Sphinx reads of the checkout besides the package."""
+CHANGED = ("_config.yml", "_toc.yml", "chapters", "seminar")
+"""What an edition has a copy of, to change it; everything else of the checkout it shares."""
+NOT_SHARED = ("_build", "data", "node_modules")
+"""No page includes anything of these, and in the first two lie chapters with their solutions."""
 FOR_INSTRUCTORS = "seminar/instructor"
 """The page that only those who teach get."""
 _MARK = re.compile(
     r"^:::\{solution-(start|end)\}[^\n]*\n(?::[a-z]+:[^\n]*\n)*:::[ ]*\n?", re.MULTILINE
 )
 _FOLDED = re.compile(r"(:::\{solution-start\}[^\n]*\n):class: dropdown\n")
-_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*instructor\.md\)")
+_REFERENCE = re.compile(r" \(\[[^\]]*\]\([^)\s]*instructor\.md\)\)")
+"""In brackets, so that the sentence is whole without it; Sphinx refuses any other that is left."""
 
 
 def without_solutions(notebook: dict) -> dict:
@@ -81,6 +84,8 @@ EDITIONS: dict[str, Callable[[dict], dict]] = {
 def write(edition: str) -> Path:
     """Write what an edition is built from into `_build/EDITION/source`; nothing older stays there.
 
+    Whatever a page of the checkout includes is there, too: what is not changed is linked to.
+
     Raises:
         ValueError: if there is no such edition.
     """
@@ -90,7 +95,10 @@ def write(edition: str) -> Path:
     folder = root / "_build" / edition / "source"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in SOURCES:
+    for path in root.glob("[!.]*"):
+        if path.name not in CHANGED + NOT_SHARED:
+            (folder / path.name).symlink_to(path)
+    for name in CHANGED:
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
         copy(root / name, folder / name)
     for path in folder.glob("chapters/**/*.ipynb"):
@@ -102,7 +110,7 @@ def write(edition: str) -> Path:
 
 
 def _without_page_for_instructors(folder: Path) -> None:
-    """Take out that page and the links to it, and the buttons that open the book's own notebooks."""
+    """Take out that page and what refers to it, and the buttons that open the book's own notebooks."""
     (folder / f"{FOR_INSTRUCTORS}.md").unlink()
     toc = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     for part in toc["parts"]:
@@ -114,7 +122,7 @@ def _without_page_for_instructors(folder: Path) -> None:
     _replace(folder / "_config.yml", yaml.safe_dump(config, sort_keys=False))
     for page in [*folder.glob("**/*.md"), *folder.glob("chapters/**/*.ipynb")]:
         text = page.read_text(encoding="utf-8")
-        _replace(page, _LINK.sub(r"\1", text))
+        _replace(page, _REFERENCE.sub("", text))
 
 
 def _replace(path: Path, text: str) -> None:

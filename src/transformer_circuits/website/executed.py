@@ -9,6 +9,7 @@ from pathlib import Path
 
 from myst_nb.sphinx_ import NbMetadataCollector
 
+from transformer_circuits import record
 from transformer_circuits.book import notebooks
 
 
@@ -48,18 +49,17 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
     claim gets the anchor that the scorecard leads to.
     """
     done = {cell["id"]: cell for cell in copy["cells"] if cell["cell_type"] == "code"}
-    seen = set()
+    seen = {""}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             of_copy = done[cell["id"]]
             cell |= {key: of_copy[key] for key in ("outputs", "execution_count")}
     for output in notebooks.outputs(notebook):
-        claim = output.get("metadata", {}).get("check", {}).get("claim")
-        if claim and claim not in seen:
-            seen.add(claim)
+        found = record.of(output)
+        if found and found["claim"] not in seen:
+            seen.add(found["claim"])
             shown = "".join(output["data"]["text/html"])
-            anchored = shown.replace("<p ", f'<p id="claim-{claim}" ', 1)
-            output["data"]["text/html"] = anchored
+            output["data"]["text/html"] = f'<span id="{found["id"]}"></span>{shown}'
     return notebook
 
 

@@ -1,9 +1,6 @@
 """The figures of the README: those of the chapters, as files that a code host can show."""
 
-import html
-import re
-
-from transformer_circuits import files
+from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
 
 FIGURES = {
@@ -34,9 +31,7 @@ def _picture(executed: dict[str, dict], chapter: str, title: str) -> bytes:
     if chapter not in executed:
         raise files.UserError(f"{chapter} is not executed with this code; run `make book` first")
     for output in notebooks.outputs(executed[chapter]):
-        shown = "".join(output.get("data", {}).get("text/html", ""))
-        if f">{html.escape(title)}</figcaption>" in shown:
-            (svg,) = re.findall(r"<svg.*</svg>", shown, re.DOTALL)
+        if (record.of(output) or {}).get("title") == title:
             # Code hosts have dark pages, too, but do not tell a file that it lies on one.
-            return svg.replace(' style="', ' style="background:#fff;', 1).encode()
+            return record.picture(output).replace(b"<svg ", b'<svg style="background:#fff" ', 1)
     raise files.UserError(f"{chapter} shows no figure called {title!r}")

@@ -34,44 +34,46 @@ A PDF has no other pages, but Sphinx links to files.
 """
 
 
-def slides(root: Path) -> Path:
-    """Write the page of slides for reveal.js into the built book; returns its path.
+def slides(source: Path, build: Path) -> Path:
+    """Write the page of slides for reveal.js; returns the folder `slides`, which goes into the book.
+
+    `source`, `build`: the folder with the pages, and the one in which Jupyter Book built `html`.
 
     Only if the page of the book that shows the same, or a style, has changed since the last time.
 
     Raises:
         UserError: if Sphinx could not write it.
     """
-    written = root / "_build" / "html" / "slides"
-    page, stamp = written / f"{SLIDES}.html", root / "_build" / "slides-made-of.txt"
-    shown = [root / "_build" / "html" / f"{SLIDES}.html", *sorted((root / "_static").iterdir())]
+    written = build / "slides"
+    page, stamp = written / f"{SLIDES}.html", build / "slides-made-of.txt"
+    shown = [build / "html" / f"{SLIDES}.html", *sorted((source / "_static").iterdir())]
     made_of = "\n".join(map(files.sha256, shown))
     if not (page.is_file() and stamp.is_file() and stamp.read_text() == made_of):
         stamp.unlink(missing_ok=True)
-        _write_slides(root, written)
+        _write_slides(source, build, written)
         stamp.write_text(made_of)
-    return page
+    return written
 
 
-def _write_slides(root: Path, written: Path) -> None:
+def _write_slides(source: Path, build: Path, written: Path) -> None:
     from jupyter_book.sphinx import build_sphinx
 
     # The table of contents looks at every object there is, and the command line has loaded torch
     # with its deprecated ones.
     warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
     failed = build_sphinx(
-        root,
+        source,
         written,
         noconfig=True,
-        path_config=root / "_config.yml",
+        path_config=source / "_config.yml",
         confoverrides={
-            "external_toc_path": (root / "_toc.yml").as_posix(),
+            "external_toc_path": (source / "_toc.yml").as_posix(),
             "latex_individualpages": False,
             "nitpicky": True,
             "html_domain_indices": False,  # one page has no index of modules
         },
-        doctreedir=root / "_build" / ".doctrees",
-        filenames=[str(root / f"{SLIDES}.md")],
+        doctreedir=build / ".doctrees",
+        filenames=[str(source / f"{SLIDES}.md")],
         builder="revealjs",
         warningiserror=True,
         keep_going=True,
@@ -139,14 +141,17 @@ def article(root: Path) -> Path:
     return page
 
 
-def pdfs(root: Path) -> dict[Path, int]:
-    """Print the single page that `make pdf` built, every sheet and the article; the pages of each."""
+def pdfs(root: Path, single: Path) -> dict[Path, int]:
+    """Print the book as one page, every sheet and the article; the pages of each.
+
+    `single`: the folder in which Jupyter Book built that one page.
+    """
     build = root / "_build"
-    for page in (build / "singlehtml" / "chapters").glob("*.html"):
+    for page in (single / "chapters").glob("*.html"):
         # It lies in the folder of the first chapter, but links from the top.
-        shutil.copy(page, build / "singlehtml" / "book.html")
+        shutil.copy(page, single / "book.html")
     book = build / "transformer-circuits.pdf"
-    printed = {book: print_pdf(build / "singlehtml" / "book.html", book)}
+    printed = {book: print_pdf(single / "book.html", book)}
     for name in SHEETS:
         target = build / f"{Path(name).name}.pdf"
         printed[target] = print_pdf(build / "html" / f"{name}.html", target, sheet=True)

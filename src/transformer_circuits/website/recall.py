@@ -31,9 +31,9 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"\*+([^*]+)\*+", r"\1", text).split())
 
 
-def write(root: Path) -> Path:
-    """Write the cards of every chapter into the book that `make book` built."""
-    target = root / "_build" / "html" / FILE
+def write(html: Path) -> Path:
+    """Write the cards of every chapter into the folder of a built book."""
+    target = html / FILE
     lines = [
         "\t".join((question, answer, chapter)) + "\n"
         for chapter in notebooks.names()

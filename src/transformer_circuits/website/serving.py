@@ -31,6 +31,8 @@ LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
 TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
+SCORER = str(Path(__file__).with_name("scorer.js"))
+"""What the search puts first, in every edition of the book."""
 UNUSED = "design-tabs"
 """A script that comes with boxes; the book has no tabs."""
 LEARNER = ("products.js", "model.js", "training.js", "worker.js")
@@ -89,6 +91,7 @@ def setup(app) -> dict[str, bool]:
     katex.STARTUP_TIMEOUT = 60.0
     katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _katex)
+    app.connect("config-inited", lambda _, config: setattr(config, "html_search_scorer", SCORER))
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
     app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))

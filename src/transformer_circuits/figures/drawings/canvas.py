@@ -15,6 +15,8 @@ from transformer_circuits.figures.voice import LINE, ROLES, SMALL, TEXT, TINT, N
 
 Point = tuple[Px, Px]
 Anchor = Literal["start", "middle", "end"]
+LOOK = "2 4"
+"""The stroke-dasharray of an arrow that looks."""
 _SHIFT = {"start": 0.0, "middle": 0.5, "end": 1.0}
 HEAD = 9.0
 """The length of an arrow's head."""
@@ -25,11 +27,22 @@ class Words:
     """A piece of text and the box around it, as estimated with a wide font."""
 
     text: str
+    role: Name
     left: Px
     top: Px
     right: Px
     bottom: Px
     size: Px
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Where an arrow begins and ends, and whether it looks or, if not, moves or leads somewhere."""
+
+    start: Point
+    end: Point
+    role: Name
+    looks: bool
 
 
 class Canvas:
@@ -41,6 +54,7 @@ class Canvas:
         self.words: list[Words] = []
         self.strokes: list[list[Point]] = []
         """Every line as the points on it."""
+        self.arrows: list[Arrow] = []
 
     def text(
         self,
@@ -57,7 +71,9 @@ class Canvas:
         """One line of words; y is its middle. `W_OV` has its index set lower."""
         wide = width(words, size, mono=mono, bold=bold)
         left = x - wide * _SHIFT[anchor]
-        self.words.append(Words(words, left, y - 0.6 * size, left + wide, y + 0.6 * size, size))
+        self.words.append(
+            Words(words, role, left, y - 0.6 * size, left + wide, y + 0.6 * size, size)
+        )
         inner = html.escape(words)
         if not mono:
             inner = INDEX.sub(
@@ -163,6 +179,12 @@ class Canvas:
         ]
         self._stroke(path, [*passed[:-1], points[-2], points[-1]], role, thick, True, dash, passed)
 
+    def look(self, points: Sequence[Point], role: Name) -> None:
+        """A dotted arrow from the place that looks to the place that is looked at: a straight one
+        through two points, a curve of four. What is moved goes the other way, on a solid one."""
+        draw = self.line if len(points) == 2 else self.curve
+        draw(points, role, dash=LOOK)
+
     def _stroke(self, path, points, role: Name, thick, arrow, dash, passed=None) -> None:
         dash = ROLES[role].dash if dash is None else dash
         dashes = f' stroke-dasharray="{dash}"' if dash else ""
@@ -171,6 +193,7 @@ class Canvas:
             f'stroke-linejoin="round"{dashes}/>'
         )
         if arrow:
+            self.arrows.append(Arrow(points[0], points[-1], role, dash == LOOK))
             self.parts.append(_head(points[-2], points[-1], role, max(1.0, thick / LINE)))
         self.strokes.append(list(passed or points))
         self._reach(max(y for _, y in passed or points) + thick / 2)
@@ -179,8 +202,12 @@ class Canvas:
         """Another canvas with its upper left corner at (x, y)."""
         self.parts += [f'<g transform="translate({x:.1f} {y:.1f})">', *other.parts, "</g>"]
         self.words += [
-            Words(w.text, w.left + x, w.top + y, w.right + x, w.bottom + y, w.size)
+            Words(w.text, w.role, w.left + x, w.top + y, w.right + x, w.bottom + y, w.size)
             for w in other.words
+        ]
+        self.arrows += [
+            Arrow((a.start[0] + x, a.start[1] + y), (a.end[0] + x, a.end[1] + y), a.role, a.looks)
+            for a in other.arrows
         ]
         self.strokes += [[(a + x, b + y) for a, b in line] for line in other.strokes]
         self._reach(y + other.height)

@@ -48,7 +48,7 @@ def three_kinds(
         alt += (
             " Scores: " + ", ".join(f"{kind} {value:.3f}" for kind, value in values.items()) + "."
         )
-    return page.panels(each, title, alt)
+    return page.panels(each, title, alt, numbers=values)
 
 
 def _kind(kind: str, earlier: str, later: str, score: float | None) -> Canvas:
@@ -115,7 +115,7 @@ def virtual_head(
     def paint(room: Px) -> Canvas:
         return _virtual(room, tokens, heads, paid)
 
-    return page.twice(paint, title, alt)
+    return page.twice(paint, title, alt, numbers={"attention": paid})
 
 
 def _virtual(room: Px, tokens, heads, paid) -> Canvas:
@@ -136,7 +136,7 @@ def _virtual(room: Px, tokens, heads, paid) -> Canvas:
         canvas.line([(a + 5, y), (middle - 26, y)], role, arrow=False)
         canvas.box(middle - 26, y - 15, 52, 30, [name], role=role)
         canvas.line([(middle + 26, y), (b - 5, y)], role)
-        canvas.text(middle, y - 27, f"looks {weight:.2f}", anchor="middle", size=SMALL, role=role)
+        canvas.text(middle, y - 27, f"moves {weight:.2f}", anchor="middle", size=SMALL, role=role)
     y = 226.0
     half = 74.0
     middle = xs[1]

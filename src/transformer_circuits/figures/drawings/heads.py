@@ -49,7 +49,7 @@ def two_circuits(
     def paint(room: Px) -> Canvas:
         return _circuits(room, tokens, where, raised, head)
 
-    return page.twice(paint, title, alt)
+    return page.twice(paint, title, alt, numbers={"attention": where})
 
 
 def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
@@ -103,7 +103,8 @@ def circuit_paths(
         "token each go through W_E and meet in W_QK, which gives one score for the pair."
     )
     each = [_what(n_vocab, d_model, d_head), _where(n_vocab, d_model, d_head)]
-    return page.panels(each, title, alt)
+    sizes = {"n_vocab": n_vocab, "d_model": d_model, "d_head": d_head}
+    return page.panels(each, title, alt, numbers=sizes)
 
 
 def _what(n_vocab: int, d_model: int, d_head: int) -> Canvas:

@@ -13,6 +13,7 @@ _CELL = 28.0
 """The height of a token's box."""
 _AROUND = 2
 """How many tokens before a place are shown; those between are left out."""
+_LEGEND = "Dotted: looks. Solid: moves."
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class _Line:
         one, two = self.heads
         return (
             f"1. {one} looks one back ({self.weights[0]:.2f}): the key now says what stood before",
-            f"2. {two} finds the place whose key matches ({self.weights[1]:.2f})",
+            f"2. {two} looks where the key matches ({self.weights[1]:.2f}), and moves what is there",
         )
 
 
@@ -72,9 +73,11 @@ def induction_steps(
         f'A line of text in which "{tokens[now]}" comes twice. Step 1: at "{tokens[found]}", head '
         f"{heads[0]} looks one token back with weight {line.weights[0]:.2f}. Step 2: at the second "
         f'"{tokens[now]}", head {heads[1]} looks at "{tokens[found]}" with weight '
-        f'{line.weights[1]:.2f}. The model puts "{predicted}" first.'
+        f"{line.weights[1]:.2f}. Beside each dotted look back, a solid arrow goes on to where what is "
+        f'found is moved. The model puts "{predicted}" first.'
     )
-    return page.Drawing(_across(line), _down(line), title, alt)
+    numbers = {"attention": line.weights}
+    return page.drawing(_across(line), _down(line), title, alt, numbers=numbers)
 
 
 def _shown(tokens, now: int, found: int, heads, weights, predicted: str) -> _Line:
@@ -95,7 +98,7 @@ def _role(line: _Line, i: int) -> Name:
 
 def _across(line: _Line) -> Canvas:
     """Tokens in a row, with what happens above it."""
-    canvas, y = Canvas(720), 122.0
+    canvas, y = Canvas(720), 146.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
     spare = canvas.width - sum(sizes) - gap * (len(sizes) - 1) - 40
@@ -119,10 +122,14 @@ def _across(line: _Line) -> Canvas:
         role="muted",
     )
     before, found, now = (xs[i] for i in (line.before, line.found, line.now))
-    canvas.curve(
-        [(before, y - 3), (before, y - 40), (found - 6, y - 40), (found - 6, y - 3)], "first"
+    arcs: tuple[tuple[float, float, float, Name], ...] = (
+        (before, found - 12, 34, "first"),
+        (found + 12, now, 66, "second"),
     )
-    canvas.curve([(found + 6, y - 3), (found + 6, y - 66), (now, y - 66), (now, y - 3)], "second")
+    for left, right, high, role in arcs:
+        canvas.curve([(left, y - 3), (left, y - high), (right, y - high), (right, y - 3)], role)
+        left, right, high = left - 7, right + 7, 1.5 * high
+        canvas.look([(right, y - 3), (right, y - high), (left, y - high), (left, y - 3)], role)
     one, two = line.steps
     canvas.text(0, 12, one, role="first", bold=True, size=SMALL)
     canvas.text(0, 36, two, role="second", bold=True, size=SMALL)
@@ -132,6 +139,7 @@ def _across(line: _Line) -> Canvas:
     canvas.text(
         (before + now) / 2, under + 14, "the same token", role="key", anchor="middle", size=SMALL
     )
+    canvas.text(0, under + 40, _LEGEND, role="muted", size=SMALL)
     return canvas
 
 
@@ -143,13 +151,15 @@ def _down(line: _Line) -> Canvas:
         _token(canvas, left, ys[i], cell, cut(token, cell - 4), _role(line, i))
     before, found, now = (ys[i] + _CELL / 2 for i in (line.before, line.found, line.now))
     right, room = left + cell + 3, 130.0
-    canvas.curve(
-        [(right, before), (right + 34, before), (right + 34, found - 6), (right, found - 6)],
-        "first",
+    arcs: tuple[tuple[float, float, float, Name], ...] = (
+        (before + 2, found - 10, 24, "first"),
+        (found + 10, now - 2, 44, "second"),
     )
-    canvas.curve(
-        [(right, found + 6), (right + 62, found + 6), (right + 62, now), (right, now)], "second"
-    )
+    for top, bottom, far, role in arcs:
+        x = right + far
+        canvas.curve([(right, top), (x, top), (x, bottom), (right, bottom)], role)
+        x, top, bottom = right + 1.5 * far, top - 7, bottom + 7
+        canvas.look([(right, bottom), (x, bottom), (x, top), (right, top)], role)
     canvas.line([(left - 3, before), (10, before), (10, now), (left - 3, now)], "key", arrow=False)
     for words, y, role in zip(
         line.steps, (before - 20, (found + now) / 2), ("first", "second"), strict=True
@@ -169,6 +179,7 @@ def _down(line: _Line) -> Canvas:
     )
     canvas.text(right + 8, end + 26 + _CELL / 2, "put first by the model", size=SMALL, role="muted")
     canvas.text(left, end + 80, "Line at the left: the same token.", size=SMALL, role="key")
+    canvas.text(left, end + 100, _LEGEND, size=SMALL, role="muted")
     return canvas
 
 

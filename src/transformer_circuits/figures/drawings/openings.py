@@ -38,8 +38,8 @@ def tokens(canvas: Canvas, y: Px, boxes: Sequence[Box]) -> list[Px]:
 
 
 def arc(canvas: Canvas, left: Px, right: Px, y: Px, high: Px, role: Name) -> None:
-    """An arrow from right to left, over what lies between."""
-    canvas.curve([(right, y), (right, y - high), (left, y - high), (left, y)], role)
+    """A look from right to left, over what lies between."""
+    canvas.look([(right, y), (right, y - high), (left, y - high), (left, y)], role)
 
 
 def panel(title: str, role: Name = "ink") -> Canvas:
@@ -217,7 +217,7 @@ def hand_built() -> page.Drawing:
     second = _places(
         "Head 1.0: who came after me?", ("at B", "B", "A", ""), ("at A", "A", "C", "B")
     )
-    second.line([(194, 74), (146, 118)], "query")
+    second.look([(194, 74), (146, 118)], "query")
     second.line([(146, 74), (194, 158)], "value")
     words = "Dotted: the same token, so it looks there. Solid: what is copied. Every weight is set by hand."
     second.note(0, 208, words, TALL)

@@ -1,7 +1,7 @@
 """How a drawing is shown: two layouts, of which the page's width chooses one."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +9,7 @@ from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import captioned
 from transformer_circuits.figures.voice import Px
+from transformer_circuits.record import SVG, Record
 
 GAP = 24.0
 """Pixels between panels."""
@@ -22,9 +23,7 @@ class Drawing:
     """The layout for columns of at least `voice.BREAK` pixels."""
     tall: Canvas
     """The layout for phones."""
-    title: str
-    alt: str
-    """What there is to be seen, for those who do not see it."""
+    record: Record
 
     @cached_property
     def svgs(self) -> tuple[str, str]:
@@ -32,7 +31,7 @@ class Drawing:
         return self._svg(self.wide, "wide"), self._svg(self.tall, "tall")
 
     def _svg(self, canvas: Canvas, layout: str) -> str:
-        title, alt = html.escape(self.title), html.escape(self.alt)
+        title, alt = html.escape(self.record.title), html.escape(self.record.text)
         wide, high = round(canvas.width), round(canvas.height + 4)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
@@ -41,7 +40,7 @@ class Drawing:
             f"{''.join(canvas.parts)}</svg>"
         )
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
         choice = (
             "<style>.circuit-drawings{container-type:inline-size}"
@@ -53,20 +52,27 @@ class Drawing:
             "</style>"
         )
         body = f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
-        return {
-            "text/html": captioned(self.title, body),
-            "image/svg+xml": self.svgs[0],
-            "text/plain": f"[drawing: {self.title}. {self.alt}]",
+        record = self.record
+        shown = {
+            "text/html": captioned(record.title, body),
+            SVG: self.svgs[0],
+            "text/plain": f"[drawing: {record.title}. {record.text}]",
         }
+        return shown, record.metadata
 
 
-def twice(paint: Callable[[Px], Canvas], title: str, alt: str) -> Drawing:
-    """A drawing whose painter is given the width it has."""
-    return Drawing(paint(voice.WIDE), paint(voice.TALL), title, alt)
+def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
+    """A drawing with its record; `data`: its numbers, units and words, where it has some."""
+    return Drawing(wide, tall, Record("figure", title, alt, picture=SVG, **data))
 
 
-def panels(each: Sequence[Canvas], title: str, alt: str) -> Drawing:
-    """Panels side by side, and on a phone one below the other."""
+def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
+    """A drawing whose painter is given the width it has; `data` as in `drawing`."""
+    return drawing(paint(voice.WIDE), paint(voice.TALL), title, alt, **data)
+
+
+def panels(each: Sequence[Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
+    """Panels side by side, and on a phone one below the other; `data` as in `drawing`."""
     wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
     room = voice.WIDE - sum(panel.width for panel in each)
     step = room / max(1, len(each) - 1) if len(each) > 1 else 0.0
@@ -75,13 +81,15 @@ def panels(each: Sequence[Canvas], title: str, alt: str) -> Drawing:
         wide.place(panel, x, 0)
         x += panel.width + step
         tall.place(panel, (voice.TALL - panel.width) / 2, tall.height + GAP if tall.height else 0.0)
-    return Drawing(wide, tall, title, alt)
+    return drawing(wide, tall, title, alt, **data)
 
 
-def annotated(panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: str) -> Drawing:
+def annotated(
+    panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: str, **data: Mapping
+) -> Drawing:
     """A panel with notes: beside it, each at its height; on a phone below it, in their order.
 
-    `notes`: the height in the panel that a note is about, and its words.
+    `notes`: the height in the panel that a note is about, and its words; `data` as in `drawing`.
     """
     wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
     wide.place(panel, 0, 0)
@@ -90,4 +98,4 @@ def annotated(panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: s
     for y, words in notes:
         under = wide.note(left, max(y, under), words, voice.WIDE - left) + 4
         below = tall.note(0, below, words, voice.TALL) + 6
-    return Drawing(wide, tall, title, alt)
+    return drawing(wide, tall, title, alt, **data)

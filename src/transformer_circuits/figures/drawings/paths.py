@@ -55,7 +55,8 @@ def path_sum(
     def paint(room: Px) -> Canvas:
         return _tracks(room, rows, rest, total, what, unit)
 
-    return page.twice(paint, title, alt)
+    numbers = {_name(path): value for path, value in named.items()} | {"sum": total}
+    return page.twice(paint, title, alt, numbers=numbers, units=dict.fromkeys(numbers, unit))
 
 
 def _layer(head: str) -> int:

@@ -65,7 +65,7 @@ def residual_stream(
         )
         + "."
     )
-    return page.annotated(canvas, notes, title, alt)
+    return page.annotated(canvas, notes, title, alt, numbers={"lengths": wrote})
 
 
 def _layer(canvas: Canvas, top: Px, layer: int, wrote) -> None:

@@ -31,9 +31,9 @@ def superposition(
     """
     if not 1 <= len(panels) <= 3:
         raise ValueError(f"{len(panels)} panels given, but there is room for 1 to 3")
-    each, said = [], []
+    each, said, numbers = [], [], {}
     for name, panel in panels.items():
-        vectors = array(panel)
+        numbers[name] = vectors = array(panel)
         if vectors.ndim != 2 or vectors.shape[1] != 2 or not vectors.any():
             raise ValueError(
                 f'panel "{name}" is {vectors.shape} but must be [feature, 2] and not all zeros'
@@ -41,7 +41,8 @@ def superposition(
         overlap = largest_overlap(vectors)
         each.append(_plane(name, vectors, overlap))
         said.append(f"{name}: {len(vectors)} arrows, largest overlap {overlap:.2f}")
-    return page.panels(each, title, "Circles with arrows from the middle. " + "; ".join(said) + ".")
+    alt = "Circles with arrows from the middle. " + "; ".join(said) + "."
+    return page.panels(each, title, alt, numbers=numbers)
 
 
 def largest_overlap(vectors: np.ndarray) -> float:

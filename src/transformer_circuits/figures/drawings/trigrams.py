@@ -48,7 +48,9 @@ def skip_trigram_bug(
         (214, "A cell is row times column, so the head cannot raise the two wanted cells and "
               "leave the others. One head has this bug; several heads together need not."),
     ]  # fmt: skip
-    return page.annotated(_table(source, destinations, outs, where, what, table), notes, title, alt)
+    drawn = _table(source, destinations, outs, where, what, table)
+    numbers = {"attention": where, "raised": what}
+    return page.annotated(drawn, notes, title, alt, numbers=numbers)
 
 
 def _says(i: int, j: int) -> str:

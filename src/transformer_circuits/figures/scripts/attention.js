@@ -26,7 +26,7 @@
       const row = make("div", "cv-row");
       const left = make("div");
       const right = make("div");
-      this.title = make("div", "cv-note");
+      this.title = make("div", "cv-note cv-title");
       this.all = make("canvas", "cv-all");
       this.all.width = this.all.height = 320;
       this.all.setAttribute("role", "img");

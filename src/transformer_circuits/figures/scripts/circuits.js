@@ -2,8 +2,9 @@
 (function () {
   "use strict";
   const { View, inflate, make } = Circuits.views;
+  const spelled = (name) => name.replace(/(.)×(\d+)/gu, (_, one, n) => one.repeat(n)); // runs as they are typed
 
-  // data: heads (names), words, sources (indices of words), most and least: how many of each list; entries:
+  // data: heads (names), head (the place of the first one shown), words, sources (indices of words), most and least: how many of each list; entries:
   // for each head and source the pairs [word, value] of three lists: destinations, raised, lowered.
   class HeadCircuits extends View {
     constructor(host, data) {
@@ -13,10 +14,12 @@
       const controls = make("div", "cv-filter");
       this.head = make("select");
       this.head.append(...data.heads.map((name) => new Option(name)));
-      this.head.addEventListener("input", () => this.choose(this.source));
+      this.head.selectedIndex = data.head;
+      this.head.addEventListener("input", () => (this.source === null ? this.typed() : this.choose(this.source)));
       this.word = make("input");
       this.word.type = "search";
       this.word.size = 14;
+      this.word.placeholder = data.words[data.sources[0]];
       const list = make("datalist");
       list.id = "cv" + Math.random().toString(36).slice(2);
       list.append(...data.sources.map((word) => new Option(data.words[word])));
@@ -41,19 +44,25 @@
       this.choose(0);
     }
 
-    // The source that is meant by what was typed: the same, or the first that begins or goes on so.
+    // The source that is meant by what was typed: the same, with its capitals or without, or the first
+    // that begins or goes on so. Nothing is left of the last one where there is none.
     typed() {
-      const wanted = this.word.value.trimEnd().replaceAll(" ", "␣").toLowerCase();
+      const { value } = this.word;
+      const wanted = (value.trimEnd() || value).replaceAll(" ", "␣");
       if (!wanted) return;
-      const names = this.data.sources.map((word) => this.data.words[word].toLowerCase());
-      const tries = [(name) => name === wanted, (name) => name === "␣" + wanted,
-        (name) => name.startsWith(wanted), (name) => name.startsWith("␣" + wanted)];
-      const found = tries.map((same) => names.findIndex(same)).find((index) => index >= 0);
-      if (found === undefined) {
-        this.say.textContent = `“${this.word.value}” is not among the ${names.length} sources of this figure.`;
-        return;
+      const names = this.data.sources.map((word) => spelled(this.data.words[word]));
+      const small = names.map((name) => name.toLowerCase());
+      const found = [[names, wanted], [small, wanted.toLowerCase()]]
+        .flatMap(([all, word]) => [(name) => name === word, (name) => name === "␣" + word,
+          (name) => name.startsWith(word), (name) => name.startsWith("␣" + word)].map((same) => all.findIndex(same)))
+        .find((index) => index >= 0);
+      if (found !== undefined) return this.choose(found);
+      this.source = null;
+      for (const { title, rows } of this.columns) {
+        title.textContent = "";
+        rows.replaceChildren();
       }
-      this.choose(found);
+      this.say.textContent = `“${value}” is not among the ${names.length} sources of this figure.`;
     }
 
     choose(source) {
@@ -91,6 +100,7 @@
     }
 
     paint() {
+      if (this.source === null) return;
       const { words, sources } = this.data;
       for (const { kind, rows } of this.columns)
         [...rows.children].forEach((row, index) => row.setAttribute("aria-pressed", index === this[kind]));

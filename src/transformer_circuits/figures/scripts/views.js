@@ -14,6 +14,7 @@
 .circuit-view .cv-row{display:flex;gap:16px;flex-wrap:wrap;align-items:flex-start;margin-bottom:8px}
 .circuit-view .cv-row>div{min-width:0;max-width:100%}
 .circuit-view .cv-note{color:var(--soft);font-size:12px;margin:2px 0 4px}
+.circuit-view .cv-title{width:27em;max-width:100%;min-height:3em}
 .circuit-view button{font:inherit;color:inherit;background:none;border:1px solid transparent;padding:0;cursor:pointer;border-radius:3px}
 .circuit-view :focus-visible{outline:2px solid var(--mark);outline-offset:1px}
 .circuit-view .cv-heads{display:grid;gap:6px;overflow-x:auto;padding:4px}

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View, packed
+from transformer_circuits.figures.views.view import View, packed, with_table
+from transformer_circuits.record import Record
 
 MOST, LEAST = 6, 3
 """How many destinations and raised outputs, and how many lowered outputs, are carried of a source."""
@@ -18,27 +19,32 @@ def head_circuits(
     sources: Sequence[int],
     *,
     label: str,
+    head: str | None = None,
     weight: Numbers | None = None,
 ) -> View:
     """Choose a head and a source token: which destinations look at it, and what it then does.
 
     `by_head`: by a head's name its attention [dst, src], from 0 to 1, and its logits [out, src].
-    `tokens`: the name of every token; `sources`: those that can be chosen, in their order.
+    `tokens`: the name of every token; `sources`: those that can be chosen, in their order. It opens
+    at the first of them, in `head`, or in the first head if none is named.
     `weight`: [token], what destinations and raised outputs are ranked with, besides their value.
 
     Attention is carried in thousandths, logits in hundredths.
 
     Raises:
-        ValueError: if there are no heads or sources, a source is no token, or a matrix has not a row
-            and a column for every token.
+        ValueError: if there are no heads or sources, a source is no token, `head` is not there, or a
+            matrix has not a row and a column for every token.
     """
     n = len(tokens)
     if not by_head or not len(sources) or not set(sources) <= set(range(n)):
         raise ValueError(
             f"{len(by_head)} heads and sources {list(sources)[:9]} given for {n} tokens"
         )
+    if head not in (None, *by_head):
+        raise ValueError(f"head {head} is asked for but the heads are {list(by_head)}")
     rank = np.ones(n) if weight is None else array(weight)
     chosen, entries, used, rows = np.array(sources), [], {}, []
+    listed: dict[str, list] = {name: [] for name in ("attention", "raised", "lowered")}
     for name, (attention, logits) in by_head.items():
         where, what = array(attention), array(logits)
         if {where.shape, what.shape} != {(n, n)}:
@@ -48,6 +54,8 @@ def head_circuits(
             (what, _first(what[:, chosen] * rank[:, None], MOST), 100),
             (what, _first(-what[:, chosen], LEAST), 100),
         )
+        for (matrix, best, _), values in zip(lists, listed.values(), strict=True):
+            values.append(matrix[best, chosen])
         for column, source in enumerate(sources):
             for matrix, best, scale in lists:
                 for token in best[:, column].tolist():
@@ -55,19 +63,20 @@ def head_circuits(
                     entries += [used.setdefault(token, len(used)), int(value)]
         row = [name, tokens[sources[0]]]
         rows.append([*row, *(" ".join(tokens[k] for k in best[:, 0]) for _, best, _ in lists)])
-    own = [used.setdefault(source, len(used)) for source in sources]
     data = {
         "heads": list(by_head),
+        "head": 0 if head is None else list(by_head).index(head),
+        "sources": [used.setdefault(source, len(used)) for source in sources],
         "words": [tokens[token] for token in used],
-        "sources": own,
         "most": MOST,
         "least": LEAST,
         "entries": packed(np.array(entries, dtype="<i2")),
     }
     columns = ["head", "source", "who looks at it", "what it raises", "what it lowers"]
-    bundle = tables.table(rows, columns=columns, caption=label)._repr_mimebundle_()
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("circuits", data, label, png, bundle["text/html"])
+    table = tables.table(rows, columns=columns, caption=label)
+    words = {**table.record.words, "sources": [tokens[source] for source in sources]}
+    record = Record("figure", label, numbers=listed, words=words)
+    return with_table("circuits", data, record, table)
 
 
 def _first(values: np.ndarray, n: int) -> np.ndarray:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Number, Numbers, array, number
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, with_table
+from transformer_circuits.record import Record
 
 
 def edges(
@@ -53,21 +54,21 @@ def edges(
             needed = (*shape[::2], len(tokens))
             raise ValueError(f"together is {at_once.shape} but must be {needed}")
         cut = np.concatenate([cut, at_once[:, None]], axis=1)
-    bundle = _table(found, kinds, later, earlier, unit)._repr_mimebundle_()
+    table = _table(found, kinds, later, earlier, unit)
+    words = {"kinds": kinds, "later": later, "earlier": earlier, "tokens": tokens}
+    numbers = found | {"chance": number(chance[0]), "spread": number(chance[1])}
+    numbers |= {"whole": given, "without": cut}
+    record = Record("figure", label, numbers=numbers, units={"effects": unit}, words=words)
     data = {
-        "kinds": list(kinds),
-        "later": list(later),
-        "earlier": list(earlier),
+        **{name: list(of) for name, of in words.items()},
         **{name: _rounded(values, 4) for name, values in found.items()},
         "chance": number(chance[0]),
         "spread": number(chance[1]),
         "unit": unit,
-        "tokens": list(tokens),
         "whole": _rounded(given, 3),
         "without": _rounded(cut, 3),
     }
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("edges", data, label, png, bundle["text/html"])
+    return with_table("edges", data, record, table)
 
 
 def _table(found, kinds, later, earlier, unit) -> tables.Table:

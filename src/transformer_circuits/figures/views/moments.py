@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.views.text import checked, triangles
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, with_table
+from transformer_circuits.record import Record
 
 
 def formation(
@@ -61,9 +62,12 @@ def formation(
         [f"{value:.3g}", *(line["values"][k] for line in named)] for k, value in enumerate(when)
     ]
     table = tables.table(rows, columns=[x, *(line["name"] for line in named)], caption="In numbers")
-    bundle = table._repr_mimebundle_()
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("formation", data, label, png, bundle["text/html"])
+    numbers = {
+        f"{title}: {name}": array(v) for title, of in panels.items() for name, v in of.items()
+    }
+    numbers |= {x: when, "probability of each token": given, "attention": seen}
+    record = Record("figure", label, numbers=numbers, words={"tokens": tokens, "heads": heads})
+    return with_table("formation", data, record, table)
 
 
 def _curve(name: str, values: Numbers, n: int) -> list[float]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, with_table
+from transformer_circuits.record import Record
 
 
 def paths(
@@ -35,6 +36,9 @@ def paths(
     sums = [np.sum([path["values"] for path in group["paths"]], axis=0) for group in listed]
     rows = [[group["name"], *total] for group, total in zip(listed, sums, strict=True)]
     table = tables.table(rows, columns=["paths", *answers], caption=f"Sums over paths [{unit}]")
-    bundle, data = table._repr_mimebundle_(), {"answers": list(answers), "groups": listed}
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("paths", data, label, png, bundle["text/html"])
+    data = {"answers": list(answers), "groups": listed}
+    given = {" → ".join(path) or "direct path": array(row) for path, row in values.items()}
+    record = Record(
+        "figure", label, numbers=given, units=dict.fromkeys(given, unit), words={"answers": answers}
+    )
+    return with_table("paths", data, record, table)

@@ -1,12 +1,13 @@
 """What lies in ten tenths of many places, each with samples to be read."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, tables
+from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures.views.view import View, with_table
 
 
 def tenths(
@@ -34,8 +35,8 @@ def tenths(
     of = [row.get("tenth") for row in samples]
     if not set(of) <= set(range(1, 11)):
         raise ValueError(f"rows are of the tenths {of} but each must be of one from 1 to 10")
-    bundle = tables.table(samples, caption=label, digits=digits)._repr_mimebundle_()
+    table = tables.table(samples, caption=label, digits=digits)
     listed = [[float(f"{share:.3g}") for share in values] for values in found.values()]
     data = {"kinds": list(found), "shares": listed, "of": of}
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("tenths", data, label, png, bundle["text/html"], captioned=True)
+    record = dataclasses.replace(table.record, numbers={**table.record.numbers, **found})
+    return with_table("tenths", data, record, table)

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from transformer_circuits.figures import drawing, html, tables
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.views.view import View, packed
+from transformer_circuits.record import PNG, Record
 
 TILE = 64
 """The longest side, in pixels, of one head in the picture that is shown without scripts."""
@@ -47,14 +48,18 @@ def attention(
     data = {"tokens": list(tokens), "heads": names, "columns": columns, "token": token}
     data["head"] = None if head is None else names.index(head)
     data["patterns"] = triangles(flat)
+    numbers = {"attention": flat}
     if weighted is not None:
         norms = array(weighted).reshape(-1, n)
         if norms.shape != (len(flat), n):
             raise ValueError(f"weighted is {array(weighted).shape} but patterns are {shape}")
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
+        numbers["length of the value"] = norms
     png = drawing.pixels(_montage(flat, columns))
     picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
-    return View("attention", data, label, png, picture)
+    words = {"tokens": tokens, "heads": names}
+    record = Record("figure", label, numbers=numbers, words=words, picture=PNG)
+    return View("attention", data, record, png, picture)
 
 
 def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
@@ -132,9 +137,9 @@ def tokens(
     named = dict(values) if isinstance(values, Mapping) else {"value": values}
     if not named or not len(tokens):
         raise ValueError(f"{len(tokens)} tokens and {len(named)} rows of values given")
+    numbers = {name: array(row) for name, row in named.items()}
     rows = {}
-    for name, row in named.items():
-        row = array(row)
+    for name, row in numbers.items():
         if row.shape != (len(tokens),):
             raise ValueError(f"{name} has shape {row.shape} but there are {len(tokens)} tokens")
         rows[name] = [None if np.isnan(v) else float(f"{v:.4g}") for v in row]
@@ -147,5 +152,7 @@ def tokens(
     png = drawing.text_picture(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
     )
-    table = tables.table(shown, caption="Token by token")._repr_mimebundle_()["text/html"]
-    return View("tokens", data, label, png, table)
+    table = tables.table(shown, caption="Token by token").as_html
+    units = dict.fromkeys(numbers, unit)
+    record = Record("figure", label, numbers=numbers, units=units, words={"tokens": tokens})
+    return View("tokens", data, record, png, table)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from transformer_circuits.figures import drawing, tables
-from transformer_circuits.figures.views.view import View
+from transformer_circuits.figures import tables
+from transformer_circuits.figures.views.view import View, with_table
 
 
 def skip_trigrams(rows: Sequence[Mapping[str, object]], *, label: str, digits: int = 1) -> View:
@@ -24,6 +24,4 @@ def skip_trigrams(rows: Sequence[Mapping[str, object]], *, label: str, digits: i
         for row in rows
     ]
     data = {"heads": list(dict.fromkeys(of)), "of": of, "words": words}
-    bundle = table._repr_mimebundle_()
-    png = drawing.text_picture(bundle["text/plain"].splitlines(), across=False)
-    return View("trigrams", data, label, png, bundle["text/html"], captioned=True)
+    return with_table("trigrams", data, table.record, table)

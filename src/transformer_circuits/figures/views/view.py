@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer_circuits.figures import html
+from transformer_circuits.figures import drawing, html, tables
+from transformer_circuits.record import PNG, Record
 
 MOST_BYTES = 1_000_000
 """The most bytes of HTML in a view; more would make its page slow."""
@@ -25,15 +26,13 @@ class View:
     kind: str
     """`attention`, `tokens` or another: under this name its script registers, `KIND.js`."""
     data: Mapping
-    """What the script is given, besides the label."""
-    label: str
-    """What it shows, in words: its caption, and the alternative text of the picture."""
+    """What the script is given, besides the title."""
+    record: Record
+    """Its title says in words what there is to be seen."""
     png: bytes
     """The picture, for programs that show no HTML."""
     without_scripts: str
-    """HTML that stands there until the script runs."""
-    captioned: bool = False
-    """Whether `without_scripts` has a caption of its own that stays when the script runs."""
+    """HTML that stands there until the script runs; that of a table stays, with its own caption."""
 
     def __post_init__(self):
         size = len(self._body().encode())
@@ -44,21 +43,29 @@ class View:
             )
 
     def _body(self) -> str:
-        data = html.data_script({"label": self.label, **self.data})
+        label = self.record.title
+        data = html.data_script({"label": label, **self.data})
         place = f'<div class="circuit-view" data-kind="{self.kind}">'
         body = f"{place}{self.without_scripts}{data}</div>"
-        return body if self.captioned else html.captioned(self.label, body)
+        return body if self.record.kind == "table" else html.captioned(label, body)
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        shown = {
             "text/html": self._body() + html.scripts("views.js", f"{self.kind}.js"),
-            "image/png": base64.b64encode(self.png).decode(),
-            "text/plain": f"[view: {self.label}]",
+            PNG: base64.b64encode(self.png).decode(),
+            "text/plain": f"[view: {self.record.title}]",
         }
+        return shown, self.record.metadata
 
     def save(self, path: Path) -> None:
         """Write a page with this view that loads nothing."""
-        html.save_page(path, self.label, self._body(), "views.js", f"{self.kind}.js")
+        html.save_page(path, self.record.title, self._body(), "views.js", f"{self.kind}.js")
+
+
+def with_table(kind: str, data: Mapping, record: Record, table: tables.Table) -> View:
+    """A view that is a table until its script runs, and for programs that show no HTML."""
+    png = drawing.text_picture(table.as_text.splitlines(), across=False)
+    return View(kind, data, record, png, table.as_html)
 
 
 def packed(values: np.ndarray) -> str:

@@ -8,6 +8,7 @@
   const { KINDS, State, percent, quoted } = live;
   const NAME = "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
   const ONCE = "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
+  const NONE = "Each example makes one point: it asks, and answers once you have guessed.";
   const PIECE = "ad";
   const DESTINATIONS = ["the work,", "the work of"];
 
@@ -199,21 +200,34 @@
       return this.open(Object.keys(EXAMPLES)[0]);
     }
 
+    // What is asked is known before the page shows the state that it is about.
     async open(name) {
-      const [state] = await EXAMPLES[name].open(this.page);
-      state.example = name;
-      await this.page.follow(state);
+      this.show({});
+      try {
+        const [state, question] = await EXAMPLES[name].open(this.page);
+        Object.assign(this, { known: { name, question }, key: null });
+        await this.page.follow(Object.assign(state, { example: name }));
+      } catch (error) {
+        this.page.fail(error);
+      }
     }
 
     async guess(index) {
-      const { state } = this.page;
-      const { example } = state;
-      const [, , then] = await EXAMPLES[example].answer(this.page, state);
-      if (this.page.state !== state || state.example !== example) return; // the reader has gone on
-      await this.page.follow(Object.assign(then, { example, guess: index }));
+      const { known, page } = this;
+      const { state } = page;
+      this.answer.textContent = "Computing …";
+      try {
+        const [right, text, then] = await EXAMPLES[known.name].answer(page, state);
+        if (page.state !== state || state.example !== known.name) return; // the reader has gone on
+        Object.assign(known, { guess: index, right, text });
+        this.key = null;
+        await page.follow(Object.assign(then, { example: known.name, guess: index }));
+      } catch (error) {
+        this.answer.textContent = "";
+        page.fail(error);
+      }
     }
 
-    // The question of the state, and its answer once there is a guess.
     paint() {
       const { example: name, guess } = this.page.state;
       const key = `${name} ${guess}`;
@@ -224,28 +238,39 @@
       if (key === this.key) return;
       this.key = key;
       this.pick.value = name ?? "";
-      this.answer.textContent = "";
-      this.guesses.replaceChildren();
-      this.question.textContent = "";
       if (name) this.fill(name, guess, key);
+      else this.show({ question: NONE });
     }
 
+    // The question of the state, and its answer once there is a guess. A link says neither.
     async fill(name, guess, key) {
-      const { guesses } = EXAMPLES[name];
-      const [, question] = await EXAMPLES[name].open(this.page);
+      if (this.known?.name !== name) this.show((this.known = { name }));
+      const { known } = this;
+      known.question ??= (await EXAMPLES[name].open(this.page))[1];
       if (this.key !== key) return;
-      this.question.textContent = question;
-      this.guesses.replaceChildren(
-        ...guesses.map((text, index) => {
-          const made = button(text, () => this.guess(index));
-          made.setAttribute("aria-pressed", String(index === guess));
-          return made;
-        })
-      );
+      this.show(known, guess);
       if (guess === null) return;
-      const [right, text] = await EXAMPLES[name].answer(this.page, this.page.state);
-      if (this.key !== key) return;
-      this.answer.textContent = `${right === guess ? "You guessed it." : `It is “${guesses[right]}”.`} ${text}`;
+      if (known.guess !== guess) {
+        const [right, text] = await EXAMPLES[name].answer(this.page, this.page.state);
+        Object.assign(known, { guess, right, text });
+      }
+      const { right, text } = known;
+      if (this.key === key) this.answer.textContent = `${right === guess ? "You guessed it." : `It is “${EXAMPLES[name].guesses[right]}”.`} ${text}`;
+    }
+
+    // Another link: what was known is of another text.
+    forget() {
+      Object.assign(this, { known: null, key: null });
+    }
+
+    show({ name, question }, guess) {
+      this.answer.textContent = "";
+      this.question.textContent = question ?? "Computing …";
+      const focused = [...this.guesses.children].indexOf(document.activeElement);
+      const made = (EXAMPLES[name]?.guesses ?? []).map((text, index) => button(text, () => this.guess(index)));
+      made.forEach((one, index) => one.setAttribute("aria-pressed", String(index === guess)));
+      this.guesses.replaceChildren(...made);
+      made[focused]?.focus();
     }
   }
 

@@ -6,6 +6,7 @@
   const { button, checkbox, field, select } = Circuits.parts;
   const { live } = Circuits;
   const { HOWS, KINDS } = live;
+  const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
   const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
   class Heads {
@@ -67,7 +68,6 @@
       look.setAttribute("aria-label", `head ${name}`);
       look.title = `Look at head ${name}`;
       const canvas = make("canvas");
-      canvas.width = canvas.height = 48;
       look.append(canvas);
       look.addEventListener("click", () => change({ head: index }));
       look.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && peek(index));
@@ -117,7 +117,7 @@
         tile.firstChild.setAttribute("aria-pressed", String(state.head === index));
         tile.querySelector("input").checked = !off;
         tile.style.setProperty("--layer", css(live.layerColour(index, state.shape, isDark())));
-        if (redo) draw(tile.querySelector("canvas"), view, index);
+        if (redo) draw(tile.querySelector("canvas"), view, index, TILE);
       });
       this.how.value = state.how;
       this.on.disabled = !state.off.size && !state.cut;
@@ -142,7 +142,6 @@
       this.page = page;
       this.title = make("p", "lm-title");
       this.canvas = make("canvas", "lm-picture");
-      this.canvas.width = this.canvas.height = 400;
       this.canvas.setAttribute("role", "img");
       host.append(this.title, this.canvas);
       this.canvas.addEventListener("pointermove", (event) => event.pointerType !== "touch" && page.look(this.tokenAt(event)));
@@ -165,7 +164,7 @@
       const name = view.heads[view.head];
       this.title.textContent = `Head ${name}${this.page.state.off.has(view.head) ? ", off" : ""}: rows look at columns`;
       this.canvas.setAttribute("aria-label", this.title.textContent);
-      draw(this.canvas, view, view.head);
+      draw(this.canvas, view, view.head, LARGE);
       const pen = this.canvas.getContext("2d");
       const side = this.canvas.width;
       const step = side / view.run.ids.length;
@@ -177,33 +176,27 @@
     }
   }
 
-  // A head's pattern on a canvas; where a pixel stands for several cells it shows the largest.
-  function draw(canvas, view, head) {
+  // A head's pattern on a canvas of `least` pixels to the side or more, a whole number to each cell: the
+  // browser then makes the canvas smaller, and no line is wider than its neighbour.
+  function draw(canvas, view, head, least) {
     const n = view.run.ids.length;
     const dark = isDark();
     const paper = ground(dark);
     const full = live.layerColour(head, view.shape, dark);
-    const step = Math.ceil(n / canvas.width);
-    const side = Math.ceil(n / step);
     const most = view.show === "weighted" ? live.largest(view) : 1;
     const small = make("canvas");
-    small.width = small.height = side;
+    small.width = small.height = n;
     const pen = small.getContext("2d");
-    const pixels = pen.createImageData(side, side);
+    const pixels = pen.createImageData(n, n);
     const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));
-    const pooled = (dst, src) => {
-      let value = 0;
-      for (let i = dst; i < Math.min(n, dst + step); i++)
-        for (let j = src; j < Math.min(n, src + step); j++) value = Math.max(value, live.value(view, head, i, j));
-      return value;
-    };
-    for (let i = 0; i < side; i++) {
-      for (let j = 0; j < side; j++) {
-        const colour = j > i ? future : blend(paper, full, pooled(i * step, j * step) / most);
-        pixels.data.set([...colour, 255], (i * side + j) * 4);
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) {
+        const colour = j > i ? future : blend(paper, full, live.value(view, head, i, j) / most);
+        pixels.data.set([...colour, 255], (i * n + j) * 4);
       }
     }
     pen.putImageData(pixels, 0, 0);
+    canvas.width = canvas.height = n * Math.ceil(least / n);
     const target = canvas.getContext("2d");
     target.imageSmoothingEnabled = false;
     target.drawImage(small, 0, 0, canvas.width, canvas.height);

@@ -7,6 +7,8 @@
   const { live, names: NAMES } = Circuits;
   const { LONGEST, State } = live;
   const LISTED = 8; // likely tokens in a list
+  const STARTING = "The model is starting …";
+  const PATIENCE = 100; // milliseconds before it is said that an answer is not there yet
   const FOLDER = new URL("../live/", document.currentScript.src);
   const host = document.querySelector("[data-live-model]");
   const models = new live.Models();
@@ -16,6 +18,8 @@
   let shown = null; // what was found last, of which patterns are used again
   let peeked = null; // a head pointed at
   let wanted = null; // the model chosen last
+  let loading = null; // the name of a model that is not there yet
+  let timer = 0;
 
   // --- the parts of the page ----------------------------------------------------------------------
 
@@ -26,7 +30,9 @@
   }
 
   function build() {
-    host.textContent = "";
+    parts.starting = make("p", "lm-starting", STARTING);
+    parts.starting.setAttribute("role", "status");
+    host.replaceChildren(parts.starting);
     const bench = make("div", "lm-bench");
     const [left, right] = [make("div", "lm-left"), make("div", "lm-right")];
     bench.append(left, right);
@@ -62,12 +68,17 @@
 
   async function load(name) {
     if (!Object.hasOwn(Circuits.models, name)) {
+      loading = name;
+      mark();
       await new Promise((resolve, reject) => {
         const script = document.createElement("script");
         script.src = new URL(`${name}.js`, FOLDER);
         script.onload = resolve;
         script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
         document.head.append(script);
+      }).finally(() => {
+        loading = null;
+        mark();
       });
     }
     await (added[name] ??= models.ask({ kind: "add", name, packed: Circuits.models[name] }));
@@ -82,7 +93,7 @@
   async function find(state) {
     const { all, spec, model } = state;
     const ids = all.slice(0, LONGEST);
-    const key = JSON.stringify([model, spec, ids]);
+    const { key } = state;
     const known = shown?.key === key ? shown.run : null;
     const at = state.at(ids.length);
     const asked = state.asked?.at === at ? state.asked.id : null;
@@ -98,7 +109,7 @@
     const { state } = page;
     try {
       const found = await find(state);
-      if (state !== page.state || found.model !== state.model) return; // there is newer
+      if (found.key !== page.state.key) return; // there is newer
       shown = found;
       state.head ??= live.strongest(found.parts, state.shape);
       paint();
@@ -115,8 +126,30 @@
     return { ...shown, heads, shape, show, asSource, head: peeked ?? head };
   }
 
+  // What is seen is old until the answer about the present state is there.
+  function isOld() {
+    const { state } = page;
+    return loading !== null || shown?.key !== state.key || state.both !== Boolean(shown.beside);
+  }
+
+  // What is old fades, and a line says what is awaited.
+  function mark() {
+    const old = isOld();
+    host.setAttribute("aria-busy", String(old));
+    clearTimeout(timer);
+    if (old) timer = setTimeout(sayAwaited, PATIENCE);
+    else parts.text.tell(view());
+  }
+
+  function sayAwaited() {
+    const line = shown ? parts.text.status : parts.starting;
+    line.textContent = loading ? `Loading the model of ${NAMES[loading]} …` : shown ? "Computing …" : STARTING;
+  }
+
   function paint() {
-    if (!shown) return;
+    if (isOld()) return;
+    mark();
+    parts.starting.remove();
     const seen = view();
     host.toggleAttribute("data-dark", isDark());
     parts.model.value = page.state.model;
@@ -137,6 +170,7 @@
     const before = state.all.join();
     Object.assign(state, what);
     if (state.all.join() !== before) Object.assign(state, { asked: null, example: null });
+    mark();
     return refresh();
   }
 
@@ -169,6 +203,7 @@
   }
 
   function fail(error) {
+    clearTimeout(timer);
     parts.text.status.textContent = error.message;
     parts.model.value = page.state.model;
   }
@@ -195,11 +230,12 @@
     state.settle?.();
     page.state = state;
     peeked = null;
+    mark();
     await refresh();
   }
 
   async function start() {
-    page = { state: new State(), change, look, peek, write, ask, follow };
+    page = { state: new State(), change, look, peek, write, ask, follow, fail };
     build();
     if (location.hash.length > 1) await follow(live.fromFragment(location.hash));
     else await parts.examples.begin();
@@ -208,7 +244,10 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   }
 
-  addEventListener("hashchange", () => follow(live.fromFragment(location.hash)).catch(fail));
+  addEventListener("hashchange", () => {
+    parts.examples.forget();
+    follow(live.fromFragment(location.hash)).catch(fail);
+  });
   start().catch((error) => {
     host.textContent = `The model could not start: ${error.message}`;
   });

@@ -17,6 +17,12 @@
     return last.ids;
   }
 
+  // Which of a text's tokens stands at a place in it, counted with the begin token: the one that is
+  // being typed there. At the end of the text null, as for the last token.
+  function tokenAt(text, place) {
+    return place < text.length ? tokenizer.encode(text.slice(0, place)).ids.length : null;
+  }
+
   class State {
     constructor() {
       Object.assign(this, {
@@ -48,6 +54,11 @@
     // What is done to the run, as model.js takes it.
     get spec() {
       return { off: [...this.off].sort((a, b) => a - b), how: this.how, cut: this.cut };
+    }
+
+    // What a run depends on.
+    get key() {
+      return JSON.stringify([this.model, this.spec, this.all.slice(0, LONGEST)]);
     }
 
     // Where the answers are about: the token looked at or kept, else the last.
@@ -142,5 +153,5 @@
     return Array.from({ length: times }, () => passage).flat();
   };
 
-  Object.assign(live, { HOWS, KINDS, LONGEST, SHOWS, State, begin, fromFragment, labels, randomRepeats, tokenizer });
+  Object.assign(live, { HOWS, KINDS, LONGEST, SHOWS, State, begin, fromFragment, labels, randomRepeats, tokenAt, tokenizer });
 })(globalThis);

@@ -19,7 +19,8 @@
       this.box.rows = 2;
       this.box.setAttribute("aria-label", "Text for the model");
       this.box.addEventListener("input", () => {
-        change({ text: this.box.value, ids: null, looked: null, past: [] });
+        const { value, selectionEnd } = this.box;
+        change({ text: value, ids: null, token: live.tokenAt(value, selectionEnd), looked: null, past: [] });
       });
       this.status = make("p", "lm-status");
       this.status.setAttribute("role", "status");
@@ -107,12 +108,15 @@
         .join("; ");
     }
 
+    tell(view) {
+      const status = this.summary(view);
+      if (this.status.textContent !== status) this.status.textContent = status;
+    }
+
     paint(view) {
       const { state } = this.page;
       this.view = view;
       if (this.box.value !== state.text) this.box.value = state.text;
-      const status = this.summary(view);
-      if (this.status.textContent !== status) this.status.textContent = status;
       this.write.disabled = view.run.ids.length >= LONGEST;
       this.undo.disabled = !state.past.length;
       this.temperature.value = String(state.temperature);

@@ -12,12 +12,19 @@
   const SEEN = { "in the first layer": [1, 0], "in no layer": [0, 0], "in both layers": [1, 1] };
   const MODELS = ["two layers", "one layer"];
   const GUESSES = {
-    second: "It finds the earlier copy at once, before the first layer looks one back.",
+    second: "It finds the earlier copy before the first layer looks one back.",
     first: "It waits until the first layer looks one back, and then finds the earlier copy.",
+    together: "It learns to find the earlier copy while the first layer learns to look one back.",
     never: "It never finds the earlier copy.",
   };
+  const FOUND = {
+    second: "so the second layer came first.",
+    first: "so the first layer came first.",
+    together: "so they came at the same time, as far as one can see.",
+    never: "No head of the second layer ever gave half of its attention to what followed an earlier copy.",
+  };
   const host = document.querySelector("[data-train-here]");
-  const chosen = { seed: 0, speed: 1, seen: Object.keys(SEEN)[0], shifted: false, marked: true, guess: null };
+  const chosen = { seed: 0, speed: 20, seen: Object.keys(SEEN)[0], shifted: false, marked: true, guess: null };
   const state = { run: 0, going: false, waiting: 0, end: T.PLAN.steps, said: 0 };
   const records = [[], []]; // per model: what `look` found, without patterns
   const last = [null, null]; // per model: the last of them, with patterns
@@ -41,7 +48,7 @@
 
   function buildGuess() {
     const box = make("fieldset", "train-box");
-    box.append(make("legend", "", "Your guess: what will the second layer do first?"));
+    box.append(make("legend", "", "Your guess: when will the second layer find the earlier copy?"));
     for (const [name, text] of Object.entries(GUESSES)) {
       const input = make("input");
       Object.assign(input, { type: "radio", name: "train-guess", value: name });
@@ -80,22 +87,22 @@
 
   function buildFigures() {
     const curves = make("div", "train-row");
-    const pictures = make("div", "train-row");
+    const pictures = make("div", "train-row train-pictures");
     const top = Math.ceil(Math.log(T.SHAPE.n_vocab));
     parts.loss = new Curves(curves, {
-      title: "Loss where the next letter can be known (nats)",
+      title: "Loss where the letter can be known, in nats",
       series: [{ name: "two layers", style: "train-second" }, { name: "one layer", style: "train-control" }],
       top,
       guide: { value: Math.log(T.SHAPE.n_vocab), name: "guessing" },
     });
     parts.heads = new Curves(curves, {
-      title: "Attention of the best head (share)",
+      title: "Attention of both heads of a layer, added",
       series: [
         { name: "first layer, to the token before", style: "train-first" },
         { name: "second layer, matching", style: "train-second" },
         { name: "one layer, matching", style: "train-control" },
       ],
-      top: 1,
+      top: T.SHAPE.n_heads,
     });
     const { tokens, inside } = T.probe();
     const n = T.SHAPE.n_ctx;
@@ -127,7 +134,9 @@
     parts.status.setAttribute("role", "status");
     parts.verdict = make("p", "train-verdict");
     parts.verdict.setAttribute("role", "status");
-    host.append(buildGuess(), buildControls(), parts.status, ...buildFigures(), parts.verdict, buildWhatIf());
+    parts.stage = make("div", "train-stage");
+    parts.stage.append(buildControls(), parts.status, ...buildFigures(), parts.verdict);
+    host.append(buildGuess(), parts.stage, buildWhatIf());
     workers = MODELS.map((_, model) => {
       const worker = train.worker();
       worker.onmessage = ({ data }) => receive(model, data);
@@ -153,6 +162,8 @@
     if (last[0] && records[0].length && last[0].step >= state.end) state.end += MORE;
     state.going = true;
     parts.go.textContent = "Pause";
+    const fits = parts.stage.offsetHeight <= innerHeight;
+    parts.stage.scrollIntoView({ block: fits ? "nearest" : "start" });
     advance();
   }
 
@@ -187,9 +198,8 @@
 
   // --- what is shown and said -----------------------------------------------------------------------
 
-  const best = (layers, layer) => Math.max(...layers[layer]);
-  const previous = (record) => best(record.previous, 0);
-  const matching = (record) => best(record.matching, record.matching.length - 1);
+  const previous = (record) => T.together(record.previous[0]);
+  const matching = (record) => T.together(record.matching.at(-1));
   const curve = (model, value) => records[model].map((record) => [record.step, value(record)]);
 
   function show() {
@@ -216,19 +226,25 @@
     for (const figure of [parts.loss, parts.heads]) figure.describe(two.step);
   }
 
-  // Which head came first: the first step at which half of its attention lies where it should.
   function finish() {
     state.going = false;
     parts.go.textContent = `Train ${MORE} steps more`;
     say("Done. ");
-    const [back, match] = [previous, matching].map((value) => records[0].find((record) => value(record) >= 0.5)?.step);
-    const found = match === undefined ? "never" : back !== undefined && back <= match ? "first" : "second";
-    const when = (name, step) => (step === undefined ? `${name} never did` : `${name} did so at step ${step}`);
-    const guess = chosen.guess && (chosen.guess === found ? " You guessed it." : " You had guessed otherwise.");
-    parts.verdict.textContent =
-      "When did a head give half of its attention to the right place? " +
-      `${when("The one of the first layer that looks one back", back)}, ${when("the one of the second layer that matches", match)}.` +
-      (guess || "");
+    const { found, back, match } = T.order(records[0]);
+    const when = (rise) => (rise ? `rose from step ${rise[0]} to ${rise[1]}` : "never rose so far");
+    const rises =
+      `The attention of the first layer to the token before ${when(back)}, that of the second layer to what ` +
+      `followed an earlier copy ${when(match)} (from a quarter to three quarters of its way), `;
+    parts.verdict.textContent = (match ? rises : "") + FOUND[found] + answer(found);
+  }
+
+  // To the guess. That the second layer needs the first is right, even where it does not wait for it.
+  function answer(found) {
+    const { guess } = chosen;
+    if (!guess) return "";
+    if (guess === found) return " As you guessed.";
+    if (guess !== "first" || found !== "together") return ` Your guess was: “${GUESSES[guess]}”`;
+    return " It needs the first layer, as you guessed, but it does not wait: the more one of them helps, the more the other is worth. Let no layer see positions, and watch both.";
   }
 
   build();

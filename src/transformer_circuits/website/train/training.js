@@ -118,5 +118,29 @@
         };
       }
     };
+
+    // All that a layer's heads pay together: two heads may share a job.
+    T.together = (heads) => heads.reduce((sum, share) => sum + share, 0);
+
+    // When a value rose: the steps at which it had come a quarter and three quarters of the way from
+    // its first to its largest. `points`: [[step, value]].
+    T.rise = function (points) {
+      const [[, first]] = points;
+      const way = Math.max(...points.map(([, value]) => value)) - first;
+      return [0.25, 0.75].map((share) => points.find(([, value]) => value >= first + share * way)[0]);
+    };
+
+    // Which layer of two learned its job first. `records`: what `look` found along the way. A layer
+    // has learned it when one head gives it half of its attention. While both rise, neither is first.
+    T.order = function (records) {
+      const rise = (of) => {
+        const learned = records.some((record) => Math.max(...of(record)) >= 0.5);
+        return learned ? T.rise(records.map((record) => [record.step, T.together(of(record))])) : null;
+      };
+      const back = rise((record) => record.previous[0]);
+      const match = rise((record) => record.matching[1]);
+      const found = !match ? "never" : !back || match[1] < back[0] ? "second" : back[1] < match[0] ? "first" : "together";
+      return { found, back, match };
+    };
   });
 })(globalThis);

@@ -1,0 +1,102 @@
+"""The book and its editions: each is built beside the last good one, and takes its place at the end.
+
+A build that fails, or is stopped, leaves the last good book as it was. Two builds of one book do
+not run at once.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from itertools import takewhile
+from pathlib import Path
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+from transformer_circuits.website import editions, printing, recall
+
+JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
+ALL_PAGES_NEED = (
+    "_config.yml", "_toc.yml", "package-lock.json", "requirements.lock", "_templates/**/*",
+    "src/transformer_circuits/website/*.py",
+)  # fmt: skip
+"""Sphinx reads again what changed in a page; after a change of these, everything."""
+
+
+def build(edition: str | None = None) -> Path:
+    """Build the book, or one of its editions, with slides and recall questions; its folder.
+
+    Raises:
+        UserError: if a page has an error or a warning, or another process is building the same.
+    """
+    root = notebooks.root()
+    place = _place(edition)
+    target = (place if edition else place.parent) / "html"
+    with files.alone_in(place):
+        source = editions.write(edition) if edition else root
+        made = place / "_build"
+        shutil.rmtree(made / "html", ignore_errors=True)
+        _run(source, place, "html")
+        slides = printing.slides(source, made)
+        shutil.copytree(slides, made / "html" / slides.name)
+        recall.write(made / "html")
+        for unused in (made / "html").rglob("*.map"):  # for who debugs the theme: 3.6 MB
+            unused.unlink()
+        old = place / "old"
+        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            os.replace(target, old)
+        os.replace(made / "html", target)
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def single_page() -> Path:
+    """Build the whole book as one page, from which the PDF is printed; its folder.
+
+    Raises:
+        UserError: as `build`.
+    """
+    place = _place(None)
+    with files.alone_in(place):
+        _run(notebooks.root(), place, "singlehtml")
+    return place / "_build" / "singlehtml"
+
+
+def _place(edition: str | None) -> Path:
+    """Where Jupyter Book works: in the folder `_build` of this one."""
+    return notebooks.root() / "_build" / (edition or "book")
+
+
+def _run(source: Path, place: Path, builder: str) -> None:
+    """Have Jupyter Book build; a warning is an error.
+
+    A page that was read is not warned of twice. So what Sphinx remembers of pages counts only if
+    the last build went well, and was made of the same.
+    """
+    kept = place / "made-of.txt"
+    made_of = _all_pages_need()
+    if not (kept.is_file() and kept.read_text() == made_of):
+        shutil.rmtree(place / "_build" / ".doctrees", ignore_errors=True)
+    kept.unlink(missing_ok=True)
+    command = [JUPYTER_BOOK, "build", source, "--path-output", place, "--builder", builder]
+    command += ["-W", "--keep-going", "-n"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in takewhile(lambda line: "=====" not in line, process.stdout):
+            print(line, end="", flush=True)
+        process.stdout.read()  # where Jupyter Book believes that the book will stay
+    if process.returncode:
+        raise files.UserError(
+            f"{source} was not built, see above; the last good book, if there is one, is as it was"
+        )
+    kept.write_text(made_of)
+
+
+def _all_pages_need() -> str:
+    """A hash of everything that all pages are made with."""
+    root, found = notebooks.root(), hashlib.sha256()
+    for path in sorted(path for pattern in ALL_PAGES_NEED for path in root.glob(pattern)):
+        if path.is_file():
+            found.update(f"{path.relative_to(root)} {files.sha256(path)}\n".encode())
+    return found.hexdigest()

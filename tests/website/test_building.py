@@ -1,0 +1,111 @@
+"""A build takes the place of the last good book at its end, or leaves it as it was."""
+
+import sys
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.website import building, editions, printing
+
+JUPYTER_BOOK = """#!{python}
+import sys
+from pathlib import Path
+source, place = Path(sys.argv[2]), Path(sys.argv[4])
+for name in ("html/index.html", "html/_static/theme.js.map", ".doctrees/environment.pickle"):
+    (place / "_build" / name).parent.mkdir(parents=True, exist_ok=True)
+remembered = place / "_build" / ".doctrees" / "environment.pickle"
+page = (source / "page.md").read_text()
+seen = "read before" if remembered.exists() else "read now"
+remembered.write_text("")
+(place / "_build" / "html" / "index.html").write_text(f"{{page}}, {{seen}}")
+(place / "_build" / "html" / "_static" / "theme.js.map").write_text("")
+print("writing\\n=====\\nopen", place)
+sys.exit("wrong" in page)
+"""
+
+
+@pytest.fixture
+def written(checkout, monkeypatch, tmp_path):
+    """Writes the one page of a book that a stand-in for Jupyter Book builds; `wrong` in it fails."""
+    root = checkout("a", "1")
+    (root / "_config.yml").write_text("title: A book\n")
+    monkeypatch.setattr(building, "JUPYTER_BOOK", tmp_path / "jupyter-book")
+    building.JUPYTER_BOOK.write_text(JUPYTER_BOOK.format(python=sys.executable))
+    building.JUPYTER_BOOK.chmod(0o755)
+
+    def slides(source, build):
+        (build / "slides").mkdir(exist_ok=True)
+        (build / "slides" / "deck.html").write_text("slides")
+        return build / "slides"
+
+    monkeypatch.setattr(printing, "slides", slides)
+
+    def write(page):
+        (root / "page.md").write_text(page)
+        return root / "_build" / "html"
+
+    return write
+
+
+def test_the_book_comes_with_slides_and_cards_and_without_what_it_once_had(written, capfd):
+    html = written("one")
+    html.mkdir(parents=True)
+    (html / "old.html").write_text("")
+    assert building.build() == html
+    found = {str(path.relative_to(html)) for path in html.rglob("*") if path.is_file()}
+    assert found == {"index.html", "slides/deck.html", "recall.tsv"}
+    assert capfd.readouterr().out == "writing\n", "not where it lay while it was built"
+
+
+def test_a_build_that_fails_leaves_the_good_book_and_forgets_what_it_read(written):
+    html = written("one")
+    building.build()
+    written("wrong")
+    with pytest.raises(files.UserError, match="was not built, see above; the last good book"):
+        building.build()
+    assert (html / "index.html").read_text() == "one, read now"
+    written("two")
+    building.build()
+    assert (html / "index.html").read_text() == "two, read now", "else it would not warn again"
+
+
+def test_slides_that_fail_leave_the_good_book_too(written, monkeypatch):
+    html = written("one")
+    building.build()
+    monkeypatch.setattr(printing, "slides", lambda *_: 1 / 0)
+    written("two")
+    with pytest.raises(ZeroDivisionError):
+        building.build()
+    assert (html / "index.html").read_text() == "one, read now"
+
+
+def test_the_second_of_two_builds_at_once_says_so_and_touches_nothing(written):
+    html = written("one")
+    building.build()
+    written("two")
+    with files.alone_in(html.parent / "book"):
+        for build in (building.build, building.single_page):
+            with pytest.raises(files.UserError, match="another process is at work in"):
+                build()
+    assert (html / "index.html").read_text() == "one, read now"
+
+
+def test_pages_are_read_again_only_after_a_change_of_what_all_need(written):
+    html = written("one")
+    building.build()
+    building.build()
+    assert (html / "index.html").read_text() == "one, read before"
+    (html.parents[1] / "_config.yml").write_text("title: Another\n")
+    building.build()
+    assert (html / "index.html").read_text() == "one, read now"
+
+
+def test_an_edition_is_built_beside_the_book(written, monkeypatch):
+    html = written("one")
+    building.build()
+    monkeypatch.setattr(editions, "write", lambda edition: html.parents[1])
+    written("of an edition")
+    assert building.build("student") == html.parent / "student" / "html"
+    assert (html / "index.html").read_text() == "one, read now"
+    edition = html.parent / "student" / "html" / "index.html"
+    assert edition.read_text() == "of an edition, read now"

@@ -1,0 +1,102 @@
+"""The editions that `make student` and `make solutions` built; run by `make test` after that."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from transformer_circuits.book import notebooks
+from transformer_circuits.website import editions, printing, recall
+
+pytestmark = pytest.mark.browser
+BUILD = Path(__file__).parents[2] / "_build"
+
+
+class Page(HTMLParser):
+    """The ids of a page, where its links lead, and its words without scripts and code's colours."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids, self.links, self.text, self.inside = set(), [], "", ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids.add(given.get("id"))
+        self.links += [given[name] for name in ("href", "src") if given.get(name)]
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside not in ("script", "style"):
+            self.text += data
+
+
+@cache
+def pages(edition):
+    """Every page of an edition, slides too, by its path."""
+    html = BUILD / edition / "html"
+    if not (html / "index.html").is_file():
+        pytest.fail(f"{html} is not built: run make {edition}")
+    found = (path for path in html.rglob("*.html") if "_static" not in path.parts)
+    return {path: Page(path) for path in found}
+
+
+@pytest.mark.parametrize("edition", editions.EDITIONS)
+def test_every_link_of_an_edition_leads_to_something_that_it_has(edition):
+    made, wrong = pages(edition), []
+    for path, page in made.items():
+        for link in page.links:
+            address = urlsplit(link)
+            if address.scheme or address.netloc:
+                continue
+            to = (path.parent / unquote(address.path)).resolve() if address.path else path
+            there = to in made and address.fragment not in ("", *made[to].ids)
+            if not to.exists() or (there and unquote(address.fragment) not in made[to].ids):
+                wrong.append((path.name, link))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("edition", editions.EDITIONS)
+def test_an_edition_has_slides_and_cards(edition):
+    html = BUILD / edition / "html"
+    assert html / "slides" / f"{printing.SLIDES}.html" in pages(edition)
+    assert (html / recall.FILE).read_text(encoding="utf-8").count("\t") > 50
+
+
+def test_the_edition_for_participants_has_no_solution_and_speaks_of_none():
+    words = re.compile(r"[^ ]* solution|instructors|\(how\)", re.IGNORECASE)
+    of_code = {"chapters/reference/api", "genindex"}
+    html, made = BUILD / "student" / "html", pages("student")
+    said = {
+        str(path.relative_to(html).with_suffix("")): words.findall(page.text)
+        for path, page in made.items()
+    }
+    assert {name: found for name, found in said.items() if found and name not in of_code} == {}
+    everything = "\n".join(page.text for page in made.values())
+    for chapter in notebooks.names():
+        for source in solutions(chapter):
+            assert source not in everything, chapter
+
+
+def solutions(chapter):
+    """The code of a chapter's solutions."""
+    for source in notebooks.code(notebooks.read(notebooks.path(chapter))):
+        title, _, rest = source.partition("\n")
+        if title == "# @title Solution":
+            yield rest
+
+
+@pytest.mark.parametrize("chapter", notebooks.numbered())
+def test_the_edition_for_those_who_teach_shows_every_solution_open(chapter):
+    path = BUILD / "solutions" / "html" / "chapters" / f"{chapter}.html"
+    shown, html = pages("solutions")[path].text, path.read_text(encoding="utf-8")
+    known = list(solutions(chapter))
+    assert known and all(source in shown for source in known)
+    boxes = re.findall(r'<div class="([^"]*\bsolution\b[^"]*)"', html)
+    assert len(boxes) == len(known) and not any("dropdown" in box for box in boxes)
