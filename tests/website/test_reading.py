@@ -47,8 +47,10 @@ def test_no_title_runs_into_the_switch(watched):
     })"""
     for chapter in chapters:
         watched.goto(chapter.as_uri(), wait_until="domcontentloaded")
+        watched.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
         for width in (390, 768, 1200, 1280, 1366, 1440):
             watched.set_viewport_size({"width": width, "height": 900})
+            watched.wait_for_function("(width) => innerWidth === width", arg=width)
             title, switch, text = watched.evaluate(boxes)
             assert title[1] <= switch[0] and switch[1] <= text[0], (chapter.name, width)
         watched.evaluate("document.querySelector('.reading').style.display = 'none'")
