@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import tempfile
 import tomllib
@@ -202,9 +203,9 @@ def damaged(path: Path, reason: object) -> UserError:
     if cache_dir() in path.parents:
         remedy = "Delete it, and run again the command that wrote it"
     elif _in_git(path):
-        remedy = (
-            f"Correct it, or take it from the repository again: rm {path} && git restore {path}"
-        )
+        root = shlex.quote(str(data_dir().parent))
+        again = f"git -C {root} restore {shlex.quote(str(path.absolute()))}"
+        remedy = f"Correct it, or take it from the repository again: {again}"
     return UserError(f"{path} {reason}. {remedy}")
 
 

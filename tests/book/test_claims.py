@@ -131,7 +131,7 @@ def test_chapters_count_the_rules_as_the_claims_do():
     assert f"{n('before the first record')} of the rules stand in the history" in why.lower()
 
 
-READINGS = {"copying-capacity", "form-context", "form-law"}
+READINGS = {"copying-capacity", "form-context", "form-law", "form-root"}
 READINGS |= {"form-repeats-nothing", "form-repeats-thrice"}
 READINGS |= {"few-singular-directions", "credit-over-scores"}
 

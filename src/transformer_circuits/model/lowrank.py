@@ -136,10 +136,17 @@ class LowRank:
         """The eigenvalues of `right @ left`: those of the square matrix, zeros aside.
 
         Raises:
-            ValueError: if the matrix is not square.
+            ValueError: if the matrix is not square, or `right @ left` is not finite: LAPACK may
+                end the process over such a matrix.
         """
         self._require_square("eigenvalues")
-        return torch.linalg.eigvals(self.right @ self.left)
+        core = self.right @ self.left
+        if not core.isfinite().all():
+            most = torch.finfo(core.dtype).max
+            raise ValueError(
+                f"eigenvalues need finite numbers but the product has entries beyond {most:.2g}"
+            )
+        return torch.linalg.eigvals(core)
 
     def diagonal(self) -> Float[Tensor, "*batch rows"]:
         """The entries where row and column are the same.
