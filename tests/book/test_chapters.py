@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from transformer_circuits.book import first_cell
-from transformer_circuits.book.notebooks import GUIDES, SCORECARD
+from transformer_circuits.book.notebooks import FRONT, GUIDES, SCORECARD
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+FORMED = [path for path in CHAPTERS if path.stem != FRONT]
+"""All but the front page, which is read in five minutes."""
 FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
 PAGES = [
     path
@@ -24,6 +26,9 @@ PAGES = [
 TAGS = {"hide-input", "hide-output", "remove-cell"}
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
+
+
+formed = pytest.mark.parametrize("path", FORMED, ids=lambda path: path.stem, indirect=True)
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
@@ -63,6 +68,12 @@ def test_the_first_cell_is_the_same_everywhere(cells):
     assert code[0].source == first_cell.text(ROOT / "_config.yml")
 
 
+def test_the_front_page_is_short():
+    cells = nbformat.read(ROOT / "chapters" / f"{FRONT}.ipynb", 4).cells
+    words = " ".join(cell.source for cell in cells if cell.cell_type == "markdown").split()
+    assert len(words) < 600
+
+
 def test_lines_of_code_fit_into_the_column(cells):
     for cell in cells:
         if cell.cell_type == "code":
@@ -90,6 +101,7 @@ def test_every_section_has_a_name_that_outlives_its_title(page):
     assert len(labels) == len(titles)
 
 
+@formed
 def test_every_section_has_a_check(path, cells):
     section, checked = "opening", True
     for cell in cells:
@@ -104,6 +116,7 @@ def test_every_section_has_a_check(path, cells):
     assert section == ("To keep" if path.stem in GUIDES else "Exercises")
 
 
+@formed
 def test_a_chapter_says_what_one_can_do_and_what_came_of_it(path, cells):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
@@ -112,6 +125,7 @@ def test_a_chapter_says_what_one_can_do_and_what_came_of_it(path, cells):
         assert titles[-2:] == ["What was reproduced, what differs", "Exercises"]
 
 
+@formed
 def test_a_chapter_has_its_form(path, cells):
     """A question and what is needed; recall, but in the first; guesses; what to keep, in threes."""
     if path.stem in ("00-how-to-read", SCORECARD):  # how to read, and the scorecard
@@ -127,6 +141,7 @@ def test_a_chapter_has_its_form(path, cells):
     assert len(re.findall(r"^## To keep$", text, re.MULTILINE)) == 1
 
 
+@formed
 def test_every_exercise_is_whole(path, cells):
     """Question, level, minutes, hint; a check that refuses wrong answers; a solution that is run."""
     if path.stem in GUIDES:
@@ -159,7 +174,7 @@ def test_no_two_exercises_have_one_name():
         for path in (ROOT / "chapters").glob("*.ipynb")
         for name in re.findall(r":label: (ex-[\w-]+)", path.read_text(encoding="utf-8"))
     ]
-    assert len(names) == len(set(names)) >= 4 * (len(CHAPTERS) - len(GUIDES))
+    assert len(names) == len(set(names)) >= 4 * (len(FORMED) - len(GUIDES))
 
 
 def test_chapters_only_call_the_library(cells):

@@ -13,7 +13,7 @@ PLACES = [
     "seminar/slides.md",
     "seminar/handout.md",
     *(f"chapters/{name}.ipynb" for name in (
-        "00-how-to-read", "04-zero-layers", "05-one-layer", "09-two-layers", "10-who-reads-whom",
+        "a-name-comes-again", "00-how-to-read", "04-zero-layers", "05-one-layer", "09-two-layers", "10-who-reads-whom",
         "11-induction-heads", "12-how-they-work", "13-how-they-form", "19-heads-over-text",
         "20-why-they-form",
     )),

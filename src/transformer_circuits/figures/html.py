@@ -104,16 +104,19 @@ def data_script(data: Mapping) -> str:
 
 
 def scripts(*names: str) -> str:
-    """The scripts that an output brings with it, so that it works wherever it is shown.
+    """The scripts and styles that an output brings with it, so that it works wherever it is shown.
 
-    Empty while the book is built: there the page itself loads each script once.
+    Empty while the book is built: there the page itself loads each of them once.
     """
     return "" if os.environ.get(files.IN_BOOK) else _inline(*names)
 
 
 def _inline(*names: str) -> str:
-    texts = (SCRIPTS.joinpath(name).read_text(encoding="utf-8") for name in names)
-    return "".join(f"<script>{text}</script>" for text in texts)
+    found = []
+    for name in names:
+        tag = "style" if name.endswith(".css") else "script"
+        found.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
+    return "".join(found)
 
 
 def save_page(path: Path, title: str, body: str, *names: str) -> None:

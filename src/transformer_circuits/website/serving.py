@@ -45,10 +45,11 @@ WORKBENCH = (
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
-KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "views"})
+KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "stage", "views"})
 """Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
     **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
+    'class="circuit-stage': ("book/stage.css", "book/stage.js"),
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "<div data-live-model": (
         "live/live.css",
@@ -162,7 +163,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
-        **{f"book/{script.name}": script for script in SCRIPTS.glob("*.js")},
+        **{f"book/{script.name}": script for script in SCRIPTS.iterdir()},
         **{
             f"{folder.name}/{path.name}": path
             for folder in (LIVE, TRAIN)

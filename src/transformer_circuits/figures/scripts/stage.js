@@ -1,0 +1,180 @@
+// The stage (figures/stage.py): plays a line of text, step by step, in the strip that the page has
+// already. A classic script without dependencies; a page may hold it more than once.
+(function () {
+  "use strict";
+  const SVG = "http://www.w3.org/2000/svg";
+  const STILL = matchMedia("(prefers-reduced-motion: reduce)");
+
+  function start(stage) {
+    if (stage.dataset.started) return;
+    stage.dataset.started = "yes";
+    const { runs } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
+    const strip = stage.querySelector(".strip");
+    const tokens = [...strip.querySelectorAll(".token")];
+    const says = stage.querySelector(".says");
+    const bars = [...stage.querySelectorAll(".bars button")];
+    const knob = stage.querySelector("[role=switch]");
+    const again = stage.querySelector(".play");
+    const arcs = strip.appendChild(document.createElementNS(SVG, "svg"));
+    arcs.setAttribute("class", "arcs");
+    arcs.setAttribute("aria-hidden", "true");
+    const carried = strip.appendChild(document.createElement("span"));
+    carried.className = "carried";
+    carried.setAttribute("aria-hidden", "true");
+    carried.hidden = true;
+    // What is under way has this number; whatever finds another number stops.
+    let playing = 0;
+    let speed = 1;
+
+    const run = () => runs[knob.getAttribute("aria-checked") === "true" ? 0 : 1];
+    const wait = (ms) => new Promise((done) => setTimeout(done, ms * speed));
+
+    // Where a token stands in the strip: the middle of its upper edge.
+    function top(place) {
+      const token = tokens[place].getBoundingClientRect();
+      const around = strip.getBoundingClientRect();
+      return { x: token.left - around.left + token.width / 2, y: token.top - around.top };
+    }
+
+    function arc(from, to, className, width) {
+      const a = top(from), b = top(to);
+      const high = Math.min(100, 30 + 0.13 * Math.hypot(a.x - b.x, a.y - b.y));
+      const path = arcs.appendChild(document.createElementNS(SVG, "path"));
+      path.setAttribute("d", `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 4}`);
+      path.setAttribute("class", className);
+      path.setAttribute("stroke-width", width);
+      return path;
+    }
+
+    function clear() {
+      arcs.replaceChildren();
+      carried.hidden = true;
+      tokens.forEach((token) => token.classList.remove("now", "found"));
+    }
+
+    function notes(shown) {
+      tokens.forEach((token, place) => {
+        token.querySelector(".note")?.classList.toggle("gone", !shown.includes(place));
+      });
+    }
+
+    function bar(k, p) {
+      const share = p === null ? "" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`;
+      bars[k].querySelector("i").style.setProperty("--p", `${100 * (p ?? 0)}%`);
+      bars[k].querySelector("output").textContent = share;
+    }
+
+    const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
+
+    // The looks of a step as dotted arcs, as wide as they are strong; what is looked at most, found.
+    function look(step) {
+      clear();
+      tokens[step.at].classList.add("now");
+      const drawn = step.looks.map(([source, share]) => arc(step.at, source, "looks", 1 + 4 * share));
+      return { drawn, found: most(step) };
+    }
+
+    // How it ends: the first look, all notes and all bars.
+    function end() {
+      playing += 1;
+      const { steps, notes: noted, says: words } = run();
+      notes(noted);
+      tokens[look(steps[0]).found].classList.add("found");
+      steps.forEach((step, k) => bar(k, step.p));
+      tokens.forEach((token) => token.classList.remove("to-come"));
+      says.innerHTML = words[2];
+      again.textContent = "Play again";
+    }
+
+    // Has the path draw itself from its beginning: a mask of dashes would hide its own dots, so it is
+    // uncovered from the side on which it begins.
+    async function drawn(paths, ms) {
+      const right = "inset(-200px 0 -200px 100%)", whole = "inset(-200px -200px -200px -200px)";
+      await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms * speed, easing: "ease-in-out" }).finished;
+    }
+
+    // Moves the token that was found along the arc to where it is written.
+    async function carry(path, from, to, still) {
+      carried.textContent = tokens[from].firstChild.textContent;
+      carried.hidden = false;
+      const length = path.getTotalLength(), begin = performance.now(), ms = 800 * speed;
+      for (let t = 0; t < 1 && still(); ) {
+        const now = await new Promise(requestAnimationFrame);
+        t = Math.min(1, Math.max(0, (now - begin) / ms));
+        const eased = t * t * (3 - 2 * t), on = path.getPointAtLength(length * (1 - eased)), goal = top(to);
+        const x = on.x + (goal.x - on.x) * eased, y = on.y - 16 + (goal.y - on.y + 16) * eased;
+        carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
+      }
+      carried.hidden = true;
+    }
+
+    async function one(k, still, words) {
+      const { steps } = run(), step = steps[k];
+      const { drawn: paths, found } = look(step);
+      await wait(200);
+      if (!still()) return;
+      await drawn(paths, k ? 450 : 700);
+      if (!still()) return;
+      tokens[found].classList.add("found");
+      if (words) says.innerHTML = words;
+      await wait(k ? 150 : 1600);
+      // Only what comes next here, too, is carried: the begin token brings nothing.
+      const right = tokens[found].firstChild.textContent === tokens[step.at + 1].firstChild.textContent;
+      if (still() && right) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, still);
+      if (!still()) return;
+      tokens[step.at + 1].classList.remove("to-come");
+      bar(k, step.p);
+      await wait(k ? 250 : 900);
+    }
+
+    async function play() {
+      const mine = (playing += 1), still = () => mine === playing;
+      const { steps, notes: noted, says: words } = run();
+      again.textContent = "Show the end";
+      clear();
+      notes([]);
+      steps.forEach((step, k) => {
+        bar(k, null);
+        tokens[step.at + 1].classList.add("to-come");
+      });
+      says.innerHTML = words[0];
+      for (let k = 1; k <= noted.length && still(); k++) {
+        notes(noted.slice(0, k));
+        await wait(180);
+      }
+      await wait(1500);
+      for (let k = 0; k < steps.length && still(); k++) await one(k, still, k ? "" : words[1]);
+      if (still()) end();
+    }
+
+    async function again_one(k) {
+      const mine = (playing += 1), still = () => mine === playing;
+      const { notes: noted } = run();
+      notes(noted);
+      run().steps.forEach((step, each) => bar(each, step.p));
+      tokens.forEach((token) => token.classList.remove("to-come"));
+      await one(k, still, "");
+      if (still()) again.textContent = "Play again";
+    }
+
+    knob.addEventListener("click", () => {
+      knob.setAttribute("aria-checked", String(knob.getAttribute("aria-checked") !== "true"));
+      if (STILL.matches) end();
+      else play();
+    });
+    again.addEventListener("click", () => (again.textContent === "Play again" ? play() : end()));
+    bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
+    addEventListener("resize", end);
+    addEventListener("beforeprint", end);
+    end();
+    if (STILL.matches) return;
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      play();
+    }, { threshold: 0.6 });
+    seen.observe(strip);
+  }
+
+  document.querySelectorAll(".circuit-stage").forEach(start);
+})();

@@ -1,0 +1,250 @@
+"""The stage: one line of text, and what a model does with it step by step, shown as movement.
+
+Tokens stand in a strip. A first-layer head leaves a note at each of some tokens: which token stood
+before it. Then, at one place after another, heads of the second layer look back (a dotted arc,
+from the place that looks to what it looks at), what they find moves to the next place (along a
+solid arc), and a bar says how likely the right token has become. A switch shows the same line in
+another run, say without the head that leaves the notes.
+
+As in `plots`: numbers and labels, never a model. The strip is text of the page from the start, in
+the state in which a play ends; `scripts/stage.js` moves it. Without scripts, and for programs that
+show no HTML, it is a drawing.
+"""
+
+import html as markup
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_circuits.figures import html, voice
+from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.record import SVG, Record
+
+LEAST = 0.1
+"""Attention below this is not drawn."""
+_LETTER = 8.5
+"""Width of a letter of a token in the drawing. [pixels]"""
+BEGIN = "◦"
+"""What the strip shows of a begin token."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens at one place of the line."""
+
+    at: int
+    """The place."""
+    looks: Numbers
+    """Attention from there to every place of the line, [src], from 0 to 1."""
+    probability: float
+    """How likely the token after that place is held to be before it comes."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The line as one model reads it."""
+
+    name: str
+    """"as it is", or what was done to the model."""
+    steps: Sequence[Step]
+    notes: Sequence[int]
+    """Places that have a note of what stood before them."""
+    says: tuple[str, str, str]
+    """What is said while the notes come, at the first look, and at the end."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What Jupyter shows of it."""
+
+    record: Record
+    body: str
+    svg: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        record = self.record
+        shown = {
+            "text/html": self.body + html.scripts("stage.css", "stage.js"),
+            SVG: self.svg,
+            "text/plain": f"[stage: {record.title}. {record.text}]",
+        }
+        return shown, record.metadata
+
+
+def stage(
+    tokens: Sequence[str],
+    with_head: Run,
+    without: Run,
+    *,
+    switch: str,
+    title: str,
+) -> Stage:
+    """The line on its stage, with a switch between two runs of the same steps.
+
+    `tokens`: labels, of which the first is the begin token; `switch`: what the switch turns off.
+    `title`: the finding. The text alternative is made of the runs.
+
+    Raises:
+        ValueError: if the runs have not the same places, or something lies outside the line.
+    """
+    n, places = len(tokens), [step.at for step in with_head.steps]
+    if not places or places != [step.at for step in without.steps]:
+        raise ValueError(
+            f"the runs have the places {places} and {[step.at for step in without.steps]}, which "
+            "must be the same, and at least one"
+        )
+    numbers: dict[str, object] = {}
+    for run in (with_head, without):
+        looks = np.stack([array(step.looks) for step in run.steps])
+        if looks.shape[1] != n or max(places) + 1 >= n or not {*run.notes} <= {*range(1, n)}:
+            raise ValueError(
+                f"{n} tokens are on the stage, but attention is {looks.shape}, places are {places} "
+                f"and notes stand at {[*run.notes]}"
+            )
+        numbers[f"attention, {run.name}"] = looks
+        numbers[f"probability, {run.name}"] = [step.probability for step in run.steps]
+    alt = " ".join(_told(tokens, run) for run in (with_head, without))
+    record = Record("figure", title, alt, numbers, words={"tokens": tokens}, picture=SVG)
+    svg = _drawing(tokens, with_head, without, record)
+    return Stage(record, _html(tokens, with_head, without, switch, record, svg), svg)
+
+
+def _told(tokens: Sequence[str], run: Run) -> str:
+    """A run in words."""
+    noted = ", ".join(f"{tokens[k]} after {tokens[k - 1]}" for k in run.notes)
+    each = []
+    for step in run.steps:
+        found = int(array(step.looks).argmax())
+        each.append(
+            f"at {tokens[step.at]} heads look most at {tokens[found]}, which stands after "
+            f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
+            f"{100 * step.probability:.0f} % likely"
+        )
+    return f"{run.name}: {f'notes say {noted}; ' if noted else ''}{'; '.join(each)}."
+
+
+def _shown(label: str) -> str:
+    """A token as a person writes it."""
+    return BEGIN if label == "<begin>" else label.replace("␣", " ")
+
+
+def _words(tokens: Sequence[str]) -> list[list[int]]:
+    """The places of the line by word: the begin token, and what follows without a space."""
+    found: list[list[int]] = []
+    for place, label in enumerate(tokens):
+        if place < 2 or label.startswith("␣"):
+            found.append([])
+        found[-1].append(place)
+    return found
+
+
+def _data(run: Run) -> dict:
+    steps = []
+    for step in run.steps:
+        looks = array(step.looks)
+        drawn = [[int(src), round(float(looks[src]), 3)] for src in np.flatnonzero(looks > LEAST)]
+        steps.append({"at": step.at, "looks": drawn, "p": round(float(step.probability), 4)})
+    return {"name": run.name, "notes": [*run.notes], "says": [*run.says], "steps": steps}
+
+
+def _html(
+    tokens: Sequence[str], run: Run, without: Run, switch: str, record: Record, svg: str
+) -> str:
+    """The strip and its bars, in the state in which a play of the first run ends."""
+    noted, strip = {*run.notes}, ""
+    of_name = noted | {step.at + more for step in run.steps for more in (0, 1)}
+    for word in _words(tokens):  # lines break between words, not inside them
+        strip += '<span class="word">'
+        for place in word:
+            kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
+            strip += f'<span class="{kind}">{markup.escape(_shown(tokens[place]).strip())}'
+            if place in noted:
+                before = markup.escape(tokens[place - 1])
+                strip += f'<span class="note" aria-hidden="true">after <b>{before}</b></span>'
+            strip += "</span>"
+        strip += "</span>"
+    bars = []
+    for step in run.steps:
+        word = markup.escape(tokens[step.at + 1])
+        share = round(100 * step.probability)
+        bars.append(
+            f'<li><button type="button"><b>{word}</b><i style="--p:{share}%"></i>'
+            f"<output>{share} %</output></button></li>"
+        )
+    data = html.data_script({"runs": [_data(run), _data(without)]})
+    line = markup.escape("".join(map(_shown, tokens[1:])).strip())
+    strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
+    return (
+        f'<figure id="{record.id}" class="circuit-stage" data-stage>'
+        f"<style>{voice.style('circuit-stage')}</style>"
+        f'<div class="moving">{strip_html}'
+        f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
+        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}</ol>'
+        '</div><p class="knobs"><button type="button" role="switch" aria-checked="true">'
+        f'<span class="knob" aria-hidden="true"></span>{markup.escape(switch)}</button>'
+        '<button type="button" class="play">Play again</button></p></div>'
+        f"<noscript><style>.circuit-stage .moving{{display:none}}</style>{svg}</noscript>"
+        f"<figcaption>{markup.escape(record.title)}</figcaption>{data}</figure>"
+    )
+
+
+def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> str:
+    """The end of a play as one picture: the first look, and what it brings with and without."""
+    canvas = Canvas(voice.WIDE)
+    noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
+    at: list[tuple[float, float, float]] = []  # left, top and width of every token
+    x, top = 0.0, 70.0
+    for word in _words(tokens):
+        wide = []
+        for place in word:
+            boxed = place in noted | pieces
+            least = 42.0 if place in noted else 0.0
+            letters = _LETTER * len(_shown(tokens[place]).strip())
+            wide.append(max(letters + (12 if boxed else 0), least))
+        if x + sum(wide) > voice.WIDE:
+            x, top = 0.0, top + 92
+        for place, width in zip(word, wide, strict=True):
+            boxed, words = place in noted | pieces, _shown(tokens[place]).strip()
+            if boxed:
+                role = "second" if place in pieces else "ink"
+                canvas.box(x, top, width, 28, [words], mono=True, role=role)
+            else:
+                canvas.text(x, top + 14, words, mono=True)
+            if place in noted:
+                below = {"role": "first", "size": voice.SMALL, "anchor": "middle"}
+                canvas.text(x + width / 2, top + 40, "after", **below)
+                canvas.text(x + width / 2, top + 55, tokens[place - 1], mono=True, **below)
+            at.append((x, top, width))
+            x += width + (4 if boxed else 1)
+        x += 9
+    first = run.steps[0]
+    (x_from, y_from, w_from), found = at[first.at], int(array(first.looks).argmax())
+    x_to, y_to, w_to = at[found]
+    over = min(y_from, y_to) - 34
+    middle = x_to + w_to / 2
+    canvas.look(
+        [
+            (x_from + w_from / 2, y_from),
+            (x_from + w_from / 2, over),
+            (middle, over),
+            (middle, y_to),
+        ],
+        "second",
+    )
+    below = at[-1][1] + 86
+    for each in (run, without):
+        shares = ", ".join(
+            f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
+        )
+        below = canvas.note(0, below, f"{each.name}: {shares}", voice.WIDE) + 6
+    title, alt = markup.escape(record.title), markup.escape(record.text)
+    wide_px, high = round(canvas.width), round(canvas.height + 4)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing" role="img" '
+        f'viewBox="0 0 {wide_px} {high}" width="{wide_px}" height="{high}" '
+        f'style="max-width:100%;height:auto" aria-label="{alt}"><title>{title}</title>'
+        f"<desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
+        f"{''.join(canvas.parts)}</svg>"
+    )

@@ -1,0 +1,110 @@
+"""The stage: what it holds before its script runs, and what the script does with it."""
+
+import html
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from transformer_circuits import record
+from transformer_circuits.figures import stage
+from transformer_circuits.figures.stage import Run, Step
+
+TOKENS = ["<begin>", "␣A", "da", "␣and", "␣A", "da"]
+SAYS = ("notes come", "heads look", "the end")
+
+
+def looks(**shares):
+    found = np.zeros(len(TOKENS))
+    for place, share in shares.items():
+        found[int(place[1:])] = share
+    return found
+
+
+def made(**changed):
+    with_head = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], SAYS)
+    without = Run("without", [Step(4, looks(p0=1.0), 0.004)], [], ("none", "nothing", "gone"))
+    given = {"tokens": TOKENS, "with_head": with_head, "without": without} | changed
+    return stage.stage(**given, switch="Head 0.0", title="A name comes again")
+
+
+def test_its_record_and_its_words_are_those_of_the_runs():
+    shown, metadata = made()._repr_mimebundle_()
+    found = metadata[record.KEY]
+    assert found["numbers"]["probability, as it is"] == [0.9]
+    assert found["numbers"]["attention, without"] == [[1, 0, 0, 0, 0, 0]]
+    assert "notes say da after ␣A" in found["text"] and "da is 90 % likely" in found["text"]
+    assert 'aria-label="Ada and Ada"' in shown["text/html"]
+    assert html.escape(found["text"]) in shown[record.SVG]
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"without": Run("w", [], [], SAYS)}, r"places \[4\] and \[\], which must be the same"),
+        ({"tokens": TOKENS[:5]}, r"5 tokens are on the stage, but attention is \(1, 6\)"),
+        ({"with_head": Run("w", [Step(4, looks(), 0.5)], [6], SAYS)}, r"notes stand at \[6\]"),
+    ],
+)
+def test_what_is_not_on_the_line_is_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        made(**changed)
+
+
+@pytest.fixture
+def page(watched, tmp_path):
+    def opened(**media):
+        shown, _ = made()._repr_mimebundle_()
+        (tmp_path / "stage.html").write_text(f"<!doctype html>{shown['text/html']}")
+        watched.emulate_media(**media)
+        watched.goto((tmp_path / "stage.html").as_uri())
+        return watched
+
+    return opened
+
+
+@pytest.mark.browser
+def test_it_plays_by_itself_to_an_end_that_stays(page):
+    shown = page()
+    expect(shown.locator(".says")).to_have_text("notes come")
+    expect(shown.locator(".carried")).to_be_visible(timeout=10_000)
+    expect(shown.locator(".carried")).to_have_text("da")
+    expect(shown.locator(".says")).to_have_text("the end", timeout=10_000)
+    expect(shown.locator(".bars output")).to_have_text("90 %")
+    assert shown.locator(".arcs .looks").count() == 2
+    assert shown.locator(".found").inner_text().startswith("da")
+
+
+@pytest.mark.browser
+def test_the_switch_takes_notes_and_name_away_by_key(page):
+    shown = page(reduced_motion="reduce")
+    switch = shown.get_by_role("switch", name="Head 0.0")
+    expect(shown.locator(".says")).to_have_text("the end")  # nothing moves
+    switch.press("Enter")
+    expect(switch).to_have_attribute("aria-checked", "false")
+    expect(shown.locator(".says")).to_have_text("gone")
+    expect(shown.locator(".bars output")).to_have_text("< 1 %")
+    expect(shown.locator(".note")).to_have_css("opacity", "0")
+    switch.press("Enter")
+    expect(shown.locator(".bars output")).to_have_text("90 %")
+
+
+@pytest.mark.browser
+def test_a_play_can_be_ended_at_once(page):
+    shown = page()
+    shown.get_by_role("button", name="Show the end").click()
+    expect(shown.locator(".says")).to_have_text("the end")
+    shown.wait_for_timeout(1500)
+    expect(shown.locator(".says")).to_have_text("the end")
+    expect(shown.locator(".carried")).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_without_scripts_it_is_a_drawing(browser, tmp_path):
+    shown, _ = made()._repr_mimebundle_()
+    (tmp_path / "stage.html").write_text(f"<!doctype html>{shown['text/html']}")
+    still = browser.new_context(java_script_enabled=False).new_page()
+    still.goto((tmp_path / "stage.html").as_uri())
+    expect(still.locator("figure svg[role=img]")).to_be_visible()
+    expect(still.locator(".strip")).to_be_hidden()
+    still.close()
