@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from transformer_circuits.book import first_cell
-from transformer_circuits.book.notebooks import FRONT, GUIDES, SCORECARD
+from transformer_circuits.book.notebooks import GUIDES, SCORECARD, SHORT
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-FORMED = [path for path in CHAPTERS if path.stem != FRONT]
-"""All but the front page, which is read in five minutes."""
+FORMED = [path for path in CHAPTERS if path.stem not in SHORT]
+"""All but the pages of the short book, which have a form of their own."""
 FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
 PAGES = [
     path
@@ -68,10 +68,17 @@ def test_the_first_cell_is_the_same_everywhere(cells):
     assert code[0].source == first_cell.text(ROOT / "_config.yml")
 
 
-def test_the_front_page_is_short():
-    cells = nbformat.read(ROOT / "chapters" / f"{FRONT}.ipynb", 4).cells
-    words = " ".join(cell.source for cell in cells if cell.cell_type == "markdown").split()
-    assert len(words) < 600
+@pytest.mark.parametrize("name", SHORT)
+def test_a_page_of_the_short_book_is_short_and_leads_on(name):
+    """One question, something to break, an exercise without Python, and a door to the evidence."""
+    cells = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", 4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert len(text.split()) < 900
+    assert text.count("## Try to break it") == 1
+    assert text.count(":::{dropdown} Without a computer: ") == 1
+    assert re.search(r"\d\d-[\w-]+\.ipynb", text)
+    if name != SHORT[0]:
+        assert re.search(r"^\*\*[^*]+\?\*\* ", text, re.MULTILINE)
 
 
 def test_lines_of_code_fit_into_the_column(cells):

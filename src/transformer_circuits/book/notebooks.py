@@ -28,8 +28,10 @@ SCORECARD = "21-scorecard"
 """The chapter that reads what all others found, and is executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
-FRONT = "a-name-comes-again"
-"""The page that the book opens with; in the short book it is the first."""
+SHORT = (
+    "a-name-comes-again", "one-channel", "what-a-second-layer-reads", "the-induction-circuit",
+)  # fmt: skip
+"""The short book, in its order: the page that the book opens with, and how two heads do it."""
 GUIDES = ("your-own-model",)
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
@@ -53,7 +55,7 @@ def numbered() -> list[str]:
 
 def names() -> list[str]:
     """Every notebook that is executed: the chapters, then the guides."""
-    return [*numbered(), *(name for name in (FRONT, *GUIDES) if path(name).is_file())]
+    return [*numbered(), *(name for name in (*SHORT, *GUIDES) if path(name).is_file())]
 
 
 def path(chapter: str) -> Path:

@@ -10,7 +10,7 @@ from transformer_circuits.figures.voice import SMALL, TALL, Name, Px
 
 _ROW = 32.0
 """From one token to the next, in pixels."""
-MOST = 12
+MOST = 18
 """The most tokens in a drawing; more would be a list, not a picture."""
 
 
