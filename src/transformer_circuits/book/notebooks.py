@@ -29,9 +29,10 @@ SCORECARD = "21-scorecard"
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 SHORT = (
-    "a-name-comes-again", "one-channel", "what-a-second-layer-reads", "the-induction-circuit",
+    "a-name-comes-again", "one-channel", "what-one-layer-can-say", "does-it-copy",
+    "what-a-second-layer-reads", "the-induction-circuit", "watch-it-grow",
 )  # fmt: skip
-"""The short book, in its order: the page that the book opens with, and how two heads do it."""
+"""The notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model",)
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
