@@ -52,6 +52,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function show(name) {
     buttons.forEach((button) => button.setAttribute("aria-pressed", button.textContent === name));
     folds.forEach((fold) => { fold.open = name === "Code"; });
+    document.documentElement.dataset.reading = name.toLowerCase();
   }
   show(recall() === "Code" ? "Code" : "Story");
   addEventListener("storage", (event) => event.key === "reading" && show(event.newValue ?? "Story"));

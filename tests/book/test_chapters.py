@@ -78,7 +78,7 @@ def test_a_page_of_the_short_book_is_short_and_leads_on(name):
     assert text.count(":::{dropdown} Without a computer: ") == 1
     assert re.search(r"\d\d-[\w-]+\.ipynb", text)
     if name != SHORT[0]:
-        assert re.search(r"^\*\*[^*]+\?\*\* ", text, re.MULTILINE)
+        assert re.search(r"^:::\{container\} lead\n\*\*[^*]+\?\*\* ", text, re.MULTILINE)
 
 
 def test_lines_of_code_fit_into_the_column(cells):
