@@ -12,7 +12,7 @@ from pathlib import Path
 from transformer_circuits import files
 from transformer_circuits.book import claims, scorecard
 from transformer_circuits.book.claims import Claim
-from transformer_circuits.release import comparison, manifest
+from transformer_circuits.release import manifest
 from transformer_circuits.release.hub import cards
 from transformer_circuits.verdicts import rules
 
@@ -40,7 +40,7 @@ def text(found: Mapping) -> str:
             "`python -m transformer_circuits reproduce --write`"
         )
     paper, later = _Claims(found, ("paper",)), _Claims(found, ("follow-up", "retelling"))
-    counted = comparison.n_compared(found)
+    counted = manifest.counts(found)
     template = _HERE.joinpath(NAME).read_text(encoding="utf-8")
     return template.format(
         title=TITLE,
