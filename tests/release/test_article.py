@@ -119,7 +119,7 @@ def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(co
     assert asked.keys() <= claims.read().keys()
     assert all(text.endswith("?") for text in asked.values())
     for name, found in committed["claims"].items():
-        if found["verdict"] in (*article.IN_PART, rules.NOT_REPRODUCED):
+        if found["verdict"] in (*article.GROUPS["part"], rules.NOT_REPRODUCED):
             assert name in asked or "of this book" in claims.read()[name].section
 
 

@@ -135,7 +135,11 @@ def test_what_was_not_executed_is_not_compared(executed, checkout):
 def test_a_title_that_comes_again_is_numbered():
     outputs = [check(kind="check", text=each) for each in "abc"]
     found = manifest._records({"cells": [{"outputs": outputs}]}, "check")
-    assert {name: of["text"] for name, of in found.items()} == {"s": "a", "s (2)": "b", "s (3)": "c"}
+    assert {name: of["text"] for name, of in found.items()} == {
+        "s": "a",
+        "s (2)": "b",
+        "s (3)": "c",
+    }
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"claims": {}}'])

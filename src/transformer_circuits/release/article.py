@@ -4,27 +4,37 @@ It says what was replicated, in part and not; what stood in the way; and what to
 """
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.book import claims, scorecard
 from transformer_circuits.book.claims import Claim
-from transformer_circuits.release import manifest
-from transformer_circuits.release.hub import cards
+from transformer_circuits.release import about, manifest
 from transformer_circuits.verdicts import rules
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
 TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
-IN_PART = (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED)
-"""Verdicts between the two clear ones."""
+GROUPS = {
+    "tested": rules.VERDICTS,
+    "reproduced": (rules.REPRODUCED,),
+    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
+    "not": (rules.NOT_REPRODUCED,),
+    "untested": claims.UNTESTED,
+    "identities": (scorecard.HOLDS["identity"],),
+    "built": (scorecard.HOLDS["built"],),
+}
+"""Verdicts that the article puts together, by what it calls them."""
+SOURCES = {"paper": ("paper",), "later": ("follow-up", "retelling")}
 _DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
 """The question about a claim that has none of its own, for it had come out before."""
 _LATER = "Later work"
 _HERE = Path(__file__).parent
+
+Row = tuple[Claim, Mapping]
+"""A claim, and what a manifest found about it."""
 
 
 def text(found: Mapping) -> str:
@@ -39,34 +49,42 @@ def text(found: Mapping) -> str:
             f"the manifest has other claims than data/claims.toml ({odd}): run "
             "`python -m transformer_circuits reproduce --write`"
         )
-    paper, later = _Claims(found, ("paper",)), _Claims(found, ("follow-up", "retelling"))
+    of = {
+        (source, group): _rows(found, source, *verdicts)
+        for source in SOURCES
+        for group, verdicts in GROUPS.items()
+    }
+    later_part, later_not = of["later", "part"], of["later", "not"]
+    untested = "; ".join(f"{c.statement} ({f['verdict']})" for c, f in of["paper", "untested"])
+    citation = about.settings(files.data_dir().parent / "CITATION.cff")
     counted = manifest.counts(found)
-    template = _HERE.joinpath(NAME).read_text(encoding="utf-8")
-    return template.format(
+    return _HERE.joinpath(NAME).read_text(encoding="utf-8").format(
         title=TITLE,
-        **_about(),
-        **paper.counts("paper"),
-        **later.counts("later"),
+        authors=", ".join(about.authors(citation)),
+        version=citation["version"],
+        **{f"{source}_{group}": len(rows) for (source, group), rows in of.items()},
+        later_own=sum(claim.own for claim, _ in of["later", "tested"]),
         n_seeds=len(next(iter(found["models"].values()))["seeds"]),
         models=_models(found["models"]),
         parts=_parts(found),
         **_rules(),
-        families=cards.shares(files.read_toml(files.data_dir() / "corpus.toml")),
+        families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
-        reproduced=paper.short([rules.REPRODUCED]),
-        part=paper.long(IN_PART, why=True),
-        not_reproduced=paper.long([rules.NOT_REPRODUCED]),
-        later=later.named([*IN_PART, rules.NOT_REPRODUCED]),
-        untested=paper.untested(),
-        questions=paper.questions(),
-        later_questions=later.questions(),
+        reproduced=_table(of["paper", "reproduced"], _SHORT),
+        part=_table(of["paper", "part"], _LONG | _WHY),
+        not_reproduced=_table(of["paper", "not"], _LONG),
+        later=_table(later_part + later_not, _NAMED),
+        untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
+        f"{untested or 'none'}.",
+        questions=_asked(of["paper", "part"] + of["paper", "not"]),
+        later_questions=_asked(later_part + later_not),
         minutes=f"{found['machine']['minutes for all chapters']:.0f}",
         cores=found["machine"]["cores"],
         processor=found["machine"]["processor"],
         figures=counted["figures and tables"],
         checks=counted["checks"],
         claims=counted["claims"],
-    )
+    )  # fmt: skip
 
 
 def write(path: Path, found: Mapping) -> None:
@@ -74,107 +92,74 @@ def write(path: Path, found: Mapping) -> None:
 
     Raises:
         UserError: as `text`.
-        OSError: as `files.atomic`.
     """
-    written = text(found)
-    with files.atomic(path) as temporary:
-        temporary.write_text(written, encoding="utf-8")
+    path.write_text(text(found), encoding="utf-8")
 
 
 def in_step(committed: Path) -> bool:
-    """Whether the article beside a manifest is the one that follows from it.
-
-    Raises:
-        UserError: naming the manifest, if it is not there or damaged.
-    """
+    """Whether the article beside a manifest is the one that follows from it."""
     article = committed.with_name(NAME)
     expected = text(manifest.read(committed))
     return article.is_file() and article.read_text(encoding="utf-8") == expected
 
 
-class _Claims:
-    """The claims of some sources with what a manifest found, as parts of the article."""
-
-    def __init__(self, found: Mapping, sources: Sequence[str]):
-        self.found = found["claims"]
-        self.rows = [claim for claim in claims.read().values() if claim.source in sources]
-
-    def _with(self, verdicts: Iterable[str]) -> list[Claim]:
-        """In the order of the verdicts, then in that of the file of claims."""
-        return [c for v in verdicts for c in self.rows if self.found[c.id]["verdict"] == v]
-
-    def counts(self, prefix: str) -> dict[str, int]:
-        groups = {
-            "tested": rules.VERDICTS,
-            "reproduced": [rules.REPRODUCED],
-            "part": IN_PART,
-            "not": [rules.NOT_REPRODUCED],
-            "identities": [scorecard.HOLDS["identity"]],
-            "built": [scorecard.HOLDS["built"]],
-        }
-        counted = {f"{prefix}_{name}": len(self._with(of)) for name, of in groups.items()}
-        return counted | {f"{prefix}_own": sum(c.own for c in self._with(rules.VERDICTS))}
-
-    def short(self, verdicts: Iterable[str]) -> str:
-        rows = [
-            (c.statement, c.rule, _estimates(self.found[c.id], ends=False), _must(c))
-            for c in self._with(verdicts)
-        ]
-        return _table(("claim", "what counts", "estimates", "must be"), rows)
-
-    def long(self, verdicts: Iterable[str], *, why: bool = False) -> str:
-        rows = [
-            (f"{c.statement} (reported: {c.reported})", c.rule, _estimates(self.found[c.id]), _must(c),
-             *([f"{self.found[c.id]['verdict']}: {self.found[c.id]['why']}"] if why else []))
-            for c in self._with(verdicts)
-        ]  # fmt: skip
-        columns = ["claim", "what counts", "estimates (95 % intervals)", "must be"]
-        return _table([*columns, "verdict"] if why else columns, rows)
-
-    def named(self, verdicts: Iterable[str]) -> str:
-        rows = [(c.statement, c.section, self.found[c.id]["verdict"]) for c in self._with(verdicts)]
-        return _table(("claim", "made by or in", "verdict"), rows)
-
-    def untested(self) -> str:
-        rows = self._with(claims.UNTESTED)
-        said = "; ".join(f"{c.statement} ({self.found[c.id]['verdict']})" for c in rows)
-        return f"Of the paper's claims, {len(rows)} were not tested: {said or 'none'}."
-
-    def questions(self) -> str:
-        """One for each claim that did not clearly come out, except where the belief was our own."""
-        asked = questions()
-        unclear = self._with([*IN_PART, rules.NOT_REPRODUCED])
-        of_others = [c for c in unclear if not c.own]
-        return "\n".join(f"1. {asked.get(c.id) or _DEFAULT.format(c.statement)}" for c in of_others)
-
-
 def questions() -> dict[str, str]:
     """What to ask about a claim that did not clearly come out, by its id."""
-    return tomllib.loads(_HERE.joinpath("questions.toml").read_text(encoding="utf-8"))
+    return files.read_toml(_HERE / "questions.toml")
 
 
-def _estimates(found: Mapping, *, ends: bool = True) -> str:
-    """Of every seed, to three digits, with or without the ends of its interval."""
-    of = [rules.Interval(*(seed[k] for k in ("mean", "low", "high", "n")))
-          for seed in found["seeds"].values()]  # fmt: skip
-    return "; ".join(str(one) if ends else f"{one.mean:.3g}" for one in of)
+def _rows(found: Mapping, source: str, *verdicts: str) -> list[Row]:
+    """In the order of the verdicts, then in that of the file of claims."""
+    rows = [(claim, found["claims"][claim.id]) for claim in claims.read().values()
+            if claim.source in SOURCES[source]]  # fmt: skip
+    return [(claim, of) for verdict in verdicts for claim, of in rows if of["verdict"] == verdict]
 
 
-def _must(claim: Claim) -> str:
+def _asked(rows: list[Row]) -> str:
+    """One question for each claim, except where the belief was our own."""
+    asked = questions()
+    return "\n".join(
+        f"1. {asked.get(claim.id) or _DEFAULT.format(claim.statement)}"
+        for claim, _ in rows
+        if not claim.own
+    )
+
+
+def _estimates(found: Mapping) -> list[rules.Interval]:
+    """Of every seed, with its interval."""
+    keys = ("mean", "low", "high", "n")
+    return [rules.Interval(*(seed[key] for key in keys)) for seed in found["seeds"].values()]
+
+
+def _must(claim: Claim, _: Mapping) -> str:
     rule = claims.rules()[claim.id]
     return f"{rule.side}\u00a0{rule.threshold:g}"
 
 
-def _about() -> dict[str, str]:
-    """Who wrote this, and which version it is."""
-    import yaml  # Jupyter Book's; chapters do without
+Columns = dict[str, Callable[[Claim, Mapping], object]]
+"""By its heading, what a table says of each claim in a column."""
+_SHORT: Columns = {
+    "claim": lambda claim, _: claim.statement,
+    "what counts": lambda claim, _: claim.rule,
+    "estimates": lambda _, found: "; ".join(f"{one.mean:.3g}" for one in _estimates(found)),
+    "must be": _must,
+}
+_LONG: Columns = {
+    "claim": lambda claim, _: f"{claim.statement} (reported: {claim.reported})",
+    "what counts": lambda claim, _: claim.rule,
+    "estimates (95 % intervals)": lambda _, found: "; ".join(map(str, _estimates(found))),
+    "must be": _must,
+}
+_WHY: Columns = {"verdict": lambda _, found: f"{found['verdict']}: {found['why']}"}
+_NAMED: Columns = {
+    "claim": lambda claim, _: claim.statement,
+    "made by or in": lambda claim, _: claim.section,
+    "verdict": lambda _, found: found["verdict"],
+}
 
-    citation = files.data_dir().parent / "CITATION.cff"
-    about = yaml.safe_load(citation.read_text(encoding="utf-8"))
-    names = [
-        one.get("name") or f"{one['given-names']} {one['family-names']}" for one in about["authors"]
-    ]
-    return {"authors": ", ".join(names), "version": str(about["version"])}
+
+def _table(rows: list[Row], columns: Columns) -> str:
+    return about.table([*columns], [[cell(*row) for cell in columns.values()] for row in rows])
 
 
 def _rules() -> dict[str, int]:
@@ -215,35 +200,21 @@ def _models(found: Mapping) -> str:
     ]  # fmt: skip
     columns = ("model", "layers × heads × d_head", "d_model", "MLP", "context", "vocabulary",
                "tokens read", "seeds")  # fmt: skip
-    return _table(columns, rows)
+    return about.table(columns, rows)
 
 
 def _parts(found: Mapping) -> str:
     """Facts about trained models, by part of the paper and by verdict."""
-    groups = {
-        "reproduced": [rules.REPRODUCED],
-        "in part, or undecided": IN_PART,
-        "not reproduced": [rules.NOT_REPRODUCED],
-        "not tested": claims.UNTESTED,
-    }
-    group_of = {verdict: name for name, verdicts in groups.items() for verdict in verdicts}
+    groups = {"reproduced": "reproduced", "part": "in part, or undecided",
+              "not": "not reproduced", "untested": "not tested"}  # fmt: skip
     counted = Counter(
-        (
-            scorecard.part(claim) if claim.source == "paper" else _LATER,
-            group_of.get(found["claims"][claim.id]["verdict"]),
-        )
-        for claim in claims.read().values()
+        (scorecard.part(claim) if source == "paper" else _LATER, group)
+        for source in SOURCES
+        for group in groups
+        for claim, _ in _rows(found, source, *GROUPS[group])
     )
     rows = [
-        (part, *(counted[part, name] for name in groups)) for part in (*scorecard.PARTS, _LATER)
+        (part, *(counted[part, group] for group in groups)) for part in (*scorecard.PARTS, _LATER)
     ]
-    return _table(("facts about trained models", *groups), [row for row in rows if any(row[1:])])
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown; of no rows, a sentence."""
-    lines = [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows]
-    if not lines:
-        return "None."
-    rule = " | ".join(["---"] * len(columns))
-    return "\n".join(f"| {line} |" for line in (" | ".join(columns), rule, *lines))
+    columns = ("facts about trained models", *groups.values())
+    return about.table(columns, [row for row in rows if any(row[1:])])

@@ -41,11 +41,11 @@ def article() -> None:
 
 def release(version: str, check: bool) -> None:
     """Write the files of a release, or only ask what must be set before."""
-    from transformer_circuits.release import bundle, placeholders
+    from transformer_circuits.release import bundle
 
     root = files.data_dir().parent
     if check:
-        placeholders.require_none(root, version)
+        bundle.require_none_unset(root, version)
         return
     for path in bundle.write(root, version):
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
