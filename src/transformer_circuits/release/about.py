@@ -22,6 +22,11 @@ def address(root: Path) -> str:
     return (settings(root / "_config.yml").get("repository") or {}).get("url") or ""
 
 
+def citation(root: Path) -> Mapping[str, Any]:
+    """What `CITATION.cff` says."""
+    return settings(root / "CITATION.cff")
+
+
 def authors(citation: Mapping[str, Any]) -> list[str]:
     """Their names, as `CITATION.cff` has them."""
     return [
@@ -32,14 +37,14 @@ def authors(citation: Mapping[str, Any]) -> list[str]:
 
 def bibtex(root: Path) -> str:
     """`CITATION.cff` as an entry of BibTeX."""
-    citation = settings(root / "CITATION.cff")
+    about = citation(root)
     names = [
         f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one['given-names']}"
-        for one in citation["authors"]
+        for one in about["authors"]
     ]
     fields = {
-        "title": citation["title"], "author": " and ".join(names), "doi": citation.get("doi"),
-        "year": str(citation.get("date-released") or "")[:4], "version": citation.get("version"),
+        "title": about["title"], "author": " and ".join(names), "doi": about.get("doi"),
+        "year": str(about.get("date-released") or "")[:4], "version": about.get("version"),
         "url": address(root) or NO_ADDRESS,
     }  # fmt: skip
     lines = [f"  {key} = {{{value}}}" for key, value in fields.items() if value]

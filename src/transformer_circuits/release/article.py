@@ -56,7 +56,7 @@ def text(found: Mapping) -> str:
     }
     later_part, later_not = of["later", "part"], of["later", "not"]
     untested = "; ".join(f"{c.statement} ({f['verdict']})" for c, f in of["paper", "untested"])
-    citation = about.settings(files.data_dir().parent / "CITATION.cff")
+    citation = about.citation(files.data_dir().parent)
     counted = manifest.counts(found)
     return _HERE.joinpath(NAME).read_text(encoding="utf-8").format(
         title=TITLE,

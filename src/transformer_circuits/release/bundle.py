@@ -82,7 +82,7 @@ def require_none_unset(root: Path, version: str) -> None:
 
 def unset(root: Path, version: str) -> Iterator[str]:
     """Everything that must be set before this version is released, each in words."""
-    citation, codecheck = (about.settings(root / n) for n in ("CITATION.cff", "codecheck.yml"))
+    citation, codecheck = about.citation(root), about.settings(root / "codecheck.yml")
     paper, authors = codecheck["paper"], citation["authors"]
     project = files.read_toml(root / "pyproject.toml")["project"]
     sections = (root / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")

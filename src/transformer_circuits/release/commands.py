@@ -61,11 +61,11 @@ def colab_zip() -> None:
 
 def hub(names: list[str], owner: str) -> None:
     """Write the folders for a model hub, with their cards; nothing is uploaded."""
-    from transformer_circuits.release.hub import folders
+    from transformer_circuits.release import hub
 
-    for folder in folders.write(names, owner, files.data_dir().parent):
+    for folder in hub.write(names, owner, files.data_dir().parent):
         megabytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
-        unset = ", ".join(folders.placeholders(folder))
+        unset = ", ".join(hub.placeholders(folder))
         print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
 
 
