@@ -9,7 +9,7 @@ from conftest import PLAN, SHAPE
 
 from transformer_circuits import files
 from transformer_circuits.experiments import formation, plan
-from transformer_circuits.experiments.variants import KEPT
+from transformer_circuits.experiments.development import KEPT
 from transformer_circuits.model import altered
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
@@ -178,13 +178,6 @@ def test_a_missing_log_is_named_with_the_command_that_makes_it(place, monkeypatc
     assert len(formation.records("free")) == 3  # what another run lacks is nothing to it
     assert "given, seed 0: to do (x)" in formation.status()
     assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
-    monkeypatch.setattr(checkpoint, "records", lambda name, kind="training": [])
-    assert "free, seed 1: missing in variants.jsonl (positions)" in formation.status()
-    with pytest.raises(files.UserError, match=r'"base, seed 0"'):
-        formation.records("base")
-
-
-def test_a_log_of_another_plan_is_not_taken(place):
     plan.path().write_text(plan.path().read_text().replace("blind_steps = 0", "blind_steps = 1"))
     with pytest.raises(files.UserError, match=r'"free, seed 0": run .* variants$'):
         formation.records("free")

@@ -23,6 +23,11 @@ from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
 
 Record = dict
+KEPT = (
+    "step", "tokens", "seconds", "held_out", "in_context_learning_score",
+    "previous_token", "matching_text", "matching_random", "twice_loss", "twice_right_first",
+)  # fmt: skip
+"""What is kept of each record of the trainings that are not the book's own."""
 
 
 def _rounded(values: Tensor) -> list:
@@ -202,13 +207,8 @@ def crossing(tokens: Sequence[int | float], values: Sequence[float], level: floa
     """
     if len(tokens) != len(values):
         raise ValueError(f"{len(tokens)} numbers of tokens but {len(values)} values")
-    before = None
-    for at, value in zip(tokens, values, strict=True):
-        if value >= level:
-            if before is None:
-                return float(at)
-            at_before, value_before = before
-            share = (level - value_before) / (value - value_before)
-            return at_before + share * (at - at_before)
-        before = at, value
-    return None
+    first = next((k for k, value in enumerate(values) if value >= level), None)
+    if not first:
+        return None if first is None else float(tokens[0])
+    around = slice(first - 1, first + 1)
+    return float(np.interp(level, values[around], tokens[around]))

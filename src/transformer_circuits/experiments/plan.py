@@ -134,6 +134,8 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
     plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
+    if choices.taken_from == "training" and any(changes.values()):
+        raise files.UserError(f"taken_from is 'training', and no log has {changes}")
     if "seed" in changes["training"]:
         raise files.UserError(f"[training] has a seed, but each run has those of {SEEDS}")
     if choices.first_layer and not shape.n_layers:

@@ -4,8 +4,13 @@ Nothing here ever holds a matrix of n_vocab² numbers: with 50,278 tokens that w
 for each circuit. Every measurement has a process of its own, whose peak of memory it is.
 """
 
+import multiprocessing
+import re
+import resource
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,7 +22,6 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
-from transformer_circuits.experiments import memory
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -100,6 +104,22 @@ TASKS: dict[str, Callable[[Transformer], str]] = {
 """What is measured, and what it says of the planted model."""
 
 
+def peak() -> float:
+    """The most memory that this process has held so far. [MB]
+
+    On Linux not by `getrusage`, whose count a new process takes over from the one that started it.
+    """
+    if (status := Path("/proc/self/status")).is_file():
+        return int(re.findall(r"VmHWM:\s+(\d+) kB", status.read_text())[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def alone(run: Callable[..., Any], *arguments: object) -> Any:
+    """What a function of a module returns in a process of its own, whose memory nothing else fills."""
+    with multiprocessing.get_context("spawn").Pool(1) as process:
+        return process.apply(run, arguments)
+
+
 def measured(task: str, n_vocab: int) -> tuple[float, float, str]:
     """Seconds of a task, the most memory that this process ever held [MB], and what was found."""
     torch.set_num_threads(min(2, torch.get_num_threads()))
@@ -107,19 +127,12 @@ def measured(task: str, n_vocab: int) -> tuple[float, float, str]:
     started = time.perf_counter()
     with torch.no_grad():
         found = TASKS[task](model)
-    seconds = time.perf_counter() - started
-    return seconds, memory.most(), found
+    return time.perf_counter() - started, peak(), found
 
 
-def rows(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
+def rows(tasks: tuple[str, ...] = tuple(TASKS), sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
     """A line for every task and size of the vocabulary; the memory has PyTorch and the model in it."""
-    for task in TASKS:
+    for task in tasks:
         for n_vocab in sizes:
-            seconds, megabytes, found = memory.alone(measured, task, n_vocab)
+            seconds, megabytes, found = alone(measured, task, n_vocab)
             yield f"n_vocab {n_vocab:6}: {task:20} {seconds:7.2f} s, {megabytes:6,.0f} MB; {found}"
-
-
-def main() -> None:
-    """Print the table."""
-    for row in rows():
-        print(row, flush=True)
