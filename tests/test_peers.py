@@ -10,8 +10,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
+from tools import peers
 from transformer_circuits.analysis import composition, heads, layer_norm, path_patching
-from transformer_circuits.experiments import peers
 from transformer_circuits.model import foreign
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens

@@ -112,7 +112,7 @@ def imported(paths):
             modules |= {f"{name}-{each.name}" for each in node.names if name == "sphinxcontrib"}
             modules |= {name} - {"sphinxcontrib"}
     packages = importlib.metadata.packages_distributions()
-    others = modules - sys.stdlib_module_names - {"transformer_circuits"}
+    others = modules - sys.stdlib_module_names - {"transformer_circuits", "tools"}
     return {canonicalize_name(name) for each in others for name in packages.get(each, [each])}
 
 
@@ -134,7 +134,8 @@ def test_what_chapters_import_is_what_pyproject_asks_for():
 
 
 def test_what_is_imported_besides_is_an_extra():
-    used = imported(SOURCE.rglob("*.py")) - packages(PROJECT["dependencies"]) - IN_NOTEBOOKS
+    paths = [*SOURCE.rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    used = imported(paths) - packages(PROJECT["dependencies"]) - IN_NOTEBOOKS
     extras = packages(EXTRAS["peers"]) | packages(EXTRAS["vocabulary"])
     assert used - extras == packages(EXTRAS["website"])
 

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tools import about, manifest
 from transformer_circuits import files
 from transformer_circuits.book import claims, scorecard
 from transformer_circuits.book.claims import Claim
-from transformer_circuits.release import about, manifest
 from transformer_circuits.verdicts import rules
 
 NAME = "article.md"
@@ -47,7 +47,7 @@ def text(found: Mapping) -> str:
         odd = sorted(set(listed) ^ set(claims.read())) or "their order"
         raise files.UserError(
             f"the manifest has other claims than data/claims.toml ({odd}): run "
-            "`python -m transformer_circuits reproduce --write`"
+            "`python -m tools reproduce --write`"
         )
     of = {
         (source, group): _rows(found, source, *verdicts)

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tools import peers, vocabularies
 from transformer_circuits.analysis import composition, expansion, heads, path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
-from transformer_circuits.experiments import peers, vocabularies
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens

@@ -9,10 +9,10 @@ import torch
 from huggingface_hub import DatasetCard, ModelCard
 from tokenizers import Tokenizer
 
-from transformer_circuits import __main__ as cli
+from tools import __main__ as cli
+from tools import about, hub
 from transformer_circuits import files
 from transformer_circuits.model.hub import WEIGHTS, HubTransformer
-from transformer_circuits.release import about, hub
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_circuits import __main__ as cli
+from tools import __main__ as cli
+from tools import manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import claims, notebooks, runners
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
-from transformer_circuits.release import manifest, reproduction
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tools import article, manifest
+from tools.manifest import LEAST, PRECISION
 from transformer_circuits import files
-from transformer_circuits.release import article, manifest
-from transformer_circuits.release.manifest import LEAST, PRECISION
 
 MOST_LISTED = 100
 """Differences that are listed one by one; of more, only how many they are."""
@@ -58,7 +58,7 @@ def reproduce(root: Path, *, write: bool = False) -> str:
     if not article.in_step(committed):
         raise files.UserError(
             f"{article.NAME} beside {committed} does not say what the manifest says; run "
-            "`python -m transformer_circuits article`"
+            "`python -m tools article`"
         )
     return f"reproduced: {counted(was)} agree with {committed}, within its tolerances"
 

@@ -13,9 +13,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools import about
 from transformer_circuits import files
 from transformer_circuits.book import first_cell, notebooks
-from transformer_circuits.release import about
 
 FOLDER = "_build/release"
 CHAPTER_NEEDS = (
@@ -90,7 +90,7 @@ def unset(root: Path, version: str) -> Iterator[str]:
     article = (root / "results/article.md").read_text(encoding="utf-8")
     cell, chapters = first_cell.text(root / "_config.yml"), (root / "chapters").glob("*.ipynb")
     other = [p.name for p in sorted(chapters) if notebooks.code(notebooks.read(p))[:1] != [cell]]
-    as_released = "run `python -m transformer_circuits article`"
+    as_released = "run `python -m tools article`"
     wanted = {
         f'"{version}" is not a version: three numbers, as 1.2.3':
             re.fullmatch(r"\d+\.\d+\.\d+", version),

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from transformer_circuits import __main__ as cli
+from tools import __main__ as cli
+from tools import bundle
 from transformer_circuits import files
 from transformer_circuits.book import first_cell
-from transformer_circuits.release import bundle
 
 ROOT = Path(__file__).parents[2]
 
@@ -150,8 +150,7 @@ def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
         "- pyproject.toml: version is 1.2.3, not 1.2.4",
         '- CHANGELOG.md: no section "## 1.2.4" with something in it',
         '- CHANGELOG.md: what stands under "## Unreleased" belongs to a version',
-        "- results/article.md: is not of version 1.2.4; "
-        "run `python -m transformer_circuits article`",
+        "- results/article.md: is not of version 1.2.4; run `python -m tools article`",
         "- 01-a.ipynb: the first cell is not that of _config.yml; run `make chapters`",
         *(f'- {name}: "The maintainers" names nobody' for name in nobody),
         f"- README.md: {bundle.NOWHERE} is no repository",

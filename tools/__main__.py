@@ -1,28 +1,14 @@
-"""What the command line does for reviewers and for releases; modules are imported when needed."""
+"""The command line of reviewers and publishers: `python -m tools --help`, in the repository's root."""
 
+from transformer_circuits import __main__ as cli
 from transformer_circuits import files
-
-
-def add_to(commands) -> None:
-    """Add the commands to a parser's, `argparse`'s subparsers."""
-    one = commands.add_parser("reproduce", help="compare what comes out here with results/")
-    one.add_argument("--write", action="store_true", help="write results/ anew; compare nothing")
-    commands.add_parser("article", help="write the article anew from results/manifest.json")
-    commands.add_parser("colab-zip", help="write book.zip, which a chapter needs in Colab")
-    one = commands.add_parser("release", help="write the files of a release")
-    one.add_argument("version")
-    one.add_argument("--check", action="store_true", help="only list what must be set before")
-    one = commands.add_parser("hub", help="write a folder for a model hub of each model")
-    one.add_argument(
-        "names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"
-    )
-    one.add_argument("--owner", default="", help="the account on the hub, for the cards")
+from transformer_circuits.__main__ import option
 
 
 def reproduce(write: bool) -> None:
     """Execute what is missing, then compare what came out with `results/manifest.json`."""
+    from tools import reproduction
     from transformer_circuits.book import notebooks
-    from transformer_circuits.release import reproduction
 
     if missing := notebooks.stale():
         notebooks.execute(missing)
@@ -32,7 +18,7 @@ def reproduce(write: bool) -> None:
 
 def article() -> None:
     """Write the replication article again, from the committed manifest."""
-    from transformer_circuits.release import article, manifest
+    from tools import article, manifest
 
     committed = files.data_dir().parent / manifest.COMMITTED
     article.write(committed.with_name(article.NAME), manifest.read(committed))
@@ -41,7 +27,7 @@ def article() -> None:
 
 def release(version: str, check: bool) -> None:
     """Write the files of a release, or only ask what must be set before."""
-    from transformer_circuits.release import bundle
+    from tools import bundle
 
     root = files.data_dir().parent
     if check:
@@ -52,8 +38,8 @@ def release(version: str, check: bool) -> None:
 
 
 def colab_zip() -> None:
-    """Write `book.zip` for a book that is not released."""
-    from transformer_circuits.release import bundle
+    """Write `book.zip`, with what a chapter needs in Colab, for a book that is not released."""
+    from tools import bundle
 
     path = bundle.write_book_zip(files.data_dir().parent)
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
@@ -61,7 +47,7 @@ def colab_zip() -> None:
 
 def hub(names: list[str], owner: str) -> None:
     """Write the folders for a model hub, with their cards; nothing is uploaded."""
-    from transformer_circuits.release import hub
+    from tools import hub
 
     for folder in hub.write(names, owner, files.data_dir().parent):
         megabytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
@@ -69,7 +55,38 @@ def hub(names: list[str], owner: str) -> None:
         print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
 
 
-ACTIONS = {
-    "reproduce": reproduce, "article": article, "release": release, "colab-zip": colab_zip, "hub": hub,
-}  # fmt: skip
-"""What each of these commands calls."""
+def bench() -> None:
+    """Measure speed and memory next to TransformerLens and plain PyTorch."""
+    from tools import speed
+
+    speed.main()
+
+
+COMMANDS: dict[str, tuple] = {
+    "reproduce": (
+        reproduce,
+        option("--write", action="store_true", help="write results/ anew; compare nothing"),
+    ),
+    "article": (article,),
+    "release": (
+        release,
+        option("version"),
+        option("--check", action="store_true", help="only list what must be set before"),
+    ),
+    "colab-zip": (colab_zip,),
+    "hub": (
+        hub,
+        option("names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"),
+        option("--owner", default="", help="the account on the hub, for the cards"),
+    ),
+    "bench": (bench,),
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Do what the command line asks for."""
+    cli.main(arguments, COMMANDS, "python -m tools")
+
+
+if __name__ == "__main__":
+    main()

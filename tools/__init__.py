@@ -1,6 +1,6 @@
-"""What a reviewer checks, and what is handed out.
+"""What builds, publishes, compares and times the book, and stands outside its package.
 
 `manifest` is the records of all chapters with the verdicts and what they were computed from,
 `reproduction` compares two of them, `article` reports the replication, `bundle` writes the files of
-a release, and `hub` the folders for a model hub.
+a release, `hub` the folders for a model hub, and `speed` measures the book next to others.
 """

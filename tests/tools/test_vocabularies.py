@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from transformer_circuits.experiments import vocabularies
+from tools import vocabularies
 
 FOUND = {
     "induction tests": r"right first (9\d|100)%, matching 1.11, one back 0.11",

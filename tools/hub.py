@@ -23,11 +23,11 @@ from huggingface_hub import (
 from jaxtyping import Float
 from torch import Tensor
 
+from tools import about
+from tools.bundle import NAMELESS, NOWHERE
 from transformer_circuits import files
 from transformer_circuits.analysis import induction
 from transformer_circuits.model import hub
-from transformer_circuits.release import about
-from transformer_circuits.release.bundle import NAMELESS, NOWHERE
 from transformer_circuits.text import corpus, sources, tokenizer
 from transformer_circuits.training import checkpoint, config, cross_entropy
 from transformer_circuits.verdicts import rules, subjects
