@@ -125,13 +125,17 @@ def _asked(rows: list[Row]) -> str:
     )
 
 
+def interval(seed: Mapping) -> rules.Interval:
+    """What a manifest has of a seed."""
+    return rules.Interval(*(seed[key] for key in ("mean", "low", "high", "n")))
+
+
 def _estimates(found: Mapping) -> list[rules.Interval]:
-    """Of every seed, with its interval."""
-    keys = ("mean", "low", "high", "n")
-    return [rules.Interval(*(seed[key] for key in keys)) for seed in found["seeds"].values()]
+    return [interval(seed) for seed in found["seeds"].values()]
 
 
-def _must(claim: Claim, _: Mapping) -> str:
+def must_be(claim: Claim, _: object = None) -> str:
+    """On which side of which threshold an estimate must lie."""
     rule = claims.rules()[claim.id]
     return f"{rule.side}\u00a0{rule.threshold:g}"
 
@@ -142,13 +146,13 @@ _SHORT: Columns = {
     "claim": lambda claim, _: claim.statement,
     "what counts": lambda claim, _: claim.rule,
     "estimates": lambda _, found: "; ".join(f"{one.mean:.3g}" for one in _estimates(found)),
-    "must be": _must,
+    "must be": must_be,
 }
 _LONG: Columns = {
     "claim": lambda claim, _: f"{claim.statement} (reported: {claim.reported})",
     "what counts": lambda claim, _: claim.rule,
     "estimates (95 % intervals)": lambda _, found: "; ".join(map(str, _estimates(found))),
-    "must be": _must,
+    "must be": must_be,
 }
 _WHY: Columns = {"verdict": lambda _, found: f"{found['verdict']}: {found['why']}"}
 _NAMED: Columns = {

@@ -10,18 +10,16 @@ from huggingface_hub import DatasetCard, ModelCard
 from tokenizers import Tokenizer
 
 from tools import __main__ as cli
-from tools import about, hub
+from tools import about, hub, manifest
 from transformer_circuits import files
+from transformer_circuits.book import claims
 from transformer_circuits.model.hub import WEIGHTS, HubTransformer
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
-from transformer_circuits.verdicts import rules, subjects
 
 ROOT = Path(__file__).parents[2]
 TOKENS = tokenizer.context("the cat sat on the mat, and the cat sat")
-
-MEASURED = hub.measured
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +36,10 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def quick():
-    """Nothing is measured, and only the first moments of a training are there."""
-    moments, said = checkpoint.moments, rules.Interval(1.0, 0.5, 1.5, 4)
+    """Only the first moments of a training are there."""
+    moments = checkpoint.moments
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint, "moments", lambda folder: moments(folder)[:2])
-        patch.setattr(hub, "measured", lambda subject: [(m, said, said) for m in hub.MEASURES[:2]])
         yield
 
 
@@ -72,12 +69,9 @@ def test_the_front_matter_is_what_the_hub_asks_for(written):
     assert data.language == ["en", "code"] and data.license == "mit"
     assert data.datasets == ["ada/transformer-circuits-text"]
     assert "attention-only" in data.tags and "pytorch_model_hub_mixin" in data.tags
-    loss, gain = data.eval_results
-    assert (loss.metric_type, loss.metric_value, loss.dataset_split) == (
-        "cross_entropy", 1.0, "validation",
-    )  # fmt: skip
-    assert loss.metric_name == "loss (95 % interval 0.5 to 1.5)"
-    assert gain.metric_type == "context_gain"
+    (loss,) = data.eval_results
+    assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
+    assert loss.metric_value == cross_entropy.held_out_nats("two-layer")
 
 
 def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):
@@ -85,7 +79,6 @@ def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):
     text = ModelCard.load(written["two-layer"] / "README.md").text
     assert 'HubTransformer.from_pretrained("ada/transformer-circuits-two-layer")' in text
     assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text
-    assert "| loss | 4 windows of held-out text | 1 (0.5 to 1.5) | 1 (0.5 to 1.5) |" in text
     for heading in ("Intended use", "Out of scope", "Limits", "Licence", "Citation", "Checkpoints"):
         assert f"\n## {heading}\n" in text
     training = dataclasses.asdict(checkpoint.settings("two-layer")[1])
@@ -116,19 +109,24 @@ def test_the_card_of_the_text_lists_every_package_with_its_licence(written):
     assert (folder / "corpus.toml").read_bytes() == manifest.read_bytes()
 
 
-def test_numbers_of_a_card_are_measured():
-    subject = subjects.named("zero-layer")
-    found = {one.id: (ours, random) for one, ours, random in MEASURED(subject)}
-    loss, random = found["cross_entropy"]
-    assert loss == rules.interval(subject.losses().mean(dim=1))
-    assert loss.mean == pytest.approx(cross_entropy.held_out_nats("zero-layer"), abs=1e-3)
-    assert random.low > loss.high
-    assert {"accuracy", "context_gain"} < found.keys()
-    assert "prefix_matching" not in found, "without layers there are no heads"
+def test_a_card_says_what_the_manifest_has_of_its_model(written):
+    found = manifest.read(ROOT / manifest.COMMITTED)["claims"]
+    text = ModelCard.load(written["two-layer"] / "README.md").text
+    rows = [row.split(" | ") for row in text.splitlines() if row.startswith("| ")]
+    said = {row[0].removeprefix("| "): row for row in rows}
+    of_model = [c for c in claims.read().values() if "two-layer" in found[c.id].get("seeds", ())]
+    assert len(of_model) > 50
+    for claim in of_model:
+        row = said[claim.statement]
+        assert row[2].startswith(f"{found[claim.id]['seeds']['two-layer']['mean']:.3g}")
+        assert row[-1] == f"{found[claim.id]['verdict']} |"
+    mlp = ModelCard.load(written["two-layer-mlp-seed-1"] / "README.md").text
+    assert "| claim |" not in mlp, "no claim is decided on it"
 
 
 def test_the_command_says_what_is_not_set_yet(root, quick, tmp_path, monkeypatch, capsys):
-    (tmp_path / "data").symlink_to(ROOT / "data")
+    for name in ("data", "results"):
+        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "CITATION.cff").write_text((root / "CITATION.cff").read_text())
     (tmp_path / "_config.yml").write_text("title: b\n")
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
