@@ -130,7 +130,7 @@ experiments: data/cache/.done  ## make the short trainings of data/experiments.t
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
 
-bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
+bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens
 	mkdir -p _build
 	$(BIN)/python -m tools bench > _build/bench.txt
 	mv _build/bench.txt results/bench.txt && cat results/bench.txt

@@ -56,10 +56,10 @@ def hub(names: list[str], owner: str) -> None:
 
 
 def bench() -> None:
-    """Measure speed and memory next to TransformerLens and plain PyTorch."""
-    from tools import speed
+    """Measure speed and memory next to TransformerLens."""
+    from tools import bench
 
-    speed.main()
+    bench.main()
 
 
 COMMANDS: dict[str, tuple] = {

@@ -1,4 +1,4 @@
-"""What the book computes, done with TransformerLens instead, for `speed` and for the test of peers.
+"""What the book computes, done with TransformerLens instead, for `bench` and for the test of peers.
 
 Needs the extra `peers`.
 """
