@@ -225,7 +225,7 @@ def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(pl
     series = formation.Series(place / "other.toml", place / "other.jsonl", vocabulary, at_end)
     assert "given, seed 0: to do (x)" in formation.status(series)
     formation.write(compile=False, series=series)
-    assert not formation.path().exists() and {*read} == {vocabulary}
+    assert not formation.why().results.exists() and {*read} == {vocabulary}
     rows = files.read_json_lines(place / "other.jsonl")
     assert [row["run"] for row in rows[-3:]] == ["given"] * 3
     assert [row["width"] for row in rows] == len(rows) * [SHAPE.d_model]

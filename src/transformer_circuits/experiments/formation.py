@@ -42,8 +42,8 @@ class Series:
 
 
 def why() -> Series:
-    """The trainings of `data/experiments.toml`."""
-    return Series(plan.path(), path())
+    """The trainings of `data/experiments.toml`; `experiments.jsonl` may not be there yet."""
+    return Series(plan.path(), checkpoint.folder("two-layer") / "experiments.jsonl")
 
 
 def write(compile: bool | None = None, series: Series | None = None) -> None:
@@ -117,11 +117,6 @@ def _kept(
     ]
 
 
-def path() -> Path:
-    """`experiments.jsonl`, which may not be there yet."""
-    return checkpoint.folder("two-layer") / "experiments.jsonl"
-
-
 def status(series: Series | None = None) -> list[str]:
     """One line for each training of a plan, in order: whether it is there, and what it is for."""
     series = series or why()
@@ -167,9 +162,10 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     choices, training = one.choices, one.training
     generator = torch.Generator().manual_seed(training.seed)
     model = altered.model(one.shape, choices.first_layer, generator=generator)
-    family = (choices.family,) if choices.family else ()
-    source = corpus.tokens_of if choices.family else corpus.tokens
-    text = source(training.corpus, "train", *family)
+    if choices.family:
+        text = corpus.tokens_of(training.corpus, "train", choices.family)
+    else:
+        text = corpus.tokens(training.corpus, "train")
     held_out = corpus.tokens(training.corpus, "validation")
     return Trainer(
         model,
@@ -194,23 +190,20 @@ def records(name: str) -> list[list[development.Record]]:
     planned = [one for one in plan.read() if one.choices.name == name]
     if not planned:
         raise ValueError(f'no run of {plan.path().name} is called "{name}"')
-    lines = _lines(path())
+    lines = _lines(why().results)
     return [_log(one, lines) for one in planned]
 
 
 def _log(one: Planned, lines: list[dict[str, Any]]) -> list[development.Record]:
     source, model = one.choices.taken_from, one.choices.model
     if source == "training":  # of the book's own model, from which such a run does not differ
-        seed = one.training.seed
-        return _kept(checkpoint.records(checkpoint.seeds(model)[seed]), one.choices.tokens)
+        log = checkpoint.records(checkpoint.seeds(model)[one.training.seed])
+        return _kept(log, one.choices.tokens)
+    begins = one.row
     if source == "variants":
+        lines = checkpoint.records("two-layer", "variants")
         begins = {"model": model, "plan": one.row["training_plan"]}
-        line = _line(checkpoint.records("two-layer", "variants"), begins)
-    else:
-        line = _line(lines, one.row)
-    if not line:
-        command = source or "experiments"
-        raise files.UserError(
-            f'there is no log of "{one.title}": run python -m transformer_circuits {command}'
-        )
-    return line["training"] if not source else _kept(line["training"], one.choices.tokens)
+    if not (line := _line(lines, begins)):
+        command = f"python -m transformer_circuits {source or 'experiments'}"
+        raise files.UserError(f'there is no log of "{one.title}": run {command}')
+    return _kept(line["training"], one.choices.tokens) if source else line["training"]
