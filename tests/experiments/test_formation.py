@@ -100,6 +100,7 @@ def test_each_training_is_a_line_with_its_choices_and_its_log(place):
         assert tokens[-2] < 300 <= tokens[-1]
     ends = {row["run"]: row["training"][-1]["held_out"] for row in rows[::3]}
     assert len({*ends.values()}) == len(MADE)  # every choice makes another model
+    assert formation.records("given") == [row["training"] for row in rows[:3]]
 
 
 def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, monkeypatch):
@@ -161,23 +162,17 @@ def test_what_was_made_is_not_made_again_and_another_plan_replaces_its_own_line_
     assert changed == [json.loads(line)["run"] == "silent" for line in before]
 
 
-def test_the_records_of_a_run_are_those_of_its_seeds_in_whatever_log(place):
-    formation.write(compile=False)
-    assert {len(formation.records(name)) for name in ("base", "free", *MADE)} == {3}
+def test_a_missing_log_is_named_with_the_command_and_what_is_there_is_read_in_whatever_log(place):
+    with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
+        formation.records("given")
+    assert "given, seed 0: to do (x)" in formation.status()
+    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
     base, free = formation.records("base"), formation.records("free")
     assert [r["step"] for r in base[0]] == [2, 4, 6, 8]  # up to the first past 300 tokens
-    assert [r["step"] for r in free[2]] == [2, 20]
+    assert [r["step"] for r in free[2]] == [2, 20] and len(base) == len(free) == 3
     assert "other" not in base[0][0]
     with pytest.raises(ValueError, match=r'no run of plan\.toml is called "freed"'):
         formation.records("freed")
-
-
-def test_a_missing_log_is_named_with_the_command_that_makes_it(place, monkeypatch):
-    with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
-        formation.records("given")
-    assert len(formation.records("free")) == 3  # what another run lacks is nothing to it
-    assert "given, seed 0: to do (x)" in formation.status()
-    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
     plan.path().write_text(plan.path().read_text().replace("blind_steps = 0", "blind_steps = 1"))
     with pytest.raises(files.UserError, match=r'"free, seed 0": run .* variants$'):
         formation.records("free")
