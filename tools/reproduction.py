@@ -1,7 +1,7 @@
 """`make reproduce`: what this machine finds beside what the repository says, within tolerances."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ def reproduce(root: Path, *, write: bool = False) -> str:
         manifest.write(path, now)
         article.write(path.with_name(article.NAME), now)
     if committed in places:
-        return f"written: {committed} ({counted(now)}) and {article.NAME} beside it"
+        return f"written: {committed} ({_counted(now)}) and {article.NAME} beside it"
     was = manifest.read(committed)
     try:
         found = differences(was, now)
@@ -53,18 +53,17 @@ def reproduce(root: Path, *, write: bool = False) -> str:
         raise files.UserError(
             f"not as committed in {committed}; this machine's own is {own}\n"
             + "\n".join([*found[:MOST_LISTED], *more])
-            + f"\ndifferences beyond tolerance: {len(found)}, among {counted(was)}"
+            + f"\ndifferences beyond tolerance: {len(found)}, among {_counted(was)}"
         )
     if not article.in_step(committed):
         raise files.UserError(
             f"{article.NAME} beside {committed} does not say what the manifest says; run "
             "`python -m tools article`"
         )
-    return f"reproduced: {counted(was)} agree with {committed}, within its tolerances"
+    return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
 
 
-def counted(found: Mapping) -> str:
-    """How many files, claims, figures and checks a manifest has, in words."""
+def _counted(found: Mapping) -> str:
     return ", ".join(f"{n} {what}" for what, n in manifest.counts(found).items())
 
 
@@ -73,13 +72,12 @@ def differences(committed: Mapping, now: Mapping) -> list[str]:
 
     Machine, versions and seconds may differ.
     """
+    parts = {"files": None, "models": None, "claims": 0.0, "chapters": 0.0}
     return [
         said
-        for part, compare in (
-            ("files", _same), ("models", _same), ("claims", _near), ("chapters", _near)
-        )
-        for said in _each((part,), committed[part], now[part], compare)
-    ]  # fmt: skip
+        for part, within in parts.items()
+        for said in _compared((part,), committed[part], now[part], within)
+    ]
 
 
 def _difference(where: tuple[str, ...], was: object, came: object, within: float = 0.0) -> str:
@@ -91,56 +89,46 @@ def _name(where: tuple[str, ...]) -> str:
     return ": ".join(part for part in where if part not in _GROUPS)
 
 
-Compare = Callable[..., Iterator[str]]
-"""Says what differs in two things of a name."""
-
-
-def _each(
-    where: tuple[str, ...], was: Mapping, came: Mapping, compare: Compare, *given: float
+def _compared(
+    where: tuple[str, ...], was: object, came: object, within: float | None
 ) -> Iterator[str]:
-    """What differs in what both have by a name; and what only one of them has."""
-    for name in dict.fromkeys([*was, *came]):
-        inside = (*where, name)
-        if name in _LEFT_OUT:
-            continue
-        if name not in was:
-            yield f"{_name(inside)}: came out, but is not in the committed manifest"
-        elif name not in came:
-            yield f"{_name(inside)}: is in the committed manifest, but did not come out"
-        elif name in _COUNTS:
-            yield from _same(inside, was[name], came[name])
-        else:
-            yield from compare(inside, was[name], came[name], *given)
+    """What differs in two parts of a manifest by more than `within` and a thousandth allow.
 
-
-def _same(where: tuple[str, ...], was: object, came: object) -> Iterator[str]:
-    if was != came:
-        yield _difference(where, was, came)
-
-
-def _near(where: tuple[str, ...], was: object, came: object, within: float = 0.0) -> Iterator[str]:
-    """What differs in two parts of a manifest by more than `within` and a thousandth allow."""
-    kinds = _kind(was), _kind(came)
-    if kinds[0] != kinds[1]:
-        yield _difference(where, *kinds)
-    elif isinstance(was, Mapping):
-        yield from _each(where, was, came, _near, max(within, _within(was)))
-    elif kinds[0] == "text":
+    `within`: None if they must be the same.
+    """
+    if isinstance(was, Mapping) and isinstance(came, Mapping):
+        inside = None if within is None else max(within, _within(was))
+        for name in dict.fromkeys([*was, *came]):
+            if name in _LEFT_OUT:
+                continue
+            if name not in was:
+                yield f"{_name((*where, name))}: came out, but is not in the committed manifest"
+            elif name not in came:
+                yield f"{_name((*where, name))}: is in the committed manifest, but did not come out"
+            else:
+                exact = name in _COUNTS
+                yield from _compared(
+                    (*where, name), was[name], came[name], None if exact else inside
+                )
+    elif within is None:
+        if was != came:
+            yield _difference(where, was, came)
+    elif (kinds := [_kind(was), _kind(came)]) == ["text", "text"]:
         yield from _sentences(
-            where, *("\n".join([t] if isinstance(t, str) else t) for t in (was, came))
+            where, *("\n".join([of] if isinstance(of, str) else of) for of in (was, came))
         )
-    else:
+    elif kinds == ["numbers", "numbers"]:
         largest = np.abs(np.nan_to_num(np.array(was, dtype=float))).max(initial=0.0)
         yield from _numbers(where, was, came, max(within, PRECISION * largest))
+    else:
+        yield _difference(where, *kinds)
 
 
 def _kind(part: object) -> str:
     if isinstance(part, Mapping):
-        return "a summary" if "some" in part else "a group"
-    texts = isinstance(part, str) or (
-        isinstance(part, list) and any(isinstance(t, str) for t in part)
-    )
-    return "text" if texts else "numbers"
+        return "a group"
+    each = part if isinstance(part, list) else [part]
+    return "text" if any(isinstance(one, str) for one in each) else "numbers"
 
 
 def _within(of: Mapping) -> float:
@@ -155,8 +143,9 @@ def _within(of: Mapping) -> float:
 def _sentences(where: tuple[str, ...], was: str, came: str) -> Iterator[str]:
     """The same words, and each number near to what was printed before."""
     (said, before), (says, after) = map(_apart, (was, came))
-    yield from _same(where, said, says)
-    if said == says:
+    if said != says:
+        yield _difference(where, said, says)
+    else:
         places = [len(old.partition(".")[2]) if "e" not in old else 0 for old in before]
         units = np.array([10.0**-n if n else 0.0 for n in places])
         old, new = (np.array([*map(float, texts)]) for texts in (before, after))

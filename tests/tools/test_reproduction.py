@@ -142,13 +142,15 @@ def test_a_title_that_comes_again_is_numbered():
     }
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"claims": {}}'])
-def test_a_damaged_manifest_is_named(tmp_path, text):
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(files.UserError, match=r"manifest\.json is not a manifest"):
-        manifest.read(tmp_path / "manifest.json")
-    with pytest.raises(files.UserError, match=r"none\.json is not there"):
-        manifest.read(tmp_path / "none.json")
+def test_a_damaged_manifest_is_named(executed):
+    root = executed(chapter())
+    (root / "results").mkdir(exist_ok=True)
+    for text in ("", '{"files": {}, "models": {}, "claims": 1}'):
+        (root / manifest.COMMITTED).write_text(text)
+        with pytest.raises(files.UserError, match=r"manifest\.json is not a manifest"):
+            reproduction.reproduce(root)
+    with pytest.raises(files.UserError, match=r"none\.json is not a manifest: FileNotFound"):
+        manifest.read(root / "none.json")
 
 
 CLAIM = {"kind": "trained", "why": "2 of 3 seeds", "seeds": {"m": ESTIMATE | {"tolerance": 0.02}}}

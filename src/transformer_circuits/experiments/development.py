@@ -146,14 +146,7 @@ def of_weights(model: Transformer) -> Record:
 
 
 def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
-    """The largest score of a layer's heads in each record, for a key that holds [layer][head].
-
-    Raises:
-        ValueError: if records lack the key: they were not probed, or by another version.
-    """
-    for record in records:
-        if key not in record:
-            raise ValueError(f'the record of step {record["step"]} has no "{key}"')
+    """The largest score of a layer's heads in each record, for a key that holds [layer][head]."""
     return [max(record[key][layer]) for record in records]
 
 
@@ -161,14 +154,9 @@ def of_head(records: Sequence[Record], key: str, layer: int) -> list[float]:
     """In each record, the score of that head of a layer whose score is highest in the last one.
 
     `layer`: counted from the end if negative, as in a list.
-
-    Raises:
-        ValueError: if there are no records, or one lacks the key.
     """
-    if not records:
-        raise ValueError("there are no records of the training")
-    last = best(records, key, layer)[-1]
-    head = records[-1][key][layer].index(last)
+    last = records[-1][key][layer]
+    head = last.index(max(last))
     return [record[key][layer][head] for record in records]
 
 
