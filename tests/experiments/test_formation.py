@@ -11,7 +11,7 @@ from transformer_circuits import files
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.experiments.development import KEPT
 from transformer_circuits.model import altered
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
@@ -108,12 +108,10 @@ def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, m
     path, whole = place / "experiments.jsonl", (place / "experiments.jsonl").read_text()
     path.unlink()
     (place / "cache").rename(place / "done")
-    n_steps, one_step = 0, Trainer._one_step
+    steps, one_step = iter(range(100)), Trainer._one_step
 
     def until_stopped(self):
-        nonlocal n_steps
-        n_steps += 1
-        if n_steps == 29:  # within the fourth training
+        if next(steps, None) == 28:  # within the fourth training
             raise KeyboardInterrupt
         return one_step(self)
 
@@ -191,13 +189,12 @@ def test_the_state_of_a_training_says_which_layer_it_has(place):
 def test_the_probe_says_how_much_heads_rest_on_the_first_token(monkeypatch):
     monkeypatch.setattr(formation.development, "probe", lambda model, text: {"step": 7})
     model = altered.model(SHAPE, "").requires_grad_(False)  # fresh: see the test of its formula
-    found = formation.probe(model, torch.arange(400) % 17)
-    from transformer_circuits.text import windows
-
-    inputs, _ = windows.evenly(torch.arange(400) % 17, 8, SHAPE)
-    for layer, A in zip(found["first_position"], model.trace(inputs).patterns, strict=True):
-        late = A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2))
-        assert layer == pytest.approx(late.tolist(), abs=1e-4)
+    found = formation.probe(model, TEXT["full"])
+    inputs, _ = windows.evenly(TEXT["full"], 8, SHAPE)
+    expected = [
+        A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2)) for A in model.trace(inputs).patterns
+    ]
+    assert found["first_position"] == [pytest.approx(A.tolist(), abs=1e-4) for A in expected]
     assert found["step"] == 7
 
 
