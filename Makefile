@@ -66,16 +66,16 @@ pdf: book  ## the built book and the replication article as PDFs, handout and no
 	$(BIN)/python -m transformer_circuits pdf
 
 reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
-	$(BIN)/python -m transformer_circuits reproduce
+	$(BIN)/python -m tools reproduce
 
 # What must be set is listed before the book is built.
 release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
-	$(BIN)/python -m transformer_circuits release --check "$(VERSION)"
+	$(BIN)/python -m tools release --check "$(VERSION)"
 	$(MAKE) book
-	$(BIN)/python -m transformer_circuits release "$(VERSION)"
+	$(BIN)/python -m tools release "$(VERSION)"
 
 hub: data/cache/.done  ## a folder for a model hub of each model and of the text, with cards: make hub OWNER=account
-	$(BIN)/python -m transformer_circuits hub --owner "$(OWNER)"
+	$(BIN)/python -m tools hub --owner "$(OWNER)"
 
 student: edition-student  ## the book without its solutions, for participants
 solutions: edition-solutions  ## the book with every solution open, for those who teach
@@ -100,8 +100,8 @@ test-colab: data/cache/.done  ## every chapter alone, in an environment like Col
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
 lint: .venv/.done  ## ruff; imports only go down; types of the model and the analyses
-	$(BIN)/ruff check src tests chapters
-	$(BIN)/ruff format --check src tests chapters
+	$(BIN)/ruff check src tools tests chapters
+	$(BIN)/ruff format --check src tools tests chapters
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyrefly check
 
@@ -130,9 +130,9 @@ experiments: data/cache/.done  ## make the short trainings of data/experiments.t
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
 
-bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens and plain PyTorch
+bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens
 	mkdir -p _build
-	$(BIN)/python -m transformer_circuits bench > _build/bench.txt
+	$(BIN)/python -m tools bench > _build/bench.txt
 	mv _build/bench.txt results/bench.txt && cat results/bench.txt
 
 test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
@@ -143,7 +143,7 @@ test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions thro
 	$(BIN)/python -m pytest -q -m grader
 
 colab-zip: .venv/.done  ## book.zip, with what a chapter needs in Colab, of the last commit
-	$(BIN)/python -m transformer_circuits colab-zip
+	$(BIN)/python -m tools colab-zip
 
 chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter
 	$(BIN)/python -m transformer_circuits chapters

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from transformer_circuits.release import bundle
+from tools import bundle
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = "01-notation"

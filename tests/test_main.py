@@ -11,6 +11,7 @@ import pytest
 import torch
 from conftest import PLAN, SHAPE
 
+from tools import __main__ as tools
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
 from transformer_circuits.text import corpus, tokenizer
@@ -45,8 +46,13 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_model_is_trained_where_its_config_lies(place):
+def test_a_model_is_trained_where_its_config_lies_and_eval_says_what_training_said(place, capsys):
     cli.main(["train", "tiny", "--no-compile"])
+    capsys.readouterr()
+    cli.main(["eval", "tiny"])
+    last = json.loads((place / "models/tiny/training.jsonl").read_text().splitlines()[-1])
+    said = capsys.readouterr().out
+    assert f"tiny: {last['held_out_nats']:.4f} nats" in said and "over 64 windows" in said
     other = place / "models" / "tiny-seed-9"
     cli.main(["train", "tiny", "--no-compile", "--seed", "9"])
     (other / "weights.safetensors").unlink()
@@ -54,15 +60,6 @@ def test_a_model_is_trained_where_its_config_lies(place):
     assert (other / "weights.safetensors").is_file()
     assert checkpoint.seeds("tiny") == ["tiny", "tiny-seed-9"]
     assert checkpoint.load("tiny").config == checkpoint.load("tiny-seed-9").config
-
-
-def test_eval_says_what_training_said(place, capsys):
-    cli.main(["train", "tiny", "--no-compile"])
-    capsys.readouterr()
-    cli.main(["eval", "tiny"])
-    last = json.loads((place / "models/tiny/training.jsonl").read_text().splitlines()[-1])
-    said = capsys.readouterr().out
-    assert f"tiny: {last['held_out_nats']:.4f} nats" in said and "over 64 windows" in said
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, monkeypatch):
@@ -94,23 +91,18 @@ def test_a_vocabulary_is_learned_from_the_full_training_text(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "error",
-    [
-        files.UserError("no such model"),
-        OSError("no such model"),
-        FloatingPointError("no such model"),
-    ],
+    "kind", [files.UserError, OSError, FloatingPointError, ValueError, KeyError]
 )
-def test_what_the_reader_can_mend_is_one_line(monkeypatch, error):
-    monkeypatch.setattr(checkpoint, "load", lambda name: (_ for _ in ()).throw(error))
-    assert ended("eval", "x") == "eval: no such model"
+def test_what_the_reader_can_mend_is_one_line_and_a_bug_keeps_its_traceback(monkeypatch, kind):
+    def fail(name):
+        raise kind("no such model")
 
-
-@pytest.mark.parametrize("error", [ValueError("a bug"), RuntimeError("a bug"), KeyError("a bug")])
-def test_a_bug_keeps_its_traceback(monkeypatch, error):
-    monkeypatch.setattr(checkpoint, "load", lambda name: (_ for _ in ()).throw(error))
-    with pytest.raises(type(error)):
-        cli.main(["eval", "x"])
+    monkeypatch.setattr(checkpoint, "load", fail)
+    if kind in (ValueError, KeyError):
+        with pytest.raises(kind):
+            cli.main(["eval", "x"])
+    else:
+        assert ended("eval", "x") == "eval: no such model"
 
 
 def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
@@ -138,3 +130,12 @@ def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
     cli.main(["book"])
     sys.stdout.flush()
     assert sys.stdout.buffer.getvalue() == b"The book is at b\\xfccher/index.html\n"
+
+
+def test_every_command_of_both_programs_says_what_it_does(capsys):
+    for main in (cli.main, tools.main):
+        with pytest.raises(SystemExit):
+            main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for function, *_ in (*cli.COMMANDS.values(), *tools.COMMANDS.values()):
+        assert " ".join(function.__doc__.splitlines()[0].split())[:20] in said

@@ -10,8 +10,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
+from tools import peers
 from transformer_circuits.analysis import composition, heads, layer_norm, path_patching
-from transformer_circuits.experiments import in_transformer_lens
 from transformer_circuits.model import foreign
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.model.transformer_lens import to_transformer_lens
@@ -72,7 +72,7 @@ def test_composition_scores(kind):
 def test_patched_edges():
     model = checkpoint.load("two-layer")
     text, right = windows.evenly(corpus.tokens("small", "validation"), 1, model.config, n_ctx=48)
-    theirs = in_transformer_lens.loss_increase(in_transformer_lens.hooked(model), text, right)
+    theirs = peers.loss_increase(peers.hooked(model), text, right)
     ours = path_patching.loss_increase(model, text, right)
     assert ours.abs().max() > 0.01
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)

@@ -5,9 +5,8 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | folder | what lives there |
 |---|---|
 | `__main__` | the command line |
-| `release` | what reviewers and publishers get: compared results, the article, archives, hubs |
 | `verdicts` | whether a claim about trained models holds: metrics, controls, rules |
-| `experiments` | long runs: what is measured along them, variants of the training, speed |
+| `experiments` | long runs: what is measured along them, variants of the training |
 | `website` | what Sphinx and the browser need |
 | `analysis` | the paper: circuits in the weights, and what heads do on text |
 | `training` | how models are trained, and where trained ones lie |

@@ -6,10 +6,11 @@ Each command imports its modules itself, so that `execute` with nothing to do re
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from transformer_circuits import files
-from transformer_circuits.release import commands as release
 
 
 def data(profile: str) -> None:
@@ -149,74 +150,76 @@ def experiments(only_list: bool, study: bool) -> None:
         formation.write(series=series)
 
 
-def bench() -> None:
-    """Measure speed and memory next to TransformerLens and plain PyTorch."""
-    from transformer_circuits.experiments import speed
-
-    speed.main()
+def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """An argument of a command, as `argparse` takes it."""
+    return names, options
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m transformer_circuits")
-    commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("data", help="fetch and build the text")
-    one.add_argument("profile", choices=("small", "full"))
-    one = commands.add_parser("vocabulary", help="train the tokenizer on the full text")
-    one.add_argument("n_vocab", type=int)
-    one.add_argument("--english", action="store_true", help="and on words as common as in English")
-    one.add_argument("--output", type=Path, help="write this file instead of data/tokenizer.json")
-    one = commands.add_parser("train", help="train a model of data/models, or resume its training")
-    one.add_argument("name")
-    one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
-    one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
-    one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
-    commands.add_parser("factorisation", help="what a skip-trigram's product costs, by training")
-    commands.add_parser("variants", help="short trainings that differ in a choice")
-    one = commands.add_parser("experiments", help="short trainings: why induction heads form")
-    one.add_argument("--list", dest="only_list", action="store_true", help="show which are done")
-    one.add_argument(
-        "--study", action="store_true", help="those of data/study: what changes with size"
-    )
-    one = commands.add_parser("eval", help="loss of a trained model on held-out text")
-    one.add_argument("name")
-    one = commands.add_parser("scorecard", help="every rule of the book on a model of your own")
-    one.add_argument("--model", type=Path, required=True, metavar="PATH",
-                     help="a folder with config.toml and weights.safetensors, or a checkpoint "
-                          "of TransformerLens with its config.json")  # fmt: skip
-    one = commands.add_parser("execute", help="execute the chapters whose code has changed")
-    one.add_argument("chapters", nargs="*", metavar="CHAPTER", help="only these")
-    one.add_argument("--again", action="store_true", help="even if nothing changed")
-    commands.add_parser("chapters", help="write the first cell into every chapter")
-    commands.add_parser("readme", help="take the README's figures from the executed chapters")
-    one = commands.add_parser("book", help="build the book of what was executed")
-    one.add_argument("edition", nargs="?", choices=("student", "solutions"))
-    commands.add_parser("autograder", help="every chapter as an assignment for Otter-Grader")
-    commands.add_parser("pdf", help="print the book and its sheets")
-    commands.add_parser("bench", help="speed and memory next to TransformerLens and plain PyTorch")
-    release.add_to(commands)
-    return parser
+COMMANDS: dict[str, tuple] = {
+    "data": (data, option("profile", choices=("small", "full"))),
+    "vocabulary": (
+        vocabulary,
+        option("n_vocab", type=int),
+        option("--english", action="store_true", help="and on words as common as in English"),
+        option("--output", type=Path, help="write this file instead of data/tokenizer.json"),
+    ),
+    "train": (
+        train,
+        option("name"),
+        option("--seed", type=int, help="another seed than the config's, for comparison"),
+        option("--folder", type=Path, help="write here instead of data/models/NAME"),
+        option("--no-compile", dest="compile", action="store_false", default=None),
+    ),
+    "variants": (variants,),
+    "factorisation": (factorisation,),
+    "experiments": (
+        experiments,
+        option("--list", dest="only_list", action="store_true", help="show which are done"),
+        option("--study", action="store_true", help="those of data/study: what changes with size"),
+    ),
+    "eval": (evaluate, option("name")),
+    "scorecard": (
+        scorecard,
+        option("--model", type=Path, required=True, metavar="PATH",
+               help="a folder with config.toml and weights.safetensors, or a checkpoint of "
+                    "TransformerLens with its config.json"),
+    ),
+    "execute": (
+        execute,
+        option("chapters", nargs="*", metavar="CHAPTER", help="only these"),
+        option("--again", action="store_true", help="even if nothing changed"),
+    ),
+    "chapters": (chapters,),
+    "readme": (readme,),
+    "book": (book, option("edition", nargs="?", choices=("student", "solutions"))),
+    "autograder": (autograder,),
+    "pdf": (pdf,),
+}  # fmt: skip
+"""What each command calls, whose docstring begins with its help, and the arguments that it takes."""
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Do what the command line asks for.
+def main(
+    arguments: list[str] | None = None,
+    commands: Mapping[str, tuple] = COMMANDS,
+    program: str = "python -m transformer_circuits",
+) -> None:
+    """Do what the command line asks for, by a table like `COMMANDS`.
 
     A `UserError`, an `OSError` or a diverged loss ends it with one line; any other error is a bug and
     keeps its traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # for terminals that know ASCII alone
-    given = vars(_parser().parse_args(arguments))
+    parser = argparse.ArgumentParser(prog=program)
+    known = parser.add_subparsers(dest="command", required=True)
+    for name, (function, *options) in commands.items():
+        one = known.add_parser(name, help=function.__doc__.splitlines()[0])
+        for names, how in options:
+            one.add_argument(*names, **how)
+    given = vars(parser.parse_args(arguments))
     command = given.pop("command")
-    actions = {
-        "data": data, "vocabulary": vocabulary, "train": train, "eval": evaluate,
-        "scorecard": scorecard,
-        "variants": variants, "factorisation": factorisation, "experiments": experiments,
-        "execute": execute, "chapters": chapters, "readme": readme, "book": book, "pdf": pdf,
-        "autograder": autograder, "bench": bench,
-        **release.ACTIONS,
-    }  # fmt: skip
     try:
-        actions[command](**given)
+        commands[command][0](**given)
     except (files.UserError, OSError, FloatingPointError) as error:
         sys.exit(f"{command}: {error}")
     except KeyboardInterrupt:

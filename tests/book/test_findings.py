@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import manifest
 from transformer_circuits.book import notebooks
-from transformer_circuits.release import manifest
 from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts import rules
 

@@ -9,9 +9,9 @@ from conftest import PLAN, SHAPE
 
 from transformer_circuits import files
 from transformer_circuits.experiments import formation, plan
-from transformer_circuits.experiments.variants import KEPT
+from transformer_circuits.experiments.development import KEPT
 from transformer_circuits.model import altered
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
@@ -100,6 +100,7 @@ def test_each_training_is_a_line_with_its_choices_and_its_log(place):
         assert tokens[-2] < 300 <= tokens[-1]
     ends = {row["run"]: row["training"][-1]["held_out"] for row in rows[::3]}
     assert len({*ends.values()}) == len(MADE)  # every choice makes another model
+    assert formation.records("given") == [row["training"] for row in rows[:3]]
 
 
 def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, monkeypatch):
@@ -107,12 +108,10 @@ def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, m
     path, whole = place / "experiments.jsonl", (place / "experiments.jsonl").read_text()
     path.unlink()
     (place / "cache").rename(place / "done")
-    n_steps, one_step = 0, Trainer._one_step
+    steps, one_step = iter(range(100)), Trainer._one_step
 
     def until_stopped(self):
-        nonlocal n_steps
-        n_steps += 1
-        if n_steps == 29:  # within the fourth training
+        if next(steps, None) == 28:  # within the fourth training
             raise KeyboardInterrupt
         return one_step(self)
 
@@ -161,30 +160,17 @@ def test_what_was_made_is_not_made_again_and_another_plan_replaces_its_own_line_
     assert changed == [json.loads(line)["run"] == "silent" for line in before]
 
 
-def test_the_records_of_a_run_are_those_of_its_seeds_in_whatever_log(place):
-    formation.write(compile=False)
-    assert {len(formation.records(name)) for name in ("base", "free", *MADE)} == {3}
+def test_a_missing_log_is_named_with_the_command_and_what_is_there_is_read_in_whatever_log(place):
+    with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
+        formation.records("given")
+    assert "given, seed 0: to do (x)" in formation.status()
+    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
     base, free = formation.records("base"), formation.records("free")
     assert [r["step"] for r in base[0]] == [2, 4, 6, 8]  # up to the first past 300 tokens
-    assert [r["step"] for r in free[2]] == [2, 20]
+    assert [r["step"] for r in free[2]] == [2, 20] and len(base) == len(free) == 3
     assert "other" not in base[0][0]
     with pytest.raises(ValueError, match=r'no run of plan\.toml is called "freed"'):
         formation.records("freed")
-
-
-def test_a_missing_log_is_named_with_the_command_that_makes_it(place, monkeypatch):
-    with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
-        formation.records("given")
-    assert len(formation.records("free")) == 3  # what another run lacks is nothing to it
-    assert "given, seed 0: to do (x)" in formation.status()
-    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
-    monkeypatch.setattr(checkpoint, "records", lambda name, kind="training": [])
-    assert "free, seed 1: missing in variants.jsonl (positions)" in formation.status()
-    with pytest.raises(files.UserError, match=r'"base, seed 0"'):
-        formation.records("base")
-
-
-def test_a_log_of_another_plan_is_not_taken(place):
     plan.path().write_text(plan.path().read_text().replace("blind_steps = 0", "blind_steps = 1"))
     with pytest.raises(files.UserError, match=r'"free, seed 0": run .* variants$'):
         formation.records("free")
@@ -203,13 +189,12 @@ def test_the_state_of_a_training_says_which_layer_it_has(place):
 def test_the_probe_says_how_much_heads_rest_on_the_first_token(monkeypatch):
     monkeypatch.setattr(formation.development, "probe", lambda model, text: {"step": 7})
     model = altered.model(SHAPE, "").requires_grad_(False)  # fresh: see the test of its formula
-    found = formation.probe(model, torch.arange(400) % 17)
-    from transformer_circuits.text import windows
-
-    inputs, _ = windows.evenly(torch.arange(400) % 17, 8, SHAPE)
-    for layer, A in zip(found["first_position"], model.trace(inputs).patterns, strict=True):
-        late = A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2))
-        assert layer == pytest.approx(late.tolist(), abs=1e-4)
+    found = formation.probe(model, TEXT["full"])
+    inputs, _ = windows.evenly(TEXT["full"], 8, SHAPE)
+    expected = [
+        A[:, :, SHAPE.n_ctx // 2 :, 0].mean(dim=(0, 2)) for A in model.trace(inputs).patterns
+    ]
+    assert found["first_position"] == [pytest.approx(A.tolist(), abs=1e-4) for A in expected]
     assert found["step"] == 7
 
 
@@ -232,7 +217,7 @@ def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(pl
     series = formation.Series(place / "other.toml", place / "other.jsonl", vocabulary, at_end)
     assert "given, seed 0: to do (x)" in formation.status(series)
     formation.write(compile=False, series=series)
-    assert not formation.path().exists() and {*read} == {vocabulary}
+    assert not formation.why().results.exists() and {*read} == {vocabulary}
     rows = files.read_json_lines(place / "other.jsonl")
     assert [row["run"] for row in rows[-3:]] == ["given"] * 3
     assert [row["width"] for row in rows] == len(rows) * [SHAPE.d_model]

@@ -56,31 +56,16 @@ def test_each_run_is_the_base_but_for_its_own_and_is_made_with_every_seed(write)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "repeat_weight = 0.0",
-            "repeat_weight = -1.0",
-            r'run 2, "two": \[run\] repeat_weight is -1',
-        ),
-        (
-            "repeat_weight = 0.0",
-            'repeat_weight = "no"',
-            r'run 2, "two": .* must be a finite number',
-        ),
         ("repeat_weight = 0.0", "heavy = 1", r'run 2, "two": .* unknown keys \[\'heavy\'\]'),
         ("batch = 4", "batch = 0", r'run 2, "two": \[training\] batch is 0'),
-        ("batch = 4", "seed = 4", r'run 2, "two": \[training\] has a seed'),
-        ("{ batch = 4 }", "4", r'run 2, "two": '),
         ("begin = false", "begins = false", r'run 2, "two": \[model\] has unknown keys'),
         ('model = "two-layer"', 'model = "other"', r'run 1, "one": no model called "other"'),
         ('first_layer = ""', 'first_layer = "x"', r'run 1, "one": \[run\] first_layer is \'x\''),
         ('taken_from = ""', 'taken_from = "x"', r'run 1, "one": \[run\] taken_from is \'x\''),
-        ('taken_from = ""', 'taken_from = "training"', r'run 2, "two": .* no log has such a run'),
-        ("tokens = 1000", "tokens = 0", r'run 1, "one": \[run\] tokens is 0'),
+        ('taken_from = ""', 'taken_from = "variants"', r'run 2, "two": .* no log has such a run'),
+        ("repeat_weight = 0.0", 'taken_from = "training"', r'run 2, "two": .* no log has such'),
         ("tokens = 1000", "", r'run 1, "one": .* misses \[\'tokens\'\]'),
-        ('name = "two"', 'name = ""', r'run 2, "": \[run\] name is \'\''),
         ('name = "two"', 'name = "one"', r"more than one run called \['one'\]"),
-        ("[base]", "[bass]", r"must have one table \[base\]"),
-        ("[[run]]", "[[runs]]", r"must have one table \[base\] and tables \[\[run\]\]"),
         ("[base]", "[base", "is not TOML"),
     ],
 )
@@ -88,14 +73,6 @@ def test_what_is_wrong_is_said_with_the_file_and_the_run(write, old, new, messag
     assert old in GOOD
     write(GOOD.replace(old, new))
     with pytest.raises(files.UserError, match=rf"experiments\.toml .*{message}"):
-        plan.read()
-
-
-def test_a_layer_can_be_altered_only_where_there_is_one(write):
-    write(
-        GOOD.replace('"two-layer"', '"zero-layer"').replace('layer = ""', 'layer = "shifted keys"')
-    )
-    with pytest.raises(files.UserError, match=r'run 1, "one": .* there are no layers'):
         plan.read()
 
 
@@ -133,9 +110,6 @@ def test_runs_of_one_round_take_turns_and_others_follow(write):
     order = [(one.choices.name, one.training.seed) for one in plan.read()]
     assert order[:3] == [("first", 0), ("first", 1), ("first", 2)]
     assert order[3:] == [(name, seed) for seed in (0, 1, 2) for name in ("one", "two")]
-    write(GOOD.replace('name = "one"', 'name = "one"\nround = 1.5'))
-    with pytest.raises(files.UserError, match=r'run 1, "one": round is 1\.5 but must be a whole'):
-        plan.read()
 
 
 def test_the_base_may_change_the_training_and_shape_of_every_run(write):

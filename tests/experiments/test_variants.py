@@ -1,5 +1,4 @@
 import dataclasses
-import shutil
 
 import pytest
 import torch
@@ -8,12 +7,12 @@ from conftest import PLAN, SHAPE
 from transformer_circuits import files
 from transformer_circuits.experiments import development, variants
 from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint, runs
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 
 
 def measured(model, held_out):
-    return dict.fromkeys(variants.KEPT[3:], float(model.W_U.detach().norm())) | {"k_scores": []}
+    return dict.fromkeys(development.KEPT[3:], float(model.W_U.detach().norm())) | {"k_scores": []}
 
 
 @pytest.fixture
@@ -38,38 +37,12 @@ def test_each_training_is_a_line_with_its_plan_and_its_log(place):
     assert (no_decay["plan"]["blind_steps"], free["plan"]["blind_steps"]) == (2, 0)
     assert (no_decay["plan"]["seed"], free["plan"]["seed"]) == (0, 1)
     assert TrainConfig.from_dict(free["plan"]).steps == 200
-    assert [list(record) for record in no_decay["training"]] == 2 * [list(variants.KEPT)]
+    assert [list(record) for record in no_decay["training"]] == 2 * [list(development.KEPT)]
     assert no_decay["training"][0]["held_out"] != free["training"][0]["held_out"]
-
-
-def test_a_training_stops_where_its_rate_begins_to_fall(place, monkeypatch):
-    variants.write(compile=False)
     (place / "variants.jsonl").unlink()
     variants.write(compile=False)  # from the states that were kept: nothing is trained beyond
     for row in files.read_json_lines(place / "variants.jsonl"):
         assert [record["step"] for record in row["training"]] == [25, 50]
-
-
-def test_what_was_made_is_not_made_again(place, monkeypatch):
-    variants.write(compile=False)
-    before = (place / "variants.jsonl").read_bytes()
-    monkeypatch.setattr(runs, "trainer", None)
-    variants.write(compile=False)
-    assert (place / "variants.jsonl").read_bytes() == before
-
-
-def test_trainings_of_another_plan_are_made_again_and_replaced(place, monkeypatch):
-    variants.write(compile=False)
-    shape, plan = checkpoint.settings("tiny")
-    other = dataclasses.replace(plan, decay_from=0.15)
-    monkeypatch.setattr(checkpoint, "settings", lambda name: (shape, other))
-    with pytest.raises(files.UserError, match="belongs to the run"):
-        variants.write(compile=False)
-    assert len(files.read_json_lines(place / "variants.jsonl")) == 2
-    shutil.rmtree(place / "cache")
-    variants.write(compile=False)
-    rows = files.read_json_lines(place / "variants.jsonl")
-    assert [row["plan"]["decay_from"] for row in rows] == [0.15, 0.15]
 
 
 def test_the_planned_variants_are_known_and_each_differs_from_the_book_s_plan():

@@ -127,7 +127,7 @@ def test_a_damaged_folder_is_named_with_the_remedy(saved, damage, said):
     with pytest.raises(files.UserError, match=rf"(?s){said}") as caught:
         HubTransformer.from_pretrained(folder)
     assert str(folder) in str(caught.value)
-    assert "make it again: python -m transformer_circuits hub" in str(caught.value)
+    assert "make it again: python -m tools hub" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["account/model", "a/folder/that is not there"])

@@ -1,4 +1,4 @@
-"""Long runs: what is measured along them, trainings that differ in a choice, the speed next to others.
+"""Long runs: what is measured along them, and trainings that differ in a choice.
 
 May import everything but `verdicts` and the command line.
 """

@@ -23,6 +23,11 @@ from transformer_circuits.text import windows
 from transformer_circuits.training import cross_entropy
 
 Record = dict
+KEPT = (
+    "step", "tokens", "seconds", "held_out", "in_context_learning_score",
+    "previous_token", "matching_text", "matching_random", "twice_loss", "twice_right_first",
+)  # fmt: skip
+"""What is kept of each record of the trainings that are not the book's own."""
 
 
 def _rounded(values: Tensor) -> list:
@@ -141,14 +146,7 @@ def of_weights(model: Transformer) -> Record:
 
 
 def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
-    """The largest score of a layer's heads in each record, for a key that holds [layer][head].
-
-    Raises:
-        ValueError: if records lack the key: they were not probed, or by another version.
-    """
-    for record in records:
-        if key not in record:
-            raise ValueError(f'the record of step {record["step"]} has no "{key}"')
+    """The largest score of a layer's heads in each record, for a key that holds [layer][head]."""
     return [max(record[key][layer]) for record in records]
 
 
@@ -156,14 +154,9 @@ def of_head(records: Sequence[Record], key: str, layer: int) -> list[float]:
     """In each record, the score of that head of a layer whose score is highest in the last one.
 
     `layer`: counted from the end if negative, as in a list.
-
-    Raises:
-        ValueError: if there are no records, or one lacks the key.
     """
-    if not records:
-        raise ValueError("there are no records of the training")
-    last = best(records, key, layer)[-1]
-    head = records[-1][key][layer].index(last)
+    last = records[-1][key][layer]
+    head = last.index(max(last))
     return [record[key][layer][head] for record in records]
 
 
@@ -202,13 +195,8 @@ def crossing(tokens: Sequence[int | float], values: Sequence[float], level: floa
     """
     if len(tokens) != len(values):
         raise ValueError(f"{len(tokens)} numbers of tokens but {len(values)} values")
-    before = None
-    for at, value in zip(tokens, values, strict=True):
-        if value >= level:
-            if before is None:
-                return float(at)
-            at_before, value_before = before
-            share = (level - value_before) / (value - value_before)
-            return at_before + share * (at - at_before)
-        before = at, value
-    return None
+    first = next((k for k, value in enumerate(values) if value >= level), None)
+    if not first:
+        return None if first is None else float(tokens[0])
+    around = slice(first - 1, first + 1)
+    return float(np.interp(level, values[around], tokens[around]))

@@ -6,9 +6,8 @@ weights: one line per training that the plan has no other log for, with what was
 own.
 """
 
-import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.experiments import development, plan
 from transformer_circuits.experiments.plan import Planned
-from transformer_circuits.experiments.variants import KEPT
 from transformer_circuits.model import altered
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -29,8 +27,6 @@ from transformer_circuits.training.trainer import Trainer
 
 EVERY = 204_800
 """Tokens from one record to the next, for every batch: 25 steps of the book's trainings."""
-
-COMMAND = "python -m transformer_circuits experiments"
 
 
 @dataclass(frozen=True)
@@ -46,66 +42,95 @@ class Series:
 
 
 def why() -> Series:
-    """The trainings of `data/experiments.toml`."""
-    return Series(plan.path(), path())
+    """The trainings of `data/experiments.toml`; `experiments.jsonl` may not be there yet."""
+    return Series(plan.path(), checkpoint.folder("two-layer") / "experiments.jsonl")
 
 
 def write(compile: bool | None = None, series: Series | None = None) -> None:
     """Make the trainings that a series, by default `why()`, has no line of; add each when it ends.
-
-    A line of another plan, made before the plan changed, goes when the first new one comes.
 
     Raises:
         UserError: if the plan or the file is damaged, or a state of another training is in the way.
     """
     series = series or why()
     planned = [one for one in plan.read(series.plan) if not one.choices.taken_from]
-    found = _found(planned, series.results)
-    for one in planned:
-        if one.title in found:
-            continue
+
+    def make(k: int) -> dict[str, Any]:
+        one = planned[k]
         with tokenizer.using(series.vocabulary):
-            found[one.title] = one.row | _made(one, compile, series)
-        lines = [json.dumps(found[other.title]) + "\n" for other in planned if other.title in found]
-        with files.atomic(series.results) as temporary:
+            torch.compiler.reset()  # else it gives up after the eighth model of one process
+            run = trainer(one, compile)
+            log = log_until(run, one.choices.tokens, one.title, "first_position")
+            return {"training": log} | (series.at_end(one, run) if series.at_end else {})
+
+    complete(series.results, [one.row for one in planned], make)
+
+
+def complete(
+    path: Path, wanted: Sequence[dict[str, Any]], make: Callable[[int], dict[str, Any]]
+) -> None:
+    """Make the lines that a file of JSON Lines lacks; each is in it as soon as it is made.
+
+    `wanted`: what each line begins with. A line that begins otherwise, made before a plan changed,
+    goes when the first new one comes.
+    `make`: the rest of the k-th line.
+    """
+    before = _lines(path)
+    found = [_line(before, begins) for begins in wanted]
+    for k, begins in enumerate(wanted):
+        if found[k]:
+            continue
+        found[k] = begins | make(k)
+        with files.atomic(path) as temporary:
+            lines = [json.dumps(line) + "\n" for line in found if line]
             temporary.write_text("".join(lines), encoding="utf-8")
 
 
-def _made(one: Planned, compile: bool | None, series: Series) -> dict[str, Any]:
-    run = _train(one, compile)
-    log = _kept(run.log, one.choices.tokens, "first_position")
-    return {"training": log} | (series.at_end(one, run) if series.at_end else {})
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return files.read_json_lines(path) if path.exists() else []
 
 
-def path() -> Path:
-    """`experiments.jsonl`, which may not be there yet."""
-    return checkpoint.folder("two-layer") / "experiments.jsonl"
+def _line(lines: list[dict[str, Any]], begins: dict[str, Any]) -> dict[str, Any] | None:
+    return next((line for line in lines if begins.items() <= line.items()), None)
 
 
-def _found(planned: list[Planned], results: Path | None = None) -> dict[str, dict[str, Any]]:
-    """By title, the lines that the file has of these trainings as they are planned now."""
-    results = results or path()
-    rows = files.read_json_lines(results) if results.exists() else []
-    pairs = ((one, row) for one in planned for row in rows)
-    return {one.title: row for one, row in pairs if one.row.items() <= row.items()}
+def log_until(
+    run: Trainer, tokens: int | float, title: str, *also: str
+) -> list[development.Record]:
+    """The log of a training up to the first record with so many tokens, made as far as need be.
+
+    Of each record `development.KEPT` is kept, and what is named besides.
+    """
+    records = run.run()
+    while not run.log or run.log[-1]["tokens"] < tokens:
+        record = next(records)
+        print(f"{title}: {record['tokens']:,} of {tokens:,.0f} tokens", flush=True)
+    return _kept(run.log, tokens, *also)
+
+
+def _kept(
+    log: list[development.Record], tokens: int | float, *also: str
+) -> list[development.Record]:
+    before = sum(record["tokens"] < tokens for record in log)
+    return [
+        {key: record[key] for key in (*development.KEPT, *also)} for record in log[: before + 1]
+    ]
 
 
 def status(series: Series | None = None) -> list[str]:
     """One line for each training of a plan, in order: whether it is there, and what it is for."""
     series = series or why()
-    planned = plan.read(series.plan)
-    found = _found([one for one in planned if not one.choices.taken_from], series.results)
-    lines = []
-    for one in planned:
-        log = one.choices.taken_from
-        state = "done" if one.title in found else _state(one)
-        if log:
-            state = f"in {log}.jsonl" if _taken(one) else f"missing in {log}.jsonl"
-        lines.append(f"{one.title}: {state} ({one.choices.why})")
-    return lines
+    lines = _lines(series.results)
+    return [
+        f"{one.title}: {_state(one, lines)} ({one.choices.why})" for one in plan.read(series.plan)
+    ]
 
 
-def _state(one: Planned) -> str:
+def _state(one: Planned, lines: list[dict[str, Any]]) -> str:
+    if one.choices.taken_from:
+        return f"in {one.choices.taken_from}.jsonl"
+    if _line(lines, one.row):
+        return "done"
     return "begun" if (_folder(one) / "state.pt").exists() else "to do"
 
 
@@ -137,9 +162,10 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     choices, training = one.choices, one.training
     generator = torch.Generator().manual_seed(training.seed)
     model = altered.model(one.shape, choices.first_layer, generator=generator)
-    family = (choices.family,) if choices.family else ()
-    source = corpus.tokens_of if choices.family else corpus.tokens
-    text = source(training.corpus, "train", *family)
+    if choices.family:
+        text = corpus.tokens_of(training.corpus, "train", choices.family)
+    else:
+        text = corpus.tokens(training.corpus, "train")
     held_out = corpus.tokens(training.corpus, "validation")
     return Trainer(
         model,
@@ -154,42 +180,6 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     )
 
 
-def _train(one: Planned, compile: bool | None) -> Trainer:
-    """A training, made up to the first record with as many tokens as planned."""
-    torch.compiler.reset()  # else it gives up compiling after the eighth model of one process
-    run = trainer(one, compile)
-    records = run.run()
-    while not run.log or run.log[-1]["tokens"] < one.choices.tokens:
-        record = next(records)
-        print(f"{one.title}: {record['tokens']:,} of {one.choices.tokens:,} tokens", flush=True)
-    return run
-
-
-def _kept(log: list[development.Record], tokens: int, *also: str) -> list[development.Record]:
-    """What is kept of a log: `KEPT` of each record, up to the first that has so many tokens."""
-    before = sum(record["tokens"] < tokens for record in log)
-    return [{key: record[key] for key in (*KEPT, *also)} for record in log[: before + 1]]
-
-
-def _taken(one: Planned) -> list[development.Record]:
-    """The log of a run that other trainings made; empty if there is none with this plan."""
-    model, wanted = one.choices.model, one.row["training_plan"]
-    if one.choices.taken_from == "variants":
-        rows = checkpoint.records("two-layer", "variants")
-        logs = [r["training"] for r in rows if (r["model"], r["plan"]) == (model, wanted)]
-    else:
-        names = checkpoint.seeds(model)
-        same = [name for name in names if _settings(name) == (one.shape, one.training)]
-        logs = [checkpoint.records(name) for name in same]
-    return _kept(logs[0], one.choices.tokens) if logs else []
-
-
-def _settings(name: str) -> tuple[Any, Any]:
-    """Shape and plan of a model of the book, its moments aside."""
-    shape, training = checkpoint.settings(name)
-    return shape, dataclasses.replace(training, moments=False)
-
-
 def records(name: str) -> list[list[development.Record]]:
     """The logs of a run's seeds, in their order, each up to its last planned token.
 
@@ -200,13 +190,20 @@ def records(name: str) -> list[list[development.Record]]:
     planned = [one for one in plan.read() if one.choices.name == name]
     if not planned:
         raise ValueError(f'no run of {plan.path().name} is called "{name}"')
-    found = _found([one for one in planned if not one.choices.taken_from])
-    logs = []
-    for one in planned:
-        source = one.choices.taken_from
-        log = _taken(one) if source else found.get(one.title, {}).get("training")
-        if not log:
-            command = "python -m transformer_circuits variants" if source == "variants" else COMMAND
-            raise files.UserError(f'there is no log of "{one.title}": run {command}')
-        logs.append(log)
-    return logs
+    lines = _lines(why().results)
+    return [_log(one, lines) for one in planned]
+
+
+def _log(one: Planned, lines: list[dict[str, Any]]) -> list[development.Record]:
+    source, model = one.choices.taken_from, one.choices.model
+    if source == "training":  # of the book's own model, from which such a run does not differ
+        log = checkpoint.records(checkpoint.seeds(model)[one.training.seed])
+        return _kept(log, one.choices.tokens)
+    begins = one.row
+    if source == "variants":
+        lines = checkpoint.records("two-layer", "variants")
+        begins = {"model": model, "plan": one.row["training_plan"]}
+    if not (line := _line(lines, begins)):
+        command = f"python -m transformer_circuits {source or 'experiments'}"
+        raise files.UserError(f'there is no log of "{one.title}": run {command}')
+    return _kept(line["training"], one.choices.tokens) if source else line["training"]

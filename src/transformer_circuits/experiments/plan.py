@@ -35,17 +35,9 @@ class Choices(Table):
     family: str
 
     def __post_init__(self):
-        for name, holds, expected in (
-            ("name", bool(self.name), "not be empty"),
-            ("tokens", self.tokens > 0, "be positive"),
-            ("taken_from", self.taken_from in LOGS, f"be one of {LOGS}"),
-            ("first_layer", self.first_layer in altered.LAYERS, f"be one of {[*altered.LAYERS]}"),
-            ("repeat_weight", self.repeat_weight >= 0, "be at least 0"),
-        ):
-            self._require(holds, name, getattr(self, name), expected)
-        ours = self.first_layer or self.family or self.repeat_weight != 1
-        alone = not (self.taken_from and ours)
-        self._require(alone, "taken_from", self.taken_from, "be empty: no log has such a run")
+        for name, known in (("taken_from", LOGS), ("first_layer", altered.LAYERS)):
+            value = getattr(self, name)
+            self._require(value in known, name, value, f"be one of {[*known]}")
 
 
 @dataclass(frozen=True)
@@ -98,20 +90,13 @@ def read(place: Path | None = None) -> list[Planned]:
             model that a run begins from is not.
     """
     place = place or path()
-    tables = files.read_toml(place)
-    unknown = sorted(tables.keys() - {"base", "run"})
-    base, runs = tables.get("base"), tables.get("run")
-    if unknown or not isinstance(base, dict) or not isinstance(runs, list) or not runs:
-        raise files.damaged(place, "must have one table [base] and tables [[run]], no others")
-    planned: list[tuple[int, Planned]] = []
-    for number, run in enumerate(runs, start=1):
-        name = run.get("name", "") if isinstance(run, dict) else ""
+    tables, planned = files.read_toml(place), []
+    for number, run in enumerate(tables["run"], start=1):
         try:
-            planned += _run(base, run, number)
+            planned += _run(tables["base"], run, number)
         except (files.UserError, TypeError, AttributeError) as error:
-            raise files.damaged(
-                place, f'is not right in run {number}, "{name}": {error}'
-            ) from error
+            name = f'run {number}, "{run.get("name")}"'
+            raise files.damaged(place, f"is not right in {name}: {error}") from error
     titles = [one.title for _, one in planned]
     if twice := sorted({one.choices.name for _, one in planned if titles.count(one.title) > 1}):
         raise files.damaged(place, f"has more than one run called {twice}")
@@ -127,17 +112,14 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     """
     values = base | run
     round = values.pop("round", number)
-    if type(round) is not int:
-        raise files.UserError(f"round is {round!r} but must be a whole number")
     changes = {key: base.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
     choices = Choices.from_dict(values)
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
     plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
-    if "seed" in changes["training"]:
-        raise files.UserError(f"[training] has a seed, but each run has those of {SEEDS}")
-    if choices.first_layer and not shape.n_layers:
-        raise files.UserError(f"first_layer is {choices.first_layer!r} but there are no layers")
+    own = choices.first_layer or choices.family or choices.repeat_weight != 1
+    if (choices.taken_from and own) or (choices.taken_from == "training" and any(changes.values())):
+        raise files.UserError(f"taken_from is {choices.taken_from!r} but no log has such a run")
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
         for seed in SEEDS

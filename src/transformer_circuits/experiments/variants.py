@@ -7,10 +7,9 @@ stopped where its learning rate begins to fall, so it compares with the model's 
 """
 
 import dataclasses
-import json
 
 from transformer_circuits import files
-from transformer_circuits.experiments import development
+from transformer_circuits.experiments import development, formation
 from transformer_circuits.training import checkpoint, runs
 from transformer_circuits.training.config import TrainConfig
 
@@ -31,33 +30,16 @@ PLANNED: list[tuple[str, str, int]] = [
 ]
 """Model, variant and seed of each training, in the order in which they are made."""
 
-KEPT = (
-    "step", "tokens", "seconds", "held_out", "in_context_learning_score",
-    "previous_token", "matching_text", "matching_random", "twice_loss", "twice_right_first",
-)  # fmt: skip
-"""What is kept of each record: see `development.probe`."""
-
 
 def write(compile: bool | None = None) -> None:
     """Make the trainings that `variants.jsonl` has not, and add each to it when it ends.
 
-    What the file has of other plans, made before a config changed, goes.
-
     Raises:
         UserError: if the file is damaged, or the state of another training is in the way.
     """
-    path = checkpoint.folder("two-layer") / "variants.jsonl"
-    before = files.read_json_lines(path) if path.exists() else []
     wanted = [_wanted(*one) for one in PLANNED]
-    found = [next((row for row in before if one.items() <= row.items()), None) for one in wanted]
-    for k, one in enumerate(wanted):
-        if found[k]:
-            continue
-        log = _train(one, compile)
-        found[k] = one | {"training": [{key: record[key] for key in KEPT} for record in log]}
-        with files.atomic(path) as temporary:
-            lines = [json.dumps(row) + "\n" for row in found if row]
-            temporary.write_text("".join(lines), encoding="utf-8")
+    path = checkpoint.folder("two-layer") / "variants.jsonl"
+    formation.complete(path, wanted, lambda k: {"training": _train(wanted[k], compile)})
 
 
 def _wanted(name: str, variant: str, seed: int) -> dict:
@@ -74,9 +56,5 @@ def _train(wanted: dict, compile: bool | None) -> list[development.Record]:
     title = f"{wanted['model']}, {wanted['variant']}, seed {plan.seed}"
     state = files.cache_dir() / "runs" / title.replace(", ", "-").replace(" ", "-")
     run = runs.trainer(shape, plan, state, compile=compile, probe=development.probe)
-    falls = plan.decay_from * plan.steps
-    records = run.run()
-    while run.step < falls:
-        record = next(records)
-        print(f"{title}: step {record['step']} of {falls:.0f}", flush=True)
-    return run.log
+    falls = plan.decay_from * plan.steps * plan.batch * shape.n_ctx
+    return formation.log_until(run, falls, title)

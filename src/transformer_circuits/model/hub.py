@@ -1,6 +1,6 @@
 """A model as one folder that a model hub shows, and that `huggingface_hub` saves, loads and uploads.
 
-The folder holds `model.safetensors` and `config.json`; `release.hub` adds what readers need. The
+The folder holds `model.safetensors` and `config.json`; `tools/hub.py` adds what readers need. The
 hub's own classes read it, too: the keys of `config.json` that are fields of `ModelConfig` build
 the model, the others say what it is.
 """
@@ -168,12 +168,11 @@ def _fetched(name: str, inside: str, download: dict[str, Any]) -> Path:
     except (HFValidationError, OSError) as error:  # OSError: not there, or no network
         raise files.UserError(
             f"there is no folder {name}, and the hub gave no model of that name ({error}): make "
-            f"the folder with python -m transformer_circuits hub, or correct the name"
+            f"the folder with python -m tools hub, or correct the name"
         ) from error
 
 
 def _broken(path: Path, reason: object) -> files.UserError:
     return files.UserError(
-        f"{path} {reason}. Fetch the folder again, or make it again: "
-        "python -m transformer_circuits hub"
+        f"{path} {reason}. Fetch the folder again, or make it again: python -m tools hub"
     )

@@ -1,7 +1,7 @@
 """The manifest: what the book's chapters found, from which files, on which machine.
 
 `results/manifest.json` is the one that the repository holds. Every reproduction writes its own to
-`REPRODUCED`, and `comparison` says where the two differ.
+`REPRODUCED`, and `reproduction` says where the two differ.
 """
 
 import json
@@ -28,6 +28,7 @@ OF_WIDTH = 0.1
 """The part of an interval's width by which it may."""
 LEAST = 1e-6
 """What may differ whatever the size: what float32 leaves of a zero."""
+SHOWN = ("figure", "table")
 MEASURED_HERE = "[s]"
 """At the end of a column's heading: how long something took here, which no other machine repeats."""
 TOLERANCES = {
@@ -58,7 +59,7 @@ def made() -> dict:
     copies = notebooks.fresh()
     if missing := sorted(set(notebooks.names()) - copies.keys()):
         raise files.UserError(f"not executed with this code: {', '.join(missing)}")
-    seconds = {name: _seconds(copy) for name, copy in copies.items()}
+    seconds = {name: _seconds(copies[name]) for name in notebooks.names()}
     return {
         "tolerances": TOLERANCES,
         "machine": _machine() | {"minutes for all chapters": round(sum(seconds.values()) / 60, 1)},
@@ -70,12 +71,23 @@ def made() -> dict:
         },
         "chapters": {
             name: {
-                "seconds": seconds[name],
-                "figures": _figures(copy) if name != notebooks.SCORECARD else {},
-                "checks": _checks(copy),
+                "seconds": taken,
+                "figures": {} if name == notebooks.SCORECARD else _records(copies[name], *SHOWN),
+                "checks": _records(copies[name], "check"),
             }
-            for name, copy in ((name, copies[name]) for name in notebooks.names())
+            for name, taken in seconds.items()
         },
+    }
+
+
+def counts(found: Mapping) -> dict[str, int]:
+    """How many files, claims, figures and checks a manifest has."""
+    chapters = found["chapters"].values()
+    return {
+        "files": len(found["files"]),
+        "claims": len(found["claims"]),
+        "figures and tables": sum(len(of["figures"]) for of in chapters),
+        "checks": sum(len(of["checks"]) for of in chapters),
     }
 
 
@@ -107,25 +119,18 @@ def tolerance(interval: Mapping[str, float]) -> float:
     return max(PRECISION * largest, OF_WIDTH * (interval["high"] - interval["low"]), LEAST)
 
 
-def _figures(copy: Mapping) -> dict[str, dict]:
-    """The figures and tables of an executed chapter, by their titles.
+def _records(copy: Mapping, *kinds: str) -> dict[str, dict]:
+    """What an executed chapter's records of some kinds hold, by their titles.
 
-    Those of the scorecard are left out: they repeat the claims, whose estimates have their own rule.
+    Verdicts are among the claims; so is what the scorecard's figures and tables repeat of them.
     """
     found: dict[str, dict] = {}
-    for output in notebooks.outputs(copy):
-        held = record.of(output)
-        if held and held["kind"] in ("figure", "table"):
-            found[_name(held["title"], found)] = _measured(held)
-    return found
-
-
-def _checks(copy: Mapping) -> dict[str, dict]:
-    """The checks of an executed chapter, by what they state; verdicts are among the claims."""
-    found: dict[str, dict] = {}
-    for held in scorecard.checks(copy):
-        if held["kind"] == "check":
-            found[_name(held["title"], found)] = _measured(held)
+    for held in filter(None, map(record.of, notebooks.outputs(copy))):
+        if held["kind"] in kinds:
+            title, n = held["title"], 2
+            while title in found:
+                title, n = f"{held['title']} ({n})", n + 1
+            found[title] = _measured(held)
     return found
 
 
@@ -135,12 +140,6 @@ def _measured(held: Mapping) -> dict:
     for group in ("numbers", "words"):
         parts[group] = {k: v for k, v in held[group].items() if not k.endswith(MEASURED_HERE)}
     return {name: part for name, part in parts.items() if part not in ("", None, {})}
-
-
-def _name(title: str, taken: Mapping) -> str:
-    """The title, with a number behind it if another has it already."""
-    n = sum(re.sub(r" \(\d+\)$", "", name) == title for name in taken)
-    return f"{title} ({n + 1})" if n else title
 
 
 def _seconds(copy: Mapping) -> float:
@@ -197,26 +196,18 @@ def read(path: Path) -> dict:
     """A manifest that `write` wrote.
 
     Raises:
-        UserError: naming the file, if it is not there, or is not a manifest.
+        UserError: naming the file, if it is not there, or damaged.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        found["claims"], found["chapters"], found["files"], found["models"]
-        return found
-    except FileNotFoundError:
-        raise files.damaged(path, "is not there") from None
-    except (ValueError, KeyError, TypeError) as error:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError) as error:
         raise files.damaged(path, f"is not a manifest: {error!r}") from error
 
 
 def write(path: Path, found: Mapping) -> None:
-    """Write a manifest, whole or not at all.
-
-    Raises:
-        OSError: as `files.atomic`.
-    """
-    with files.atomic(path) as temporary:
-        temporary.write_text(f"{_text(found)}\n", encoding="utf-8")
+    """Write a manifest, in a folder that is made if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{_text(found)}\n", encoding="utf-8")
 
 
 def _text(value: object, indent: str = "") -> str:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tools import article, manifest
 from transformer_circuits import files
 from transformer_circuits.book import claims, notebooks, scorecard
-from transformer_circuits.release import article, manifest
 from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts import rules
 
 ROOT = Path(__file__).parents[2]
 CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
-TEMPLATE = (ROOT / "src/transformer_circuits/release/article.md").read_text(encoding="utf-8")
+TEMPLATE = (ROOT / "tools/article.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -24,16 +24,14 @@ def committed():
 
 
 def test_the_article_is_the_one_that_follows_from_the_manifest(committed):
-    assert article.in_step(ROOT / manifest.COMMITTED), (
-        "run `python -m transformer_circuits article`"
-    )
+    assert article.in_step(ROOT / manifest.COMMITTED), "run `python -m tools article`"
     assert (ROOT / manifest.COMMITTED).stat().st_size < 1_500_000
 
 
 def test_the_manifest_has_the_scorecards_claims_and_chapters(committed):
     now = {c.id: (c.kind, c.chapter) for c in claims.read().values()}
     was = {name: (of["kind"], of.get("chapter", "")) for name, of in committed["claims"].items()}
-    assert was == now, "run `python -m transformer_circuits reproduce --write`"
+    assert was == now, "run `python -m tools reproduce --write`"
     assert [*committed["chapters"]] == notebooks.names()
     for name, hashed in committed["files"].items():
         if (path := ROOT / name).is_file():
@@ -119,7 +117,7 @@ def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(co
     assert asked.keys() <= claims.read().keys()
     assert all(text.endswith("?") for text in asked.values())
     for name, found in committed["claims"].items():
-        if found["verdict"] in (*article.IN_PART, rules.NOT_REPRODUCED):
+        if found["verdict"] in (*article.GROUPS["part"], rules.NOT_REPRODUCED):
             assert name in asked or "of this book" in claims.read()[name].section
 
 

@@ -1,4 +1,7 @@
-"""What the book computes, done with TransformerLens instead, for `speed` and for the test of peers."""
+"""What the book computes, done with TransformerLens instead, for `bench` and for the test of peers.
+
+Needs the extra `peers`.
+"""
 
 import functools
 
@@ -13,11 +16,7 @@ from transformer_circuits.training import cross_entropy
 
 
 def spectra(model: Transformer) -> list[Tensor]:
-    """Eigenvalues of the full OV circuit of every head in the first layer, by `FactoredMatrix`.
-
-    Raises:
-        ImportError: if TransformerLens is not installed.
-    """
+    """Eigenvalues of the full OV circuit of every head in the first layer, by `FactoredMatrix`."""
     from transformer_lens import FactoredMatrix
 
     layer = model.layers[0]
@@ -26,15 +25,8 @@ def spectra(model: Transformer) -> list[Tensor]:
 
 
 def hooked(model: Transformer) -> nn.Module:
-    """The model as a HookedTransformer whose heads' outputs and inputs have hooks of their own.
-
-    Raises:
-        ImportError: if TransformerLens is not installed, or is a release without such models.
-    """
-    from transformer_lens import HookedTransformer
-
+    """The model as a HookedTransformer whose heads' outputs and inputs have hooks of their own."""
     peer = to_transformer_lens(model)
-    assert isinstance(peer, HookedTransformer)
     peer.set_use_attn_result(True)
     peer.set_use_split_qkv_input(True)
     return peer

@@ -1,0 +1,159 @@
+"""The folders for a model hub, and their cards, as `huggingface_hub` reads them without a network."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import DatasetCard, ModelCard
+from tokenizers import Tokenizer
+
+from tools import __main__ as cli
+from tools import about, hub, manifest
+from transformer_circuits import files
+from transformer_circuits.book import claims
+from transformer_circuits.model.hub import WEIGHTS, HubTransformer
+from transformer_circuits.text import sources, tokenizer
+from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training.config import TrainConfig
+
+ROOT = Path(__file__).parents[2]
+TOKENS = tokenizer.context("the cat sat on the mat, and the cat sat")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A checkout that says who made it, and where it is."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "_config.yml").write_text("repository: {url: https://example.org/b}\n")
+    (folder / "CITATION.cff").write_text(
+        "title: A book\nlicense: MIT\nversion: 1.2.3\ndate-released: 2026-01-02\n"
+        "authors: [{family-names: Doe, given-names: Ada}, {name: A group}]\n"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """Only the first moments of a training are there."""
+    moments = checkpoint.moments
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "moments", lambda folder: moments(folder)[:2])
+        yield
+
+
+@pytest.fixture(scope="module")
+def written(root, quick):
+    """The folders of two models and of the text, by name."""
+    names = ["two-layer", "two-layer-mlp-seed-1"]
+    return {path.name: path for path in hub.write(names, "ada", root)}
+
+
+def test_the_folder_gives_the_books_model_its_moments_and_its_tokenizer(written):
+    folder = written["two-layer"]
+    for step in (None, *checkpoint.moments(checkpoint.folder("two-layer"))[:2]):
+        ours = checkpoint.load("two-layer", step=step)
+        assert torch.equal(ours(TOKENS), HubTransformer.from_pretrained(folder, step=step)(TOKENS))
+    said = json.loads((folder / "config.json").read_text())
+    assert said["provenance"]["weights_sha256"] == files.sha256(folder / WEIGHTS)
+    assert said["provenance"]["tokenizer_sha256"] == files.sha256(folder / "tokenizer.json")
+    theirs = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    assert theirs.token_to_id(settings["bos_token"]) == tokenizer.BEGIN
+    assert settings["model_max_length"] == said["n_ctx"]
+
+
+def test_the_front_matter_is_what_the_hub_asks_for(written):
+    data = ModelCard.load(written["two-layer"] / "README.md").data
+    assert data.language == ["en", "code"] and data.license == "mit"
+    assert data.datasets == ["ada/transformer-circuits-text"]
+    assert "attention-only" in data.tags and "pytorch_model_hub_mixin" in data.tags
+    (loss,) = data.eval_results
+    assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
+    assert loss.metric_value == cross_entropy.held_out_nats("two-layer")
+
+
+def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):
+    """It hides no setting, above all not that positions were kept from the second layer."""
+    text = ModelCard.load(written["two-layer"] / "README.md").text
+    assert 'HubTransformer.from_pretrained("ada/transformer-circuits-two-layer")' in text
+    assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text
+    for heading in ("Intended use", "Out of scope", "Limits", "Licence", "Citation", "Checkpoints"):
+        assert f"\n## {heading}\n" in text
+    training = dataclasses.asdict(checkpoint.settings("two-layer")[1])
+    for field in dataclasses.fields(TrainConfig):
+        if field.name != "moments":
+            assert f"| {field.name} | {training[field.name]} |" in text
+    assert f"In the first {training['blind_steps']} steps" in text
+    assert "is a fact of this schedule" in text.partition("## Limits")[2]
+    assert hub.placeholders(written["two-layer"]) == []
+
+
+def test_another_seed_names_its_siblings_and_its_own_command(written):
+    card = ModelCard.load(written["two-layer-mlp-seed-1"] / "README.md")
+    assert "attention-only" not in card.data.tags
+    assert "`two-layer-mlp` 3." in card.text and "`two-layer-mlp-seed-2` 3." in card.text
+    assert "`python -m transformer_circuits train two-layer-mlp --seed 1`" in card.text
+
+
+def test_the_card_of_the_text_lists_every_package_with_its_licence(written):
+    folder = written[hub.DATASET]
+    card = DatasetCard.load(folder / "README.md")
+    assert card.data.license == "other" and card.data.pretty_name == "The text of A book"
+    for package in sources.manifest("full"):
+        assert f"| {package.name} | {package.version} | {package.licence} |" in card.text
+    manifest = files.data_dir() / "corpus.toml"
+    for pinned in files.read_toml(manifest)["profile"].values():
+        assert all(sha256 in card.text for sha256 in pinned.values())
+    assert (folder / "corpus.toml").read_bytes() == manifest.read_bytes()
+
+
+def test_a_card_says_what_the_manifest_has_of_its_model(written):
+    found = manifest.read(ROOT / manifest.COMMITTED)["claims"]
+    text = ModelCard.load(written["two-layer"] / "README.md").text
+    rows = [row.split(" | ") for row in text.splitlines() if row.startswith("| ")]
+    said = {row[0].removeprefix("| "): row for row in rows}
+    of_model = [c for c in claims.read().values() if "two-layer" in found[c.id].get("seeds", ())]
+    assert len(of_model) > 50
+    for claim in of_model:
+        row = said[claim.statement]
+        assert row[2].startswith(f"{found[claim.id]['seeds']['two-layer']['mean']:.3g}")
+        assert row[-1] == f"{found[claim.id]['verdict']} |"
+    mlp = ModelCard.load(written["two-layer-mlp-seed-1"] / "README.md").text
+    assert "| claim |" not in mlp, "no claim is decided on it"
+
+
+def test_the_command_says_what_is_not_set_yet(root, quick, tmp_path, monkeypatch, capsys):
+    for name in ("data", "results"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "CITATION.cff").write_text((root / "CITATION.cff").read_text())
+    (tmp_path / "_config.yml").write_text("title: b\n")
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
+    (old := tmp_path / hub.FOLDER / "zero-layer/old").mkdir(parents=True)
+    cli.main(["hub", "zero-layer"])
+    model, text = capsys.readouterr().out.splitlines()
+    assert model.startswith(f"{old.parent}: ") and not old.exists()
+    assert model.endswith(f" MB; not yet to upload: {about.NO_ADDRESS}, {hub.NO_OWNER}")
+    assert text.startswith(f"{tmp_path / hub.FOLDER / hub.DATASET}: ")
+
+
+def test_unknown_models_are_named_before_any_is_written(tmp_path):
+    with pytest.raises(files.UserError, match='no model called "three-layer"'):
+        next(hub.write(["zero-layer", "three-layer"], "", tmp_path))
+    assert not (tmp_path / hub.FOLDER).exists()
+
+
+def test_what_the_class_says_of_itself_is_what_the_project_says():
+    said = HubTransformer._hub_mixin_info.model_card_data
+    project = files.read_toml(ROOT / "pyproject.toml")["project"]
+    assert said.library_name == project["name"]
+    assert said.license == project["license"].lower()
+    assert project["license"] == about.citation(ROOT)["license"]
+
+
+def test_the_page_for_owners_uses_the_names_of_the_cards():
+    page = (ROOT / "chapters/reference/publishing.md").read_text(encoding="utf-8")
+    assert hub.on_hub("account", "$name") in page and hub.on_hub("account", "text") in page
+    assert {"zero-layer", "one-layer", "two-layer", "two-layer-mlp"} == {*hub.base_models()}
+    assert all(f"{name} " in page or f"{name};" in page for name in hub.base_models())

@@ -1,0 +1,92 @@
+"""The command line of reviewers and publishers: `python -m tools --help`, in the repository's root."""
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import files
+from transformer_circuits.__main__ import option
+
+
+def reproduce(write: bool) -> None:
+    """Execute what is missing, then compare what came out with `results/manifest.json`."""
+    from tools import reproduction
+    from transformer_circuits.book import notebooks
+
+    if missing := notebooks.stale():
+        notebooks.execute(missing)
+    said = reproduction.reproduce(notebooks.root(), write=write)
+    print(f"{said}; chapters executed just now: {len(missing)} of {len(notebooks.names())}")
+
+
+def article() -> None:
+    """Write the replication article again, from the committed manifest."""
+    from tools import article, manifest
+
+    committed = files.data_dir().parent / manifest.COMMITTED
+    article.write(committed.with_name(article.NAME), manifest.read(committed))
+    print(f"The article is at {committed.with_name(article.NAME)}")
+
+
+def release(version: str, check: bool) -> None:
+    """Write the files of a release, or only ask what must be set before."""
+    from tools import bundle
+
+    root = files.data_dir().parent
+    if check:
+        bundle.require_none_unset(root, version)
+        return
+    for path in bundle.write(root, version):
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+
+
+def colab_zip() -> None:
+    """Write `book.zip`, with what a chapter needs in Colab, for a book that is not released."""
+    from tools import bundle
+
+    path = bundle.write_book_zip(files.data_dir().parent)
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
+
+
+def hub(names: list[str], owner: str) -> None:
+    """Write the folders for a model hub, with their cards; nothing is uploaded."""
+    from tools import hub
+
+    for folder in hub.write(names, owner, files.data_dir().parent):
+        megabytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
+        unset = ", ".join(hub.placeholders(folder))
+        print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
+
+
+def bench() -> None:
+    """Measure speed and memory next to TransformerLens."""
+    from tools import bench
+
+    bench.main()
+
+
+COMMANDS: dict[str, tuple] = {
+    "reproduce": (
+        reproduce,
+        option("--write", action="store_true", help="write results/ anew; compare nothing"),
+    ),
+    "article": (article,),
+    "release": (
+        release,
+        option("version"),
+        option("--check", action="store_true", help="only list what must be set before"),
+    ),
+    "colab-zip": (colab_zip,),
+    "hub": (
+        hub,
+        option("names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"),
+        option("--owner", default="", help="the account on the hub, for the cards"),
+    ),
+    "bench": (bench,),
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Do what the command line asks for."""
+    cli.main(arguments, COMMANDS, "python -m tools")
+
+
+if __name__ == "__main__":
+    main()

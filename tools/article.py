@@ -1,0 +1,224 @@
+"""The replication article: our prose (`article.md`), the numbers of a manifest.
+
+It says what was replicated, in part and not; what stood in the way; and what to ask the authors.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools import about, manifest
+from transformer_circuits import files
+from transformer_circuits.book import claims, scorecard
+from transformer_circuits.book.claims import Claim
+from transformer_circuits.verdicts import rules
+
+NAME = "article.md"
+"""The article's file, beside its manifest."""
+TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
+GROUPS = {
+    "tested": rules.VERDICTS,
+    "reproduced": (rules.REPRODUCED,),
+    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
+    "not": (rules.NOT_REPRODUCED,),
+    "untested": claims.UNTESTED,
+    "identities": (scorecard.HOLDS["identity"],),
+    "built": (scorecard.HOLDS["built"],),
+}
+"""Verdicts that the article puts together, by what it calls them."""
+SOURCES = {"paper": ("paper",), "later": ("follow-up", "retelling")}
+_DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
+"""The question about a claim that has none of its own, for it had come out before."""
+_LATER = "Later work"
+_HERE = Path(__file__).parent
+
+Row = tuple[Claim, Mapping]
+"""A claim, and what a manifest found about it."""
+
+
+def text(found: Mapping) -> str:
+    """The article that follows from a manifest, as Markdown.
+
+    Raises:
+        UserError: if its claims are not those of `data/claims.toml`.
+    """
+    if (listed := [*found["claims"]]) != [*claims.read()]:
+        odd = sorted(set(listed) ^ set(claims.read())) or "their order"
+        raise files.UserError(
+            f"the manifest has other claims than data/claims.toml ({odd}): run "
+            "`python -m tools reproduce --write`"
+        )
+    of = {
+        (source, group): _rows(found, source, *verdicts)
+        for source in SOURCES
+        for group, verdicts in GROUPS.items()
+    }
+    later_part, later_not = of["later", "part"], of["later", "not"]
+    untested = "; ".join(f"{c.statement} ({f['verdict']})" for c, f in of["paper", "untested"])
+    citation = about.citation(files.data_dir().parent)
+    counted = manifest.counts(found)
+    return _HERE.joinpath(NAME).read_text(encoding="utf-8").format(
+        title=TITLE,
+        authors=", ".join(about.authors(citation)),
+        version=citation["version"],
+        **{f"{source}_{group}": len(rows) for (source, group), rows in of.items()},
+        later_own=sum(claim.own for claim, _ in of["later", "tested"]),
+        n_seeds=len(next(iter(found["models"].values()))["seeds"]),
+        models=_models(found["models"]),
+        parts=_parts(found),
+        **_rules(),
+        families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
+        references=_references(),
+        reproduced=_table(of["paper", "reproduced"], _SHORT),
+        part=_table(of["paper", "part"], _LONG | _WHY),
+        not_reproduced=_table(of["paper", "not"], _LONG),
+        later=_table(later_part + later_not, _NAMED),
+        untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
+        f"{untested or 'none'}.",
+        questions=_asked(of["paper", "part"] + of["paper", "not"]),
+        later_questions=_asked(later_part + later_not),
+        minutes=f"{found['machine']['minutes for all chapters']:.0f}",
+        cores=found["machine"]["cores"],
+        processor=found["machine"]["processor"],
+        figures=counted["figures and tables"],
+        checks=counted["checks"],
+        claims=counted["claims"],
+    )  # fmt: skip
+
+
+def write(path: Path, found: Mapping) -> None:
+    """Write the article that follows from a manifest.
+
+    Raises:
+        UserError: as `text`.
+    """
+    path.write_text(text(found), encoding="utf-8")
+
+
+def in_step(committed: Path) -> bool:
+    """Whether the article beside a manifest is the one that follows from it."""
+    article = committed.with_name(NAME)
+    expected = text(manifest.read(committed))
+    return article.is_file() and article.read_text(encoding="utf-8") == expected
+
+
+def questions() -> dict[str, str]:
+    """What to ask about a claim that did not clearly come out, by its id."""
+    return files.read_toml(_HERE / "questions.toml")
+
+
+def _rows(found: Mapping, source: str, *verdicts: str) -> list[Row]:
+    """In the order of the verdicts, then in that of the file of claims."""
+    rows = [(claim, found["claims"][claim.id]) for claim in claims.read().values()
+            if claim.source in SOURCES[source]]  # fmt: skip
+    return [(claim, of) for verdict in verdicts for claim, of in rows if of["verdict"] == verdict]
+
+
+def _asked(rows: list[Row]) -> str:
+    """One question for each claim, except where the belief was our own."""
+    asked = questions()
+    return "\n".join(
+        f"1. {asked.get(claim.id) or _DEFAULT.format(claim.statement)}"
+        for claim, _ in rows
+        if not claim.own
+    )
+
+
+def interval(seed: Mapping) -> rules.Interval:
+    """What a manifest has of a seed."""
+    return rules.Interval(*(seed[key] for key in ("mean", "low", "high", "n")))
+
+
+def _estimates(found: Mapping) -> list[rules.Interval]:
+    return [interval(seed) for seed in found["seeds"].values()]
+
+
+def must_be(claim: Claim, _: object = None) -> str:
+    """On which side of which threshold an estimate must lie."""
+    rule = claims.rules()[claim.id]
+    return f"{rule.side}\u00a0{rule.threshold:g}"
+
+
+Columns = dict[str, Callable[[Claim, Mapping], object]]
+"""By its heading, what a table says of each claim in a column."""
+_SHORT: Columns = {
+    "claim": lambda claim, _: claim.statement,
+    "what counts": lambda claim, _: claim.rule,
+    "estimates": lambda _, found: "; ".join(f"{one.mean:.3g}" for one in _estimates(found)),
+    "must be": must_be,
+}
+_LONG: Columns = {
+    "claim": lambda claim, _: f"{claim.statement} (reported: {claim.reported})",
+    "what counts": lambda claim, _: claim.rule,
+    "estimates (95 % intervals)": lambda _, found: "; ".join(map(str, _estimates(found))),
+    "must be": must_be,
+}
+_WHY: Columns = {"verdict": lambda _, found: f"{found['verdict']}: {found['why']}"}
+_NAMED: Columns = {
+    "claim": lambda claim, _: claim.statement,
+    "made by or in": lambda claim, _: claim.section,
+    "verdict": lambda _, found: found["verdict"],
+}
+
+
+def _table(rows: list[Row], columns: Columns) -> str:
+    return about.table([*columns], [[cell(*row) for cell in columns.values()] for row in rows])
+
+
+def _rules() -> dict[str, int]:
+    """How many rules there are, and how many were not written before they could be measured."""
+    registered = [rule.registered for rule in claims.rules().values()]
+    ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
+    ends |= {"rules_unproven": "unproven"}
+    counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
+    return {"rules": len(registered)} | counted
+
+
+def _references() -> str:
+    """The paper, and whoever made a claim by name and year, from the book's bibliography."""
+    import pybtex  # Jupyter Book's; chapters do without
+
+    bibliography = files.data_dir().parent / "chapters/reference/references.bib"
+    sections = [claim.section for claim in claims.read().values()]
+    found = re.findall(r"(\w+) (?:et al\.|and \w+) (\d{4})", "\n".join(sections))
+    named = {f"{name.lower()}{year}" for name, year in found}
+    listed = pybtex.PybtexEngine().format_from_file(
+        bibliography, style="plain", citations=sorted({"elhage2021"} | named),
+        output_backend="markdown",
+    )  # fmt: skip
+    lines = re.split(r"(?m)^\[\d+\] ", re.sub(r"\\([.-])", r"\1", listed))
+    return "\n".join(f"1. {' '.join(line.split())}" for line in lines[1:])
+
+
+def _models(found: Mapping) -> str:
+    """A row for each model of the book, whatever its seed."""
+    rows = [
+        (
+            name,
+            f"{of['n_layers']} × {of['n_heads']} × {of['d_head']}" if of["n_layers"] else "none",
+            of["d_model"], of["d_mlp"] or "none", of["n_ctx"],
+            f"{of['n_vocab']:,}", f"{of['tokens'] / 1e6:.1f} million", len(of["seeds"]),
+        )
+        for name, of in found.items()
+    ]  # fmt: skip
+    columns = ("model", "layers × heads × d_head", "d_model", "MLP", "context", "vocabulary",
+               "tokens read", "seeds")  # fmt: skip
+    return about.table(columns, rows)
+
+
+def _parts(found: Mapping) -> str:
+    """Facts about trained models, by part of the paper and by verdict."""
+    groups = {"reproduced": "reproduced", "part": "in part, or undecided",
+              "not": "not reproduced", "untested": "not tested"}  # fmt: skip
+    counted = Counter(
+        (scorecard.part(claim) if source == "paper" else _LATER, group)
+        for source in SOURCES
+        for group in groups
+        for claim, _ in _rows(found, source, *GROUPS[group])
+    )
+    rows = [
+        (part, *(counted[part, group] for group in groups)) for part in (*scorecard.PARTS, _LATER)
+    ]
+    columns = ("facts about trained models", *groups.values())
+    return about.table(columns, [row for row in rows if any(row[1:])])

@@ -1,0 +1,181 @@
+"""`make reproduce`: what this machine finds beside what the repository says, within tolerances."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tools import article, manifest
+from tools.manifest import LEAST, PRECISION
+from transformer_circuits import files
+
+MOST_LISTED = 100
+"""Differences that are listed one by one; of more, only how many they are."""
+_GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls")
+"""Levels of a manifest that a difference need not name."""
+_LEFT_OUT = ("seconds", "tolerance")
+"""How long a chapter ran, and what follows from the interval beside it."""
+_COUNTS = ("n", "digits", "shape", "step")
+"""Whole numbers that must be the same."""
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
+_HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
+"""A head is called by its layer and its place there, 1.4, and that is no number. An end of an
+interval, (0.5 to 0.7), is."""
+
+
+def reproduce(root: Path, *, write: bool = False) -> str:
+    """Compare the executed chapters with the committed manifest; the line that says they agree.
+
+    This machine's own manifest and the article that follows from it are written into the folder of
+    `manifest.REPRODUCED`. With `write` both are written into `results/`, too, and nothing is
+    compared; so they are if nothing was committed yet.
+
+    Raises:
+        UserError: listing what differs beyond tolerance, if something does; naming the chapters, if
+            some were not executed with the present code; naming a file that is damaged.
+    """
+    now, committed = manifest.made(), root / manifest.COMMITTED
+    own = root / manifest.REPRODUCED
+    places = [own, committed] if write or not committed.is_file() else [own]
+    for path in places:
+        manifest.write(path, now)
+        article.write(path.with_name(article.NAME), now)
+    if committed in places:
+        return f"written: {committed} ({_counted(now)}) and {article.NAME} beside it"
+    was = manifest.read(committed)
+    try:
+        found = differences(was, now)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise files.damaged(committed, f"is not a manifest: {error!r}") from error
+    if found:
+        more = [f"and {len(found) - MOST_LISTED} more"] if len(found) > MOST_LISTED else []
+        raise files.UserError(
+            f"not as committed in {committed}; this machine's own is {own}\n"
+            + "\n".join([*found[:MOST_LISTED], *more])
+            + f"\ndifferences beyond tolerance: {len(found)}, among {_counted(was)}"
+        )
+    if not article.in_step(committed):
+        raise files.UserError(
+            f"{article.NAME} beside {committed} does not say what the manifest says; run "
+            "`python -m tools article`"
+        )
+    return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
+
+
+def _counted(found: Mapping) -> str:
+    return ", ".join(f"{n} {what}" for what, n in manifest.counts(found).items())
+
+
+def differences(committed: Mapping, now: Mapping) -> list[str]:
+    """Where two manifests differ beyond tolerance, each named from the whole to the part.
+
+    Machine, versions and seconds may differ.
+    """
+    parts = {"files": None, "models": None, "claims": 0.0, "chapters": 0.0}
+    return [
+        said
+        for part, within in parts.items()
+        for said in _compared((part,), committed[part], now[part], within)
+    ]
+
+
+def _difference(where: tuple[str, ...], was: object, came: object, within: float = 0.0) -> str:
+    must = f"may differ by {within:.2g}" if within else "must be the same"
+    return f"{_name(where)}: {was} was committed, {came} came out; {must}"
+
+
+def _name(where: tuple[str, ...]) -> str:
+    return ": ".join(part for part in where if part not in _GROUPS)
+
+
+def _compared(
+    where: tuple[str, ...], was: object, came: object, within: float | None
+) -> Iterator[str]:
+    """What differs in two parts of a manifest by more than `within` and a thousandth allow.
+
+    `within`: None if they must be the same.
+    """
+    if isinstance(was, Mapping) and isinstance(came, Mapping):
+        inside = None if within is None else max(within, _within(was))
+        for name in dict.fromkeys([*was, *came]):
+            if name in _LEFT_OUT:
+                continue
+            if name not in was:
+                yield f"{_name((*where, name))}: came out, but is not in the committed manifest"
+            elif name not in came:
+                yield f"{_name((*where, name))}: is in the committed manifest, but did not come out"
+            else:
+                exact = name in _COUNTS
+                yield from _compared(
+                    (*where, name), was[name], came[name], None if exact else inside
+                )
+    elif within is None:
+        if was != came:
+            yield _difference(where, was, came)
+    elif (kinds := [_kind(was), _kind(came)]) == ["text", "text"]:
+        yield from _sentences(
+            where, *("\n".join([of] if isinstance(of, str) else of) for of in (was, came))
+        )
+    elif kinds == ["numbers", "numbers"]:
+        largest = np.abs(np.nan_to_num(np.array(was, dtype=float))).max(initial=0.0)
+        yield from _numbers(where, was, came, max(within, PRECISION * largest))
+    else:
+        yield _difference(where, *kinds)
+
+
+def _kind(part: object) -> str:
+    if isinstance(part, Mapping):
+        return "a group"
+    each = part if isinstance(part, list) else [part]
+    return "text" if any(isinstance(one, str) for one in each) else "numbers"
+
+
+def _within(of: Mapping) -> float:
+    """By how much the numbers in an interval, a summary or a record may differ in any case."""
+    if "low" in of:
+        return manifest.tolerance(of)
+    if "some" in of:
+        return PRECISION * max(abs(of["min"]), abs(of["max"]))
+    return 10.0 ** -of["digits"] if "digits" in of else 0.0
+
+
+def _sentences(where: tuple[str, ...], was: str, came: str) -> Iterator[str]:
+    """The same words, and each number near to what was printed before."""
+    (said, before), (says, after) = map(_apart, (was, came))
+    if said != says:
+        yield _difference(where, said, says)
+    else:
+        places = [len(old.partition(".")[2]) if "e" not in old else 0 for old in before]
+        units = np.array([10.0**-n if n else 0.0 for n in places])
+        old, new = (np.array([*map(float, texts)]) for texts in (before, after))
+        yield from _numbers(where, old, new, np.maximum(units, PRECISION * abs(old)))
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """A text with # for every number, and the numbers."""
+    numbers = []
+
+    def take(found: re.Match) -> str:
+        if len(found[0]) == 3 and _HEAD.match(found.string, found.start()):
+            return found[0]
+        numbers.append(found[0].replace("−", "-"))
+        return "#"
+
+    return _NUMBER.sub(take, text), numbers
+
+
+def _numbers(
+    where: tuple[str, ...], was: object, came: object, within: float | np.ndarray
+) -> Iterator[str]:
+    """The first of some numbers that is too far off."""
+    old, new = (np.array(values, dtype=float) for values in (was, came))
+    if old.shape != new.shape:
+        yield _difference(where, f"shape {old.shape}", f"shape {new.shape}")
+        return
+    within = np.broadcast_to(np.maximum(within, LEAST), old.shape)
+    far = ~np.isclose(new, old, rtol=0, atol=within * (1 + 1e-9), equal_nan=True)
+    if far.any():
+        k = int(far.argmax())
+        at = [f"number {k + 1} of {old.size}, with {far.sum() - 1} others"] if old.size > 1 else []
+        yield _difference((*where, *at), *(of.flat[k].item() for of in (old, new, within)))
