@@ -29,9 +29,8 @@ from transformer_circuits.analysis import (
 from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
 from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
-from transformer_circuits.model import quantisation
+from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
 
 GPU = torch.device("cuda", 0)

@@ -7,10 +7,9 @@ import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
 from transformer_circuits.analysis import ablation, heads
-from transformer_circuits.model import hand_built
+from transformer_circuits.model import cross_entropy, hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.windows import evenly
-from transformer_circuits.training import cross_entropy
 
 
 @pytest.fixture

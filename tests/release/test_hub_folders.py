@@ -11,10 +11,10 @@ from tokenizers import Tokenizer
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files
-from transformer_circuits.model.hub import WEIGHTS, HubTransformer
+from transformer_circuits.interop.hub import WEIGHTS, HubTransformer
 from transformer_circuits.release.hub import cards, folders, measures
 from transformer_circuits.text import sources, tokenizer
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.verdicts import rules, subjects
 
@@ -109,7 +109,7 @@ def test_numbers_of_the_card_are_measured(root):
     expected = rules.interval(subjects.named("zero-layer").losses().mean(dim=1))
     loss = results["cross_entropy"]
     assert loss.metric_value == pytest.approx(expected.mean, rel=1e-3)
-    assert loss.metric_value == pytest.approx(cross_entropy.held_out_nats("zero-layer"), abs=1e-3)
+    assert loss.metric_value == pytest.approx(checkpoint.held_out_nats("zero-layer"), abs=1e-3)
     assert f"{expected.low:.3g} to {expected.high:.3g}" in loss.metric_name
     assert {"accuracy", "context_gain"} < results.keys()
     assert "prefix_matching" not in results, "without layers there are no heads"

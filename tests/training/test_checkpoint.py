@@ -8,7 +8,7 @@ from conftest import PLAN, SHAPE, full_disk
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint, config, cross_entropy
+from transformer_circuits.training import checkpoint, config
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_models_of_the_book_load_and_had_all_of_their_training(name):
     assert tables["provenance"].tokens == plan.steps * plan.batch * shape.n_ctx
     assert (folder / "weights.safetensors").stat().st_size < 8e6
     assert checkpoint.records(name)[-1]["step"] == plan.steps
-    assert cross_entropy.held_out_nats(name) < math.log(shape.n_vocab)
+    assert checkpoint.held_out_nats(name) < math.log(shape.n_vocab)
 
 
 def test_one_run_has_at_least_twenty_moments_and_each_is_half_the_size():

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Stack, Trace, Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()

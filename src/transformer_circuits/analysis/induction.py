@@ -5,11 +5,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()

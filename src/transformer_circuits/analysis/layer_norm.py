@@ -6,9 +6,7 @@ the same function with weights alone, on a stream with one more dimension that i
 is left of layer norm is one factor per position and read, its *scale*.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -24,52 +22,7 @@ from transformer_circuits.analysis.normed import (
     NormedTransformer,
     of_heads,
 )
-from transformer_circuits.model import their_weights
 from transformer_circuits.model.attention import Pattern, causal_scores
-from transformer_circuits.model.config import ModelConfig
-
-
-@torch.no_grad()
-def of_weights(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> NormedTransformer:
-    """The attention-only model of a checkpoint with layer norm; `foreign.transformer` is for others.
-
-    Raises:
-        ValueError: if it has another kind of norm, or none, positions that are not added to the
-            stream, MLPs, or anything else that no model here has; or if weights are missing or left.
-    """
-    given, found = their_weights.Weights(weights), their_weights.settings(config)
-    names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
-    norm, *others = (found[name] for name in names)
-    if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
-        raise ValueError(
-            f"{', '.join(names)} are {[norm, *others]} but a NormedTransformer has 'LN' or 'LNPre', "
-            f"'standard', True, {EPSILON}"
-        )
-    (n_vocab, d), n_ctx = given.found("embed.W_E").shape, len(given.found("pos_embed.W_pos"))
-    n_heads, _, d_head = given.shape("blocks.0.attn.W_Q") if given.n_layers else (1, d, 1)
-    shape = ModelConfig(given.n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
-    their_weights.require_sizes(config, asdict(shape))
-    model = NormedTransformer(shape, generator=torch.Generator()).to(given.dtype)
-    for name, weight in model.named_parameters():
-        if norm == "LN" or not name.endswith(("gain", "bias")):  # else they stay ones and zeros
-            turned = (
-                weight.mT if "W_" in name and name != "W_P" else weight.squeeze(1 - weight.ndim)
-            )
-            take = given.bias if "b_" in name else given.take
-            turned.copy_(take(_theirs(name), *turned.shape).view(turned.shape))
-    given.require_all_taken()
-    for weight in (each for layer in model.layers for each in (layer.W_Q, layer.b_Q)):
-        weight.mul_(their_weights.attention_scale(found, d_head))
-    return model.requires_grad_(False).eval()
-
-
-def _theirs(name: str) -> str:
-    """What TransformerLens calls a parameter of `NormedTransformer`."""
-    layer, _, last = name.removeprefix("layers.").rpartition(".")
-    if norm := {"gain": "w", "bias": "b"}.get(last):
-        return f"blocks.{layer}.ln1.{norm}" if layer else f"ln_final.{norm}"
-    outside = {"W_E": "embed.W_E", "W_P": "pos_embed.W_pos"}
-    return f"blocks.{layer}.attn.{last}" if layer else outside.get(last, f"unembed.{last}")
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from torch import Tensor
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.training import cross_entropy
 
 
 class Edge(NamedTuple):

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.model import cross_entropy
 
 
 def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis.patterns import of_all_layers
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)

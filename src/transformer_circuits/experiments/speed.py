@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from transformer_circuits.analysis import composition, expansion, heads, path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.experiments import in_transformer_lens, large_vocabularies, memory
-from transformer_circuits.model import attention
+from transformer_circuits.interop.transformer_lens import to_transformer_lens
+from transformer_circuits.model import attention, cross_entropy
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.model.transformer_lens import to_transformer_lens
-from transformer_circuits.training import cross_entropy, hardware
+from transformer_circuits.training import hardware
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.recipe import optimizers
 

@@ -166,6 +166,22 @@ def records(name: str, log: str = "training") -> list[dict]:
     return files.read_json_lines(path)
 
 
+def held_out_nats(name: str) -> float:
+    """The loss of a model of the book on held-out text, from the log of its training. [nats per token]
+
+    Raises:
+        UserError: if there is no such model, or its log has no such loss, as it was not trained to
+            the end.
+    """
+    last = records(name)[-1]
+    if "held_out_nats" not in last:
+        raise files.UserError(
+            f"the log of {name} ends with step {last['step']}, without held_out_nats: run "
+            f"python -m transformer_circuits train {name}"
+        )
+    return last["held_out_nats"]
+
+
 def load_weights(model: Transformer, path: Path) -> None:
     """Fill `model` from a safetensors file.
 

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from transformer_circuits import files
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 

@@ -17,9 +17,10 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy, hardware, recipe
+from transformer_circuits.training import hardware, recipe
 from transformer_circuits.training.config import TrainConfig
 
 

@@ -7,9 +7,9 @@ from conftest import PLAN, SHAPE
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import skip_trigram_bugs
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.training.trainer import Trainer
 
 ONE = dataclasses.replace(SHAPE, n_layers=1)

@@ -28,11 +28,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.transformer import Stack, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:

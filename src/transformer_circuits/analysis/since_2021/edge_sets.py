@@ -13,8 +13,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.training import cross_entropy
 
 EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
 """One of `composition.KINDS`, the later head, the earlier head."""

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import ensemble
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 KINDS = ("exact", "near", "other")
 """What the token before a source is to the present one: the same; the same word with another

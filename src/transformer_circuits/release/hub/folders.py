@@ -10,7 +10,7 @@ from pathlib import Path
 import safetensors.torch
 
 from transformer_circuits import files
-from transformer_circuits.model import hub
+from transformer_circuits.interop import hub
 from transformer_circuits.release.hub import cards, measures, model_card, text_card
 from transformer_circuits.release.placeholders import NAMELESS, NOWHERE
 from transformer_circuits.text import tokenizer

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import induction
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.verdicts import rules, subjects
 from transformer_circuits.verdicts.metrics import copying
 from transformer_circuits.verdicts.metrics import induction as of_induction

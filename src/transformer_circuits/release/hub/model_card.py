@@ -7,11 +7,11 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from transformer_circuits import files
+from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.hub import HubTransformer
 from transformer_circuits.release.hub import cards, measures
 from transformer_circuits.release.hub.measures import Found
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import Provenance, TrainConfig
 
 _TAGS = ("interpretability", "mechanistic-interpretability", "transformer-circuits", "toy-model")
@@ -83,7 +83,7 @@ schedule of positions and not of the architecture alone.
 _BEGIN = """Every context of its training opened with the begin token, `<|begin|>`, id 0. The \
 tokenizer does not put it there, so do it yourself, as above."""
 _LENS = """ For TransformerLens, `to_transformer_lens(model)` of \
-`transformer_circuits.model.transformer_lens` gives the same model in its terms."""
+`transformer_circuits.interop.transformer_lens` gives the same model in its terms."""
 
 
 def _front(
@@ -156,7 +156,7 @@ def _seeds(name: str) -> str:
     others = [one for one in checkpoint.seeds(name.partition("-seed-")[0]) if one != name]
     if not others:
         return "The book has this model from one seed alone."
-    said = ", ".join(f"`{one}` {cross_entropy.held_out_nats(one):.3g}" for one in others)
+    said = ", ".join(f"`{one}` {checkpoint.held_out_nats(one):.3g}" for one in others)
     return f"The loss of the same model from other seeds: {said}."
 
 

@@ -1,7 +1,7 @@
 """A reader's own model, or one of the field's, from a folder, a file or a model hub.
 
 Any attention-only model of the paper's form can be loaded: positions for queries and keys alone, no
-layer norm, and no biases that could not be taken into the weights; see `model.foreign`.
+layer norm, and no biases that could not be taken into the weights; see `interop.foreign`.
 """
 
 import json
@@ -17,7 +17,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import foreign, weights
+from transformer_circuits.interop import foreign
+from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import config as config_of
 
@@ -34,7 +35,7 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
-    - a folder as `model.hub` makes them of our models;
+    - a folder as `interop.hub` makes them of our models;
     - a folder with `config.json` and one file of weights by TransformerLens's names;
     - such a file of weights, `.safetensors` or a state dict as `.pth`;
     - the name of a repository of such files on the Hugging Face hub, `owner/name`.
@@ -61,7 +62,7 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
         path = _file(place)
         tensors, found = _tensors(path), _config(path, config)
         if found.get("model_type") == "transformer_circuits":
-            from transformer_circuits.model import hub  # and only now the hub's own library
+            from transformer_circuits.interop import hub  # and only now the hub's own library
 
             shape = hub.described(found, path)
             model = hub.HubTransformer.of_tensors(tensors, shape, path).requires_grad_(False)
@@ -96,7 +97,7 @@ def _require_finite(model: Transformer, source: object) -> None:
 def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The weights and the config of a model with TransformerLens's names, as they lie there.
 
-    For what `load` refuses, `analysis.layer_norm.of_weights` takes them. Arguments as for `load`.
+    For what `load` refuses, `foreign.normed_transformer` takes them. Arguments as for `load`.
 
     Raises:
         UserError: if there are no such files, more than one, or they are damaged, or hold anything

@@ -13,11 +13,10 @@ from safetensors.torch import load_file, save_file
 from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits import files, settings
-from transformer_circuits.analysis import layer_norm
-from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.interop import foreign, own_model
+from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint as of_the_book
-from transformer_circuits.training import own_model
 
 
 @pytest.fixture
@@ -104,9 +103,11 @@ def test_layer_norm_is_refused_with_the_way_to_load_it(place, generator, tokens)
     theirs = checkpoint(generator, config, biases=0.5)
     torch.save(theirs, place / "model_final.pth")
     (place / "config.json").write_text(json.dumps(config))
-    with pytest.raises(files.UserError, match=f"{place}/.*has no layer norm.*of_weights loads it"):
+    with pytest.raises(
+        files.UserError, match=f"{place}/.*has no layer norm.*normed_transformer loads it"
+    ):
         own_model.load(place)
-    model = layer_norm.of_weights(*own_model.read(place))
+    model = foreign.normed_transformer(*own_model.read(place))
     torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
 
 

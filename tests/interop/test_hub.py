@@ -9,8 +9,8 @@ from conftest import SHAPE
 from huggingface_hub import ModelCard, PyTorchModelHubMixin
 
 from transformer_circuits import files
-from transformer_circuits.model import hub
-from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.interop import hub
+from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.transformer import Transformer
 
 
