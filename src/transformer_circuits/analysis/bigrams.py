@@ -9,22 +9,14 @@ from torch import Tensor
 
 
 def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_vocab n_vocab"]:
-    """How often each token (row) follows each token (column) in a stream.
-
-    Raises:
-        ValueError: if the stream holds a token beyond n_vocab.
-    """
+    """How often each token (row) follows each token (column) in a stream."""
     return counts_of(stream[:-1], stream[1:], n_vocab)
 
 
 def counts_of(
     inputs: Int[Tensor, "*pos"], targets: Int[Tensor, "*pos"], n_vocab: int
 ) -> Float[Tensor, "n_vocab n_vocab"]:
-    """The same for pairs of a token and the one that follows it, such as those of windows.
-
-    Raises:
-        ValueError: if a token is beyond n_vocab.
-    """
+    """The same for pairs of a token and the one that follows it, such as those of windows."""
     src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
     if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
         raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
@@ -64,11 +56,7 @@ def entropy(table: Float[Tensor, "out src"]) -> float:
 
 
 def cross_entropy(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
-    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]
-
-    Raises:
-        ValueError: if the two have different shapes.
-    """
+    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
     if logits.shape != table.shape:
         raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
     table = table.to(logits.device)
@@ -128,9 +116,6 @@ def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Te
     on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
     possible; more steps bring it closer. In float32, whatever the table: the
     fit is not that close.
-
-    Raises:
-        ValueError: if the rank is below 1.
     """
     if rank < 1:
         raise ValueError(f"rank is {rank} but must be at least 1")

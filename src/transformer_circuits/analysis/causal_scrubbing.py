@@ -29,10 +29,6 @@ def losses(
     same position of another window of the batch. The last two are means over `n_partners`
     other windows. `as_token`: heads of the first layer that count with the embedding, since they look
     at the present token alone.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, a head is not where it must be, or
-            there are not more windows than partners.
     """
     model.require_attention_only()
     layers = {head[0] for head in induction_heads}

@@ -17,9 +17,6 @@ def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
 
     >>> positivity(torch.tensor([2 + 0j, 1 + 0j])), positivity(torch.tensor([2 + 0j, -2 + 0j]))
     (1.0, 0.0)
-
-    Raises:
-        ValueError: if all eigenvalues are 0.
     """
     total = eigenvalues.abs().sum()
     if total == 0:
@@ -54,9 +51,6 @@ def own_ranks(circuit: LowRank, chunk: int | None = None) -> Int[Tensor, " src"]
 
     `chunk`: how many sources are treated at once; by default so many that their logits take 16 MB,
     for larger arrays cost more time than they save.
-
-    Raises:
-        ValueError: if the matrix is not square.
     """
     n_vocab = circuit.shape[0]
     if n_vocab != circuit.shape[1]:
@@ -81,9 +75,6 @@ def copying(
     logit over the sum of the sample's logits, which are measured from their mean over the
     vocabulary and count as 0 where they are negative. It is the copying score of Olsson et al.
     2022 for a head that attends fully to one token, and so depends on the OV circuit alone.
-
-    Raises:
-        ValueError: if the circuit is not square, or has fewer tokens than a sample.
     """
     n_vocab = circuit.shape[0]
     if circuit.shape[0] != circuit.shape[1] or n_vocab < length:

@@ -41,9 +41,6 @@ def effects(
 
     They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
     places of many windows costs as little as many places of few, and tells more.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     model.require_attention_only()
     if model.config.n_layers != 2:

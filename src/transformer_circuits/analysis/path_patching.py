@@ -44,10 +44,6 @@ def without_edge(
     The output of `earlier` is missing from what `later` makes its queries ("Q"), keys ("K") or
     values ("V") from; everyone else still reads it. Exact, since no head comes after `later`.
     `trace` is that of the whole model on the same tokens.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, there is no such head, `later` is
-            not in the second layer or `earlier` not in the first, or the kind is none of Q, K, V.
     """
     model.require_attention_only()
     layer, full = heads.layer_of(model, later), trace.residual[1]
@@ -77,9 +73,6 @@ def loss_increase(
 
     Kinds come in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
     counted, so that the effect can be measured at chosen positions only.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     trace, n_heads = model.trace(inputs), model.config.n_heads
     losses = [

@@ -45,9 +45,6 @@ def train_toy(
 
     Returns:
         W, whose column i is the direction of feature i, and b.
-
-    Raises:
-        ValueError: if density is not in (0, 1].
     """
     if not 0 < density <= 1:
         raise ValueError(f"density is {density} but must lie in (0, 1]")

@@ -26,7 +26,6 @@ from transformer_circuits.interop.transformer_lens import to_transformer_lens
 from transformer_circuits.model import attention, cross_entropy
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import hardware
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.recipe import optimizers
 
@@ -194,9 +193,8 @@ def main() -> None:
 def training() -> None:
     """Print the training speed of each implementation and way of running it, and ours as ratios.
 
-    First with memory as PyTorch leaves it, then as our trainer does; see
-    `hardware.keep_freed_memory`. The ratios compare the fastest way of each, with memory alike. Ours
-    has the optimizers of the book, Muon and Adam; the others have AdamW.
+    The ratios compare the fastest way of each. Ours has the optimizers of the book, Muon and Adam;
+    the others have AdamW.
     """
     fused = functools.partial(F.scaled_dot_product_attention, is_causal=True)
     plain_attention = mock.patch.object(attention, "causal_results", fused)
@@ -207,32 +205,22 @@ def training() -> None:
         "this book": (lambda: Transformer(SHAPE), nullcontext()),
     }
     say(f"tokens per second, training, {SHAPE}, batch {PLAN.batch}")
-    fastest: dict[tuple[str, bool], float] = {}
-    for kept in (False, True):
-        if kept:
-            hardware.keep_freed_memory()
-        for name, (make, how) in rows.items():
-            with how:
-                fastest[name, kept] = max(_speeds(name, make, kept), default=math.nan)
-    for (name, kept), value in fastest.items():
+    fastest: dict[str, float] = {}
+    for name, (make, how) in rows.items():
+        with how:
+            fastest[name] = max(_speeds(name, make), default=math.nan)
+    for name, value in fastest.items():
         if name != "this book":
-            ratio = fastest["this book", kept] / value
-            say(f"this book trains {ratio:.2f} times as fast as {name}, {_memory(kept)}")
+            say(f"this book trains {fastest['this book'] / value:.2f} times as fast as {name}")
 
 
-def _memory(kept: bool) -> str:
-    return "memory kept" if kept else "memory given back"
-
-
-def _speeds(name: str, make: Callable[[], nn.Module], kept: bool) -> Iterator[float]:
+def _speeds(name: str, make: Callable[[], nn.Module]) -> Iterator[float]:
     """The speed of one implementation in each precision, eager and compiled, printed as it goes."""
     for bf16, compiled in ((False, False), (True, False), (True, True)):
         model = make()
         ours = isinstance(model, Transformer)
         optimizer = optimizers(model, PLAN) if ours else [torch.optim.AdamW(model.parameters())]
-        way = (
-            f"{'bf16' if bf16 else 'fp32'}, {'compiled' if compiled else 'eager'}, {_memory(kept)}"
-        )
+        way = f"{'bf16' if bf16 else 'fp32'}, {'compiled' if compiled else 'eager'}"
         try:
             found = speed(model, optimizer, bf16, compiled)
             say(f"{name:32} {way:34} {found:10,.0f}")

@@ -91,9 +91,6 @@ def evaluate(
     """Loss at every position of evenly spaced windows of a stream. [nats]
 
     Of held-out text, and with as many windows as by default, its mean is the loss of the model.
-
-    Raises:
-        UserError: if the stream is shorter than one window.
     """
     pair = windows.evenly(stream, n_windows, model.config)
     pair = (part.to(model.W_E.device) for part in pair)
@@ -107,9 +104,6 @@ def uncertainty(losses: Float[Tensor, "n_windows n_ctx"]) -> float:
     By windows, as the tokens of one window share their text and are not independent. The
     difference between two models is mostly surer than either loss, since what makes a window hard
     is hard for both; give this function the differences to see.
-
-    Raises:
-        ValueError: if there are fewer than two windows.
 
     >>> round(uncertainty(torch.tensor([[3.0, 5.0], [1.0, 3.0], [5.0, 7.0], [3.0, 5.0]])), 3)
     1.633

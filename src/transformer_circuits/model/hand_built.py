@@ -96,9 +96,6 @@ def induction_in_few_dimensions(
 
     They are the last head of either layer. Tokens are random directions in d_head dimensions, which
     may be far fewer than tokens: the right token wins, but its likes are raised with it.
-
-    Raises:
-        ValueError: if there are not two layers, or d_model is less than four times d_head.
     """
     d, half = config.d_head, config.d_head // 2
     if config.n_layers != 2 or config.d_model < 4 * d:

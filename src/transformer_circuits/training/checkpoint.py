@@ -38,9 +38,6 @@ def save(
     Weights are written in half precision, to be small enough for the repository.
 
     `log`: the records of the training; the last says on how many `tokens`.
-
-    Raises:
-        OSError: naming the file, if it cannot be written.
     """
     halves = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
@@ -60,11 +57,7 @@ def save(
 
 
 def save_moment(folder: Path, model: Transformer, step: int) -> None:
-    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`.
-
-    Raises:
-        OSError: naming the file, if it cannot be written.
-    """
+    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`."""
     tensors = {}
     for name, weight in quantisation.matrices(model).items():
         whole, scale = quantisation.quantise(weight.detach().cpu())
@@ -96,11 +89,7 @@ def _moment(folder: Path, step: int) -> Path:
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
-    """How a model of the book is built and trained, whether it was trained yet or not.
-
-    Raises:
-        UserError: if there is no such model, or its config.toml is not valid.
-    """
+    """How a model of the book is built and trained, whether it was trained yet or not."""
     tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
 
@@ -110,11 +99,6 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 
     `step`: the model as it was after so many steps of its training, one of `moments`, its weights
     rounded to eight bits.
-
-    Raises:
-        UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
-            weights are not those the config describes, or they learned with another tokenizer; or
-            if no weights of that step were kept.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -155,9 +139,6 @@ def records(name: str, log: str = "training") -> list[dict]:
     short trainings that differ in a choice (see `experiments.variants`); "factorisation", what
     more heads and gates bring (see `experiments.factorisation`); or "runs", what came of each
     training that was tried.
-
-    Raises:
-        UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
@@ -167,12 +148,7 @@ def records(name: str, log: str = "training") -> list[dict]:
 
 
 def held_out_nats(name: str) -> float:
-    """The loss of a model of the book on held-out text, from the log of its training. [nats per token]
-
-    Raises:
-        UserError: if there is no such model, or its log has no such loss, as it was not trained to
-            the end.
-    """
+    """The loss of a model of the book on held-out text, from the log of its training. [nats per token]"""
     last = records(name)[-1]
     if "held_out_nats" not in last:
         raise files.UserError(
@@ -183,12 +159,7 @@ def held_out_nats(name: str) -> float:
 
 
 def load_weights(model: Transformer, path: Path) -> None:
-    """Fill `model` from a safetensors file.
-
-    Raises:
-        UserError: if the file is damaged, holds other names or shapes than the model, or anything
-            but finite numbers.
-    """
+    """Fill `model` from a safetensors file."""
     try:
         model.load_state_dict(weights.read(path))
     except (SafetensorError, RuntimeError) as error:
@@ -214,11 +185,7 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
 
 
 def folder(name: str) -> Path:
-    """The folder of a model of the book.
-
-    Raises:
-        UserError: if there is no such model.
-    """
+    """The folder of a model of the book."""
     names = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
     if name not in names:
         raise files.UserError(f'no model called "{name}"; there are {names}')
@@ -231,11 +198,7 @@ def of_seed(name: str, seed: int) -> str:
 
 
 def seeds(name: str) -> list[str]:
-    """A model and those that differ from it in their seed alone, `name` itself first.
-
-    Raises:
-        UserError: if there is no such model.
-    """
+    """A model and those that differ from it in their seed alone, `name` itself first."""
     pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
     found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
     others = sorted((match for match in found if match), key=lambda match: int(match[1]))

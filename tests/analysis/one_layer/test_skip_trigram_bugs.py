@@ -98,7 +98,7 @@ def test_gates_learn_what_one_head_cannot():
     losses = {}
     for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
         student = change(Transformer(shape, generator=torch.Generator().manual_seed(5)))
-        run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
+        run = Trainer(student, plan, stream, every=200, compile=False)
         list(run.run())
         losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())
     # Sources and destinations are chance, and outputs follow from them.

@@ -58,11 +58,7 @@ def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
 
 
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
-    """Logits of a one-layer model by where they come from: the present token, or earlier ones.
-
-    Raises:
-        ValueError: if the model has not one layer.
-    """
+    """Logits of a one-layer model by where they come from: the present token, or earlier ones."""
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
@@ -107,11 +103,7 @@ def veto(
     never: Bool[Tensor, "out dst"],
     n_windows: int = 64,
 ) -> Veto:
-    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text.
-
-    Raises:
-        ValueError: if the model has not one layer.
-    """
+    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text."""
     pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses = torch.zeros(len(KEPT), dtype=torch.float64)
@@ -202,9 +194,6 @@ def gated(model: Transformer) -> Transformer:
     """A copy whose heads the present token can gate; computes the same until it is trained.
 
     Only for training and its loss: `trace` and the circuits know nothing of the gate.
-
-    Raises:
-        UserError: if the model has layer norm.
     """
     heads.require_plain(model)
     wider = copy.deepcopy(model).requires_grad_(True)
@@ -214,12 +203,7 @@ def gated(model: Transformer) -> Transformer:
 
 @torch.no_grad()
 def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
-    """A copy with n more heads in every layer that write nothing until they are trained.
-
-    Raises:
-        ValueError: if n is below 1.
-        UserError: if the model has layer norm.
-    """
+    """A copy with n more heads in every layer that write nothing until they are trained."""
     heads.require_plain(model)
     if n < 1:
         raise ValueError(f"{n} more heads asked for but it must be at least 1")

@@ -40,11 +40,7 @@ class SkipTrigram(NamedTuple):
 
 @dataclass(frozen=True)
 class Factors:
-    """The two factors of a head's strength for every triple of tokens, in logits.
-
-    Raises:
-        ValueError: if the two factors have different numbers of sources.
-    """
+    """The two factors of a head's strength for every triple of tokens, in logits."""
 
     attention: Float[Tensor, "dst src"]
     """f₁: attention from the destination to the source, 0 to 1, in the shortest context that has
@@ -76,9 +72,6 @@ def factors(model: Transformer, head: tuple[int, int]) -> Factors:
 
     BEGIN is no source: attention to it is how a head does nothing. Two arrays of n_vocab² numbers: in
     a large vocabulary, take `heads.full_qk(…).columns` of some sources instead.
-
-    Raises:
-        ValueError: if there is no such head.
     """
     scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
     rest = torch.logaddexp(scores[:, BEGIN], scores.diagonal())
@@ -92,9 +85,6 @@ def top(factors: Factors, n: int, weight: Weight = None) -> list[SkipTrigram]:
     """The n strongest triples, strongest first; exact, from the sorted factors alone.
 
     With `weight` they are ranked by strength · weight[src] · weight[dst].
-
-    Raises:
-        ValueError: if n is not between 1 and the number of tokens.
     """
     n_vocab = len(factors.attention)
     if not 1 <= n <= n_vocab:
@@ -145,11 +135,7 @@ def strongest_of_source(
 
 
 def rank(factors: Factors, triple: SkipTrigram) -> int:
-    """How many of the n_vocab³ triples are at least as strong as this one. 1 is the strongest.
-
-    Raises:
-        ValueError: if the head does not raise the output's logit: the rank means nothing then.
-    """
+    """How many of the n_vocab³ triples are at least as strong as this one. 1 is the strongest."""
     strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
@@ -195,9 +181,6 @@ def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor,
     """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
 
     Only within a document: what stands before the last BEGIN does not count.
-
-    Raises:
-        ValueError: if the window is below 1.
     """
     if window < 1:
         raise ValueError(f"window is {window} but must be at least 1")
@@ -237,9 +220,6 @@ def neighbours(
     A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from
     a random place of the `window` tokens before a random destination that has the source before
     it. Up to n different ones, without the source, BEGIN and the destination.
-
-    Raises:
-        ValueError: if the source never stands before the destination.
     """
     here = destinations(stream, triple.src, triple.dst, window)
     if not len(here):

@@ -69,10 +69,6 @@ def of_score(
     """A score of one head, split over all pairs of what made the query and what made the key.
 
     What a head of the first layer wrote counts apart for every token that it moved.
-
-    Raises:
-        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
-            or it is not 0 ≤ src ≤ dst < the length of the tokens.
     """
     heads.layer_of(model, head)
     if not 0 <= src <= dst < len(tokens):
@@ -92,10 +88,6 @@ def by_maker(
 
     Makers come in the order of `features.makers`. The softmax ignores what all sources share, so
     read a term as its excess over the mean of its row: that is why one source is preferred.
-
-    Raises:
-        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
-            or there is no such destination.
     """
     layer, who = heads.layer_of(model, head), features.makers(model, head[0])
     if not 0 <= dst < len(tokens):
@@ -118,9 +110,6 @@ def loadings(
 
     With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
     path, which brings the present token alone. [logits]
-
-    Raises:
-        ValueError: if there is no such destination or output, or the model has MLPs.
     """
     model.require_attention_only()
     if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):

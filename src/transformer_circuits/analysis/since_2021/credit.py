@@ -44,9 +44,6 @@ def paths(
     Paths are as in `expansion.paths`, earliest step first, but each head may be entered by its
     queries, keys or values: (1 + 3 n_heads)^n_layers terms, whose sum is the whole derivative.
     Those through values alone, times the embeddings, sum to the logit: attention held fixed.
-
-    Raises:
-        ValueError: if there is no such position or token, or the model has MLPs.
     """
     model.require_attention_only()
     if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
@@ -86,9 +83,6 @@ def gradients(
     """Size of what each edge adds to the predicted token's logit, to first order. [logits]
 
     That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     return _of_edges(model, inputs, places, _derivative)
 
@@ -102,9 +96,6 @@ def shares(
     What a head adds to the logit is credited to its sources as they add to it; there a third each
     goes to its query, key and value; and each third to those who made that query, key or value, in
     proportion to their part in the score (less the mean that all sources have) or in the value.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     return _of_edges(model, inputs, places, _proportion)
 

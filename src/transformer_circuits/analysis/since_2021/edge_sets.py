@@ -32,9 +32,6 @@ def patched(
     All other readers of the earlier heads read them as before. Exact, since nothing comes after the
     second layer; so logits change by the sum of what they change for each later head alone.
     `trace` is that of the whole model on the same tokens.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, or an edge is none between them.
     """
     model.require_attention_only()
     for kind, later, earlier in instead:
@@ -62,9 +59,6 @@ def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tens
 
     "zero"; its "mean" over the batch and all positions; or, "resampled", what it wrote at the same
     position of the next text of the batch.
-
-    Raises:
-        ValueError: if it is none of these, or there is no other text to resample from.
     """
     written = trace.head_outputs[0][:, earlier[1]]
     if what not in INSTEAD:
@@ -88,9 +82,6 @@ def rise(
     """How much the loss of each text rises with these edges patched, together. [nats per token]
 
     Targets of -100 are not counted.
-
-    Raises:
-        ValueError: as `patched` and `replacement` do.
     """
     instead = {edge: replacement(trace, edge[2], what) for edge in edges}
     counted = (targets != -100).sum(dim=1)
@@ -110,9 +101,6 @@ def interaction(
 
     Above 0, one stands in for the other, and each looks dispensable while the other is there. Below
     0 they work as one, so that cutting the second adds little. At 0 they matter apart.
-
-    Raises:
-        ValueError: as `rise` does.
     """
     both = rise(model, trace, targets, (one, other), what)
     alone = [rise(model, trace, targets, (edge,), what) for edge in (one, other)]

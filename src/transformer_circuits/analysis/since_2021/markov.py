@@ -23,9 +23,6 @@ def chains(
 
     >>> chains(1, 3, generator=torch.Generator().manual_seed(0)).sum(dim=1)
     tensor([[1.0000, 1.0000, 1.0000]], dtype=torch.float64)
-
-    Raises:
-        ValueError: if there is not at least one chain of two states.
     """
     if n < 1 or n_states < 2:
         raise ValueError(f"{n} chains of {n_states} states asked for but the least is 1 of 2")
@@ -85,9 +82,6 @@ def alphabets(
     """For each of `n` sequences, which token stands for each state: all different, and never BEGIN.
 
     Drawn in proportion to their weights, without putting back.
-
-    Raises:
-        ValueError: if fewer than `n_states` tokens besides BEGIN have a positive weight.
     """
     weights = weights.clone()
     weights[BEGIN] = 0
@@ -106,10 +100,6 @@ def predicted(
 
     Of its logits only those of the sequence's own tokens count: they are renormalised. What it
     gives to all other tokens, which cannot come, is left out.
-
-    Raises:
-        ValueError: if the sequences with BEGIN do not fit into n_ctx, or there are more states than
-            tokens.
     """
     if int(states.max()) >= alphabet.shape[1]:
         raise ValueError(

@@ -59,9 +59,6 @@ class Looks:
         `gain` where the look is of this kind, else 0; less the same for a random source. Above 0 on
         average: the head seeks such places, and what stands there comes next. On text in random
         order, and for a head that looks at random, 0 on average.
-
-        Raises:
-            ValueError: if `kind` is not one of `KINDS`.
         """
         if kind not in KINDS:
             raise ValueError(f'the kind is "{kind}" but must be one of {KINDS}')
@@ -87,11 +84,7 @@ def words(texts: Sequence[str]) -> Int[Tensor, " n_vocab"]:
 def pattern(
     model: Transformer, inputs: Int[Tensor, "batch pos"], head: tuple[int, int]
 ) -> Float[Tensor, "batch dst src"]:
-    """The pattern of one head alone. (A trace would compute all of them, and all logits.)
-
-    Raises:
-        ValueError: if there is no such head, or the model has MLPs.
-    """
+    """The pattern of one head alone. (A trace would compute all of them, and all logits.)"""
     model.require_attention_only()
     layer = heads.layer_of(model, head)
     x, W_P = model.embed(inputs)
@@ -108,11 +101,7 @@ def strongest(
     head: tuple[int, int],
     words: Int[Tensor, " n_vocab"],
 ) -> Looks:
-    """The strongest look of a head from every place of some windows; `words` as the function gives.
-
-    Raises:
-        ValueError: if there is no such head, the model has MLPs, or no place has anything to look at.
-    """
+    """The strongest look of a head from every place of some windows; `words` as the function gives."""
     parts, first = [], 0
     for some, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
         found = _in_windows(pattern(model, some, head), some, after, words)
@@ -176,11 +165,7 @@ def _kinds(
 def by_decile(
     decile: Int[Tensor, " place"], values: Float[Tensor, "place *more"]
 ) -> Float[Tensor, "ten *more"]:
-    """The mean of some values in each tenth of the places, from the weakest looks to the strongest.
-
-    Raises:
-        ValueError: if a tenth has no place.
-    """
+    """The mean of some values in each tenth of the places, from the weakest looks to the strongest."""
     held = decile.unique().tolist()
     if held != [*range(1, 11)]:
         raise ValueError(f"values of the tenths 1 to 10 are needed but there are those of {held}")

@@ -27,11 +27,7 @@ def strength(later: LowRank, earlier: LowRank) -> float:
 
 
 def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
-    """The `strength` of every pair of heads of two layers, as `composition.scores` has them.
-
-    Raises:
-        ValueError: if the kind is none of Q, K, V, or there are not two layers.
-    """
+    """The `strength` of every pair of heads of two layers, as `composition.scores` has them."""
     read = torch.stack(
         [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
     )
@@ -91,10 +87,6 @@ def channel(
     It leaves of W_reader W_OV the product of both matrices cut to their k strongest singular
     directions; with k = d_head all. With a generator, the null: k random directions of the same two
     spaces instead.
-
-    Raises:
-        ValueError: if k is not from 0 to d_head, the kind is none of Q, K, V, or there is no such
-            head.
     """
     kind, later, earlier = edge
     if not 0 <= k <= model.config.d_head:
@@ -116,9 +108,6 @@ def narrowed(
     """Logits when an edge carries what `through`, a `channel`, leaves of the earlier head's output.
 
     With no direction that is `path_patching.without_edge`, with d_head the whole model.
-
-    Raises:
-        ValueError: if it is no edge between two layers, or the model has MLPs.
     """
     written = trace.head_outputs[0][:, edge[2][1]]
     return edge_sets.patched(model, trace, {edge: written @ through.T})
