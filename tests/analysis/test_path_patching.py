@@ -1,12 +1,9 @@
-import dataclasses
-
 import pytest
 import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis import path_patching
 from transformer_circuits.model import hand_built
-from transformer_circuits.model.transformer import Transformer
 
 
 @pytest.mark.parametrize("kind", "QKV")
@@ -45,28 +42,6 @@ def test_cutting_all_first_layer_heads_from_a_key_leaves_the_token(model, tokens
     torch.testing.assert_close(
         path_patching.without_edge(model, trace, "K", (1, 1), (0, 2)), expected
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "later", "earlier", "message"),
-    [
-        ("X", (1, 0), (0, 0), 'but this one is "X"'),
-        ("K", (0, 0), (1, 0), "but this one from 1 to 0"),
-        ("K", (1, 0), (1, 1), "but this one from 1 to 1"),
-        ("K", (1, 5), (0, 0), r"head 1\.5 asked for"),
-        ("K", (1, 0), (0, 5), r"head 0\.5 asked for"),
-    ],
-)
-def test_what_is_no_edge_is_refused(model, tokens, kind, later, earlier, message):
-    with pytest.raises(ValueError, match=message):
-        path_patching.without_edge(model, model.trace(tokens), kind, later, earlier)
-
-
-def test_edges_need_two_layers(tokens):
-    for n_layers in (1, 3):
-        other = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers))
-        with pytest.raises(ValueError, match=f"the model has {n_layers}"):
-            path_patching.loss_increase(other, tokens, tokens)
 
 
 def test_the_costliest_edges_come_first():

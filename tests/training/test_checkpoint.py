@@ -63,7 +63,7 @@ def test_another_tokenizer_of_the_same_size_is_noticed(store, generator):
 def test_weights_of_another_shape_do_not_fit(store, generator):
     saved(store, generator)
     other = Transformer(dataclasses.replace(SHAPE, d_head=7))
-    with pytest.raises(ValueError, match="does not fit the model"):
+    with pytest.raises(ValueError, match="does not fit its config"):
         checkpoint.load_weights(other, store / "m" / "weights.safetensors")
     (store / "damaged").write_bytes(b"no safetensors")
     with pytest.raises(ValueError, match="damaged does not fit"):

@@ -123,14 +123,7 @@ def losses_at(
         the loss of the model as it is, and without each head of its last layer.
     """
     model.require_attention_only()
-    n_ctx = model.config.n_ctx
-    if not len(positions) or not model.config.n_layers:
-        raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
-    starts = positions + 1 + model.config.begin - n_ctx
-    if int(starts.min()) < 0:
-        raise ValueError(
-            f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
-        )
+    starts = positions + 1 + model.config.begin - model.config.n_ctx
     intact, without_each = [], []
     pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))
     for inputs, targets in cross_entropy.batches(*pair):

@@ -55,15 +55,13 @@ def entropy(table: Float[Tensor, "out src"]) -> float:
     return float(-(table * probability.clamp(min=1e-300).log()).sum() / table.sum())
 
 
-def cross_entropy(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
+def cross_entropy(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
     """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
-    if logits.shape != table.shape:
-        raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
     table = table.to(logits.device)
     return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
 
 
-def kl(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
+def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
     """Mean KL divergence of the model from the bigrams of the text. [nats], 0 is perfect."""
     return cross_entropy(logits, table) - entropy(table)
 
@@ -117,8 +115,6 @@ def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Te
     possible; more steps bring it closer. In float32, whatever the table: the
     fit is not that close.
     """
-    if rank < 1:
-        raise ValueError(f"rank is {rank} but must be at least 1")
     target = (table / table.sum()).float()  # [out, src]: how often each pair occurs
     how_often = target.sum(dim=0)  # [src]
     # The square roots make the decomposition count an entry as often as it matters.

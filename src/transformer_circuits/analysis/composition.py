@@ -158,9 +158,6 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
     scores, do not (unless T is orthogonal).
     """
     heads.require_plain(model)
-    d_model = model.config.d_model
-    if tuple(T.shape) != (d_model, d_model):
-        raise ValueError(f"T is {tuple(T.shape)} but d_model is {d_model}")
     other, back = copy.deepcopy(model), torch.linalg.inv(T)
     other.W_E.copy_(T @ model.W_E)
     other.W_U.copy_(model.W_U @ back)

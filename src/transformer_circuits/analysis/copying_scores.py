@@ -53,8 +53,6 @@ def own_ranks(circuit: LowRank, chunk: int | None = None) -> Int[Tensor, " src"]
     for larger arrays cost more time than they save.
     """
     n_vocab = circuit.shape[0]
-    if n_vocab != circuit.shape[1]:
-        raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
     ranks, start = [], 0
     for right in circuit.right.split(chunk or max(1, 2**22 // n_vocab), dim=1):
         outputs = right.T @ circuit.left.T  # [sources of this chunk, out]
@@ -77,8 +75,6 @@ def copying(
     2022 for a head that attends fully to one token, and so depends on the OV circuit alone.
     """
     n_vocab = circuit.shape[0]
-    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
-        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
     left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
     shares = []
     for _ in range(n):

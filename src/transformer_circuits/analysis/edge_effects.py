@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model.attention import Attention, causal_scores
 from transformer_circuits.model.transformer import Trace, Transformer
@@ -42,9 +43,7 @@ def effects(
     They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
     places of many windows costs as little as many places of few, and tells more.
     """
-    model.require_attention_only()
-    if model.config.n_layers != 2:
-        raise ValueError(f"edges join two layers but there are {model.config.n_layers}")
+    heads.require_two_layers(model)
     rises, changes, places = [], [], places.to(inputs.device)
     for window, right in zip(inputs.split(1), targets, strict=True):
         trace = model.trace(window)

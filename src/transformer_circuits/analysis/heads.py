@@ -54,6 +54,13 @@ def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
     return model.layers[head.layer]
 
 
+def require_two_layers(model: Transformer) -> None:
+    """Refuse a model that has not two layers, or has MLPs: edges go from the first to the second."""
+    model.require_attention_only()
+    if model.config.n_layers != 2:
+        raise ValueError(f"edges join two layers, but the model has {model.config.n_layers}")
+
+
 def require_plain(model: nn.Module) -> None:
     """Refuse a model whose heads do not read the stream itself: the circuits here would be others'."""
     if not isinstance(model, Transformer) or not all(

@@ -31,9 +31,6 @@ def in_context_learning_score(
         raise ValueError(
             f"late is {late} and early {early} but both must be equally long, in order"
         )
-    longest = min(model.config.n_ctx, len(stream))
-    if late[1] > longest:
-        raise ValueError(f"late positions end at {late[1]} but there are {longest}")
     starts = windows.starts(stream, n_windows, model.config, n_ctx=late[1])
 
     def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:

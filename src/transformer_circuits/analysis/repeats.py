@@ -60,8 +60,6 @@ def drawn(
     """
     weights = weights.clone()
     weights[BEGIN] = 0
-    if not weights.sum() > 0 or weights.min() < 0:
-        raise ValueError("weights must be at least 0, and above it for a token other than BEGIN")
     return torch.multinomial(weights, n * length, True, generator=generator).view(n, length)
 
 
@@ -75,8 +73,6 @@ def quartile(of: Float[Tensor, " n_vocab"], which: int) -> Float[Tensor, " n_voc
 
     `which`: 0 for the most frequent quarter to 3 for the rarest.
     """
-    if which not in range(4):
-        raise ValueError(f"the quartile is {which} but must be one of 0, 1, 2, 3")
     chosen = torch.zeros_like(of)
     chosen[of.argsort(descending=True, stable=True).tensor_split(4)[which]] = 1
     return chosen
@@ -106,8 +102,6 @@ def predictions(
 ) -> Predictions:
     """Loss and rank of the tokens of passages, each of which comes `n_copies` times."""
     length = passages.shape[1]
-    if length < 2:
-        raise ValueError(f"passages have {length} token but must have at least 2")
     tokens = copies(passages.to(model.W_E.device), n_copies)
     losses, ranks, preferred = [], [], []
     n_vocab = model.config.n_vocab
@@ -148,8 +142,6 @@ def loss_increase_by_copy(
     as in `ablation.with_output`. Losing a head can help on random tokens whether they repeat or
     not: what the head does for repeats is the second increase minus the first.
     """
-    if not len(passages):
-        raise ValueError("no passages given, but at least one group of them is needed")
     rows = []
     for group in passages:
         tokens = copies(group.to(model.W_E.device))

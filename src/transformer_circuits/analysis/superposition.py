@@ -46,8 +46,6 @@ def train_toy(
     Returns:
         W, whose column i is the direction of feature i, and b.
     """
-    if not 0 < density <= 1:
-        raise ValueError(f"density is {density} but must lie in (0, 1]")
     W = (torch.randn(d, n_features, generator=generator) / d**0.5).requires_grad_()
     b = torch.zeros(n_features, requires_grad=True)
     worth = 0.9 ** torch.arange(n_features)

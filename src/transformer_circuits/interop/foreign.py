@@ -75,11 +75,6 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
       new dimensions is always one, and those that read the stream have the constant as their column
       there. Nothing writes there.
     - MLPs must have gelu.
-
-    Raises:
-        ValueError: if there is layer norm, rotary positions, positions that values, MLPs or the
-            unembedding read, or anything else that no model of the book has; or if weights are
-            missing, left over, or do not fit each other.
     """
     given, found = Weights(weights), settings(config)
     _require_kind(config, found)
@@ -168,12 +163,7 @@ def _require_unread(W_P: Tensor, W_E: Tensor, readers: Mapping[str, Tensor]) -> 
 def normed_transformer(
     weights: Mapping[str, Tensor], config: Mapping[str, Any]
 ) -> NormedTransformer:
-    """The attention-only model of a checkpoint with layer norm; `transformer` is for others.
-
-    Raises:
-        ValueError: if it has another kind of norm, or none, positions that are not added to the
-            stream, MLPs, or anything else that no model here has; or if weights are missing or left.
-    """
+    """The attention-only model of a checkpoint with layer norm; `transformer` is for others."""
     given, found = Weights(weights), settings(config)
     names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
     norm, *others = (found[name] for name in names)

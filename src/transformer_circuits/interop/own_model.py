@@ -20,6 +20,7 @@ from transformer_circuits import files
 from transformer_circuits.interop import foreign
 from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training import config as config_of
 
 KINDS = (".safetensors", ".pth", ".pt")
@@ -64,8 +65,7 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
         if found.get("model_type") == "transformer_circuits":
             from transformer_circuits.interop import hub  # and only now the hub's own library
 
-            shape = hub.described(found, path)
-            model = hub.HubTransformer.of_tensors(tensors, shape, path).requires_grad_(False)
+            model = hub.HubTransformer.of_tensors(tensors, found, path).requires_grad_(False)
         else:
             try:
                 model = foreign.transformer(tensors, found)
@@ -98,10 +98,6 @@ def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], 
     """The weights and the config of a model with TransformerLens's names, as they lie there.
 
     For what `load` refuses, `foreign.normed_transformer` takes them. Arguments as for `load`.
-
-    Raises:
-        UserError: if there are no such files, more than one, or they are damaged, or hold anything
-            but finite numbers.
     """
     path = _file(_place(source))
     tensors, found = _tensors(path), _config(path, config)
@@ -128,9 +124,6 @@ def _by_toml(place: Path) -> Transformer:
     """A model in the format of `data/models/`; its config needs the table `[model]` alone.
 
     `place`: the folder, whose `weights.safetensors` is taken, or another such file in it.
-
-    Raises:
-        UserError: if a file is missing or damaged, or these weights are not what the config says.
     """
     path = place if place.is_file() else place / "weights.safetensors"
     described = path.with_name("config.toml")
@@ -145,10 +138,7 @@ def _by_toml(place: Path) -> Transformer:
             f"{found} and not {known.weights_sha256}"
         )
     model = Transformer(tables["model"])
-    try:
-        model.load_state_dict(weights.read(path))
-    except (SafetensorError, RuntimeError) as error:
-        raise files.UserError(f"{path} does not fit its config: {error}") from error
+    checkpoint.load_weights(model, path)
     return model.requires_grad_(False).eval()
 
 

@@ -163,7 +163,7 @@ def load_weights(model: Transformer, path: Path) -> None:
     try:
         model.load_state_dict(weights.read(path))
     except (SafetensorError, RuntimeError) as error:
-        raise files.damaged(path, f"does not fit the model: {error}") from error
+        raise files.damaged(path, f"does not fit its config: {error}") from error
 
 
 def _load_moment(model: Transformer, place: Path, step: int) -> None:
@@ -180,7 +180,7 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
         if tensors:
             raise KeyError(f"unknown weights {sorted(tensors)}")
     except (SafetensorError, RuntimeError, KeyError) as error:
-        raise files.damaged(path, f"does not fit the model: {error}") from error
+        raise files.damaged(path, f"does not fit its config: {error}") from error
     weights.require_numbers(model.state_dict(), path)
 
 

@@ -59,11 +59,9 @@ def test_veto_by_hand(one):
     never[3, 5] = True
     found = skip_trigram_bugs.veto(one, stream, never, 2)
     assert found.cost < -1  # the heads were wrong each time
-    assert found.best_saving == pytest.approx(-found.cost)
     assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
     right = skip_trigram_bugs.veto(one, torch.full((60,), 3), never.roll(-2, dims=1), 2)
     assert right.cost > 0.5  # here they are right each time, and the veto costs
-    assert right.best_saving == 0
     assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
 
 
@@ -104,13 +102,6 @@ def test_gates_learn_what_one_head_cannot():
     # Sources and destinations are chance, and outputs follow from them.
     floor = -2 / 3 * sum(p * np.log(p) for p in share)
     assert losses["gated"] < floor + 0.05 < losses["plain"]
-
-
-def test_what_cannot_be_split_or_widened_is_refused(model, tokens):
-    with pytest.raises(ValueError, match="has 2 layers but must have 1"):
-        skip_trigram_bugs.split(model, tokens)
-    with pytest.raises(ValueError, match="0 more heads asked for"):
-        skip_trigram_bugs.with_more_heads(model, 0, generator=torch.Generator())
 
 
 def test_forms_that_a_text_keeps_apart():

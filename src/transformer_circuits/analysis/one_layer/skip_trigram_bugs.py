@@ -90,11 +90,6 @@ class Veto:
         """What a full veto costs; negative if it saves. [nats per token]"""
         return self.losses[0] - self.losses[-1]
 
-    @property
-    def best_saving(self) -> float:
-        """What the best part in KEPT saves; 0 if the model as it is does best. [nats per token]"""
-        return self.losses[-1] - min(self.losses)
-
 
 @torch.no_grad()
 def veto(
@@ -205,8 +200,6 @@ def gated(model: Transformer) -> Transformer:
 def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
     """A copy with n more heads in every layer that write nothing until they are trained."""
     heads.require_plain(model)
-    if n < 1:
-        raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
     wider = Transformer(config, generator=generator).to(model.W_E)
     wider.W_E.copy_(model.W_E)

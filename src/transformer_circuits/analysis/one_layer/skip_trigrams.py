@@ -46,18 +46,11 @@ class Factors:
     """f₁: attention from the destination to the source, 0 to 1, in the shortest context that has
     both: BEGIN, source, destination. Positions are left out. This is our normalisation of the QK
     scores; the paper leaves it open."""
-    logits: Float[Tensor, "out src_too"]
+    logits: Float[Tensor, "out src"]
     """f₂: logits written when all attention is on the source, minus their mean over outputs."""
 
-    def __post_init__(self):
-        if self.attention.shape[1] != self.logits.shape[1]:
-            raise ValueError(
-                f"attention has {self.attention.shape[1]} sources but "
-                f"logits have {self.logits.shape[1]}"
-            )
-
     @cached_property
-    def rising(self) -> Float[Tensor, "src_too out"]:
+    def rising(self) -> Float[Tensor, "src out"]:
         """The logits of every source in ascending order, in which `rank` searches."""
         return self.logits.T.contiguous().sort(dim=1).values
 
@@ -182,8 +175,6 @@ def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor,
 
     Only within a document: what stands before the last BEGIN does not count.
     """
-    if window < 1:
-        raise ValueError(f"window is {window} but must be at least 1")
     here = (stream[:-1] == dst).nonzero()[:, 0]
     last = _last((stream == src).nonzero()[:, 0], here)
     document = _last((stream == BEGIN).nonzero()[:, 0], here, or_at=True)

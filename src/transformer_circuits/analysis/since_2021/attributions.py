@@ -17,8 +17,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.expansion import HeadPath
-from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.since_2021 import features
+from transformer_circuits.analysis.since_2021 import credit, features
 from transformer_circuits.analysis.since_2021.features import POSITION, TOKEN, Maker
 from transformer_circuits.model.transformer import Transformer
 
@@ -90,8 +89,6 @@ def by_maker(
     read a term as its excess over the mean of its row: that is why one source is preferred.
     """
     layer, who = heads.layer_of(model, head), features.makers(model, head[0])
-    if not 0 <= dst < len(tokens):
-        raise ValueError(f"no destination {dst} among {len(tokens)} tokens")
     x, W_P = model.embed(tokens[None])
     parts = [x[0], W_P]
     if len(who) > 2:
@@ -111,19 +108,6 @@ def loadings(
     With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
     path, which brings the present token alone. [logits]
     """
-    model.require_attention_only()
-    if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
-        raise ValueError(
-            f"position {dst} of {len(tokens)} and token {out} of {model.config.n_vocab} asked for"
-        )
-    trace = model.trace(tokens[None])
-    asks = torch.zeros_like(trace.residual[0][0])  # [pos, d_model]: what the logit reads where
-    asks[dst] = model.W_U[out]
-    found: dict[HeadPath, Tensor] = {(): asks}
-    for index in reversed(range(len(model.layers))):
-        layer = model.layers[index]
-        for path, g in list(found.items()):
-            for h in range(model.config.n_heads):
-                at_source = trace.patterns[index][0, h].T @ g
-                found[Head(index, h), *path] = (at_source @ layer.W_O[h]) @ layer.W_V[h]
-    return {path: (g * trace.residual[0][0]).sum(dim=-1) for path, g in found.items()}
+    x = model.embed(tokens[None])[0][0]
+    by_values = credit.paths(model, tokens, dst, out, kinds="V")
+    return {tuple(step.head for step in path): (g * x).sum(dim=-1) for path, g in by_values.items()}

@@ -5,53 +5,17 @@ together; and how small an effect can still be told from noise.
 what it wrote on another text, leave the later head among inputs that it knows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import heads
-from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.analysis.path_patching import EdgeName, patched
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Trace, Transformer
 
-EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
-"""One of `composition.KINDS`, the later head, the earlier head."""
 INSTEAD = ("zero", "mean", "resampled")
-
-
-@torch.no_grad()
-def patched(
-    model: Transformer,
-    trace: Trace,
-    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
-) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits of a two-layer model where each edge given carries something else than it did.
-
-    All other readers of the earlier heads read them as before. Exact, since nothing comes after the
-    second layer; so logits change by the sum of what they change for each later head alone.
-    `trace` is that of the whole model on the same tokens.
-    """
-    model.require_attention_only()
-    for kind, later, earlier in instead:
-        heads.layer_of(model, later), heads.layer_of(model, earlier)
-        if model.config.n_layers != 2 or (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
-            raise ValueError(
-                f"an edge of kind Q, K or V goes from the first of two layers to the second, but "
-                f'there are {model.config.n_layers} layers and "{kind}" goes from {earlier} to {later}'
-            )
-    layer, full, logits = model.layers[1], trace.residual[1], trace.logits
-    W_P = model.W_P[: full.shape[1]]
-    for head in {later[1] for _, later, _ in instead}:
-        read = dict.fromkeys(KINDS, full)
-        for (kind, later, earlier), other in instead.items():
-            if later[1] == head:
-                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
-        A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
-        written = A @ (read["V"] @ layer.W_V[head].T) @ layer.W_O[head].T
-        logits = logits + (written - trace.head_outputs[1][:, head]) @ model.W_U.T
-    return logits
 
 
 def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tensor, "batch pos d"]:

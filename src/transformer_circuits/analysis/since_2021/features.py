@@ -37,10 +37,6 @@ def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"
         return model.W_E.detach()
     if maker == POSITION:
         return model.W_P.T
-    if isinstance(maker, str) or maker[0] != 0:
-        raise ValueError(
-            f'features are made by "{TOKEN}", "{POSITION}" or a head of layer 0, not by {maker}'
-        )
     return (heads.W_OV(model, maker) @ model.W_E.detach()).dense()
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import composition, heads
-from transformer_circuits.analysis.since_2021 import edge_sets
+from transformer_circuits.analysis.path_patching import EdgeName, patched
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Trace, Transformer
 
@@ -77,7 +77,7 @@ def turned(
 @torch.no_grad()
 def channel(
     model: Transformer,
-    edge: edge_sets.EdgeName,
+    edge: EdgeName,
     k: int,
     *,
     generator: torch.Generator | None = None,
@@ -89,8 +89,6 @@ def channel(
     spaces instead.
     """
     kind, later, earlier = edge
-    if not 0 <= k <= model.config.d_head:
-        raise ValueError(f"{k} directions asked for but a head has {model.config.d_head}")
     written = heads.W_OV(model, earlier).svd()[0]  # [d_model, rank]
     read = composition.reader(model, kind, later).svd()[2].mT
     kept = []
@@ -103,11 +101,11 @@ def channel(
 
 
 def narrowed(
-    model: Transformer, trace: Trace, edge: edge_sets.EdgeName, through: Float[Tensor, "d d_too"]
+    model: Transformer, trace: Trace, edge: EdgeName, through: Float[Tensor, "d d_too"]
 ) -> Float[Tensor, "batch pos n_vocab"]:
     """Logits when an edge carries what `through`, a `channel`, leaves of the earlier head's output.
 
     With no direction that is `path_patching.without_edge`, with d_head the whole model.
     """
     written = trace.head_outputs[0][:, edge[2][1]]
-    return edge_sets.patched(model, trace, {edge: written @ through.T})
+    return patched(model, trace, {edge: written @ through.T})
