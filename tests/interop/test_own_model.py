@@ -222,7 +222,9 @@ def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path,
     described = settings.dumps(model=SHAPE, provenance=provenance | {"weights_sha256": sha})
     (tmp_path / "config.toml").write_text(described)
     own_model.load(tmp_path / "weights.safetensors")
-    with pytest.raises(files.UserError, match=f"other.safetensors is not the file .* not {sha}"):
+    with pytest.raises(
+        files.UserError, match=f"other.safetensors is not the .* its config says {sha}"
+    ):
         own_model.load(tmp_path / "other.safetensors")
 
 

@@ -40,7 +40,7 @@ def test_changed_weights_are_noticed(store, generator):
     saved(store, generator)
     path = store / "m" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(ValueError, match=r"weights.safetensors has SHA-256 .* but its config says"):
+    with pytest.raises(ValueError, match=r"weights.safetensors is not the .* but its config says"):
         checkpoint.load("m")
 
 

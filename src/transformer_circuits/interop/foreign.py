@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from transformer_circuits.analysis.normed import EPSILON, NormedTransformer
+from transformer_circuits.analysis.layer_norm import EPSILON, NormedTransformer
 from transformer_circuits.interop.their_weights import (
     Weights,
     attention_scale,

@@ -21,7 +21,6 @@ from transformer_circuits.interop import foreign
 from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
-from transformer_circuits.training import config as config_of
 
 KINDS = (".safetensors", ".pth", ".pt")
 """How the names of files with weights end."""
@@ -58,7 +57,10 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
                 f"{place} is no .safetensors, as the config.toml beside it describes: say which "
                 "config is its own, config=…"
             )
-        model = _by_toml(place)
+        path = place / "weights.safetensors" if place.is_dir() else place
+        if not path.is_file():
+            raise files.UserError(f"there is no {path.name} in {path.parent}")
+        model = checkpoint.of_file(path)
     else:
         path = _file(place)
         tensors, found = _tensors(path), _config(path, config)
@@ -118,28 +120,6 @@ def _file(place: Path) -> Path:
             "be one: name the file"
         )
     return found[0]
-
-
-def _by_toml(place: Path) -> Transformer:
-    """A model in the format of `data/models/`; its config needs the table `[model]` alone.
-
-    `place`: the folder, whose `weights.safetensors` is taken, or another such file in it.
-    """
-    path = place if place.is_file() else place / "weights.safetensors"
-    described = path.with_name("config.toml")
-    for needed in (described, path):
-        if not needed.is_file():
-            raise files.UserError(f"there is no {needed.name} in {needed.parent}")
-    tables = config_of.read(described, "model")
-    known = tables.get("provenance")
-    if known and (found := files.sha256(path)) != known.weights_sha256:
-        raise files.UserError(
-            f"{path} is not the file that [provenance] in its config describes: it has SHA-256 "
-            f"{found} and not {known.weights_sha256}"
-        )
-    model = Transformer(tables["model"])
-    checkpoint.load_weights(model, path)
-    return model.requires_grad_(False).eval()
 
 
 def _config(weights: Path, config: Config) -> dict[str, Any]:

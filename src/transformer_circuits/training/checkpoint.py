@@ -97,6 +97,8 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
 def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transformer:
     """A trained model of the book, ready for analysis, on `device`, its weights frozen.
 
+    A file that is damaged, or does not belong to the others, is named, with the remedy.
+
     `step`: the model as it was after so many steps of its training, one of `moments`, its weights
     rounded to eight bits.
     """
@@ -107,29 +109,39 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
         raise files.UserError(
             f"{name} is not trained: run python -m transformer_circuits train {name}"
         )
-    provenance = tables["provenance"]
-    if (found := files.sha256(path)) != provenance.weights_sha256:
-        raise files.damaged(
-            path, f"has SHA-256 {found} but its config says {provenance.weights_sha256}"
-        )
-    vocabulary = tokenizer.load().get_vocab_size()
-    if tables["model"].n_vocab != vocabulary:
+    vocabulary, n_vocab = tokenizer.load().get_vocab_size(), tables["model"].n_vocab
+    if n_vocab != vocabulary:
         raise files.UserError(
-            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}: "
+            f"{name} has n_vocab {n_vocab} but the tokenizer has {vocabulary}: "
             "set n_vocab in its config.toml, and train it again"
         )
-    path_of_tokenizer = tokenizer.path()
-    if (found := files.sha256(path_of_tokenizer)) != provenance.tokenizer_sha256:
+    learned_with = tables["provenance"].tokenizer_sha256
+    if (found := files.sha256(tokenizer.path())) != learned_with:
         raise files.damaged(
-            path_of_tokenizer,
-            f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
+            tokenizer.path(), f"has SHA-256 {found} but {name} learned with {learned_with}"
+        )
+    model = of_file(path)
+    if step is not None:
+        _load_moment(model, place, step)
+    return model.to(device)
+
+
+def of_file(path: Path) -> Transformer:
+    """The model whose weights a file has, as the `config.toml` beside it describes it; frozen.
+
+    Of the config, the table `[model]` is enough; with `[provenance]` it must be this very file.
+    """
+    tables = config.read(path.with_name("config.toml"), "model")
+    known = tables.get("provenance")
+    if known and (found := files.sha256(path)) != known.weights_sha256:
+        raise files.damaged(
+            path,
+            f"is not the file that [provenance] describes: it has SHA-256 {found} but its config "
+            f"says {known.weights_sha256}",
         )
     model = Transformer(tables["model"])
-    if step is None:
-        load_weights(model, path)
-    else:
-        _load_moment(model, place, step)
-    return model.requires_grad_(False).eval().to(device)
+    load_weights(model, path)
+    return model.requires_grad_(False).eval()
 
 
 def records(name: str, log: str = "training") -> list[dict]:
