@@ -131,7 +131,6 @@ CALLS = {
     features.qk: lambda f, m, t, x: f(m, (1, 2), "token", "token"),
     features.ov: lambda f, m, t, x: f(m, (1, 2), "token"),
     markov.predicted: lambda f, m, t, x: f(m, PASSAGES % 3, torch.tensor([[1, 2, 3]] * 2)),
-    over_text.pattern: lambda f, m, t, x: f(m, x.IN, (1, 2)),
     over_text.strongest: lambda f, m, t, x: f(m, x.IN, x.OUT, (1, 2), x.WORDS),
     singular_directions.strengths: lambda f, m, t, x: f(m, "K"),
     singular_directions.channel: lambda f, m, t, x: f(m, EDGE, 2),

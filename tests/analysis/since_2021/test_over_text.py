@@ -76,11 +76,6 @@ def test_looks_are_those_of_plain_loops(model, generator):
         torch.testing.assert_close(ours, torch.tensor(theirs))
 
 
-def test_the_pattern_of_one_head_is_that_of_the_trace(model, tokens):
-    found = over_text.pattern(model, tokens, (1, 3))
-    torch.testing.assert_close(found, model.trace(tokens).patterns[1][:, 3])
-
-
 def test_an_induction_head_looks_at_exact_matches_and_they_come_next(generator):
     order = torch.rand(6, N_VOCAB - 1, generator=generator).argsort(dim=1)
     tokens = repeats.copies(order[:, :15] + 1)  # no token twice in a passage

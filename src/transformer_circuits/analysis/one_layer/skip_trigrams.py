@@ -132,7 +132,7 @@ def rank(factors: Factors, triple: SkipTrigram) -> int:
     strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
-    # The logit f₂ that an output needs to be as strong, for each source and destination. A hair
+    # The logit f₂ that an output needs to be as strong, for each source and destination. Slightly
     # less, so that rounding in the division cannot lose the triple itself.
     needed = strength * (1 - 1e-6) / factors.attention.T  # [src, dst], inf where f₁ is 0
     rising = factors.rising  # [src, out], each row sorted

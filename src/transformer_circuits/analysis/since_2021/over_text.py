@@ -10,8 +10,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import ensemble
+from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
@@ -79,19 +79,6 @@ def words(texts: Sequence[str]) -> Int[Tensor, " n_vocab"]:
 
 
 @torch.no_grad()
-def pattern(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], head: tuple[int, int]
-) -> Float[Tensor, "batch dst src"]:
-    """The pattern of one head alone. (A trace would compute all of them, and all logits.)"""
-    model.require_attention_only()
-    layer = heads.layer_of(model, head)
-    x, W_P = model.embed(inputs)
-    for earlier in model.layers[: head[0]]:
-        x = x + earlier(x, W_P)
-    found: Pattern = layer.pattern(x, x, W_P, head=head[1])
-    return found[:, 0]
-
-
 def strongest(
     model: Transformer,
     inputs: Int[Tensor, "window pos"],
@@ -100,9 +87,10 @@ def strongest(
     words: Int[Tensor, " n_vocab"],
 ) -> Looks:
     """The strongest look of a head from every place of some windows; `words` as the function gives."""
+    heads.layer_of(model, head)  # refuses a head that is not there
     parts, first = [], 0
     for some, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
-        found = _in_windows(pattern(model, some, head), some, after, words)
+        found = _in_windows(of_all_layers(model, some)[head[0]][:, head[1]], some, after, words)
         found["window"] += first
         first += len(some)
         parts.append(found)

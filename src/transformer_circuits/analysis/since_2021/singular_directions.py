@@ -16,18 +16,12 @@ from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Trace, Transformer
 
 
-def strength(later: LowRank, earlier: LowRank) -> float:
-    """The largest singular value of later @ earlier, over that of each. From 0 to 1.
+def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
+    """The largest singular value of later @ earlier, over that of each, for every pair. From 0 to 1.
 
     1 if the strongest direction written is the strongest one read, however much else the two do
-    apart; `composition.score` asks for all directions together.
+    apart; `composition.scores` asks for all directions together.
     """
-    most = [circuit.singular_values()[0] for circuit in (later @ earlier, later, earlier)]
-    return float(most[0] / (most[1] * most[2]))
-
-
-def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
-    """The `strength` of every pair of heads of two layers, as `composition.scores` has them."""
     read = torch.stack(
         [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
     )
