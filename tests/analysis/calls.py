@@ -16,13 +16,16 @@ from transformer_circuits.analysis import (
     ablation,
     causal_scrubbing,
     composition,
+    copying_scores,
     edge_effects,
     expansion,
     heads,
     induction,
+    layer_norm,
     path_patching,
     patterns,
     repeats,
+    superposition,
     term_importance,
 )
 from transformer_circuits.analysis.one_layer import (
@@ -40,8 +43,10 @@ from transformer_circuits.analysis.since_2021 import (
     over_text,
     singular_directions,
 )
+from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
+SHAPE = ModelConfig(2, 5, 14, 3, n_vocab=17, n_ctx=11, position_base=100.0)  # as in conftest
 STREAM = torch.randint(1, 17, (200,), generator=torch.Generator().manual_seed(0))
 PLACES = torch.arange(3)
 NEVER = torch.zeros(17, 17, dtype=torch.bool)
@@ -137,18 +142,42 @@ CALLS = {
     singular_directions.narrowed: lambda f, m, t, x: f(m, t, EDGE, x.EYE),
 }
 
+MORE = {
+    "prefix_matching_score": lambda m, x: induction.prefix_matching_score(
+        m.trace(x.IN).patterns[0], x.IN
+    ),
+    "copying_scores.null": lambda m, x: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
+    "deletion": lambda m, x: copying_scores.deletion(m.W_U, *m.trace(x.IN).residual[:2]),
+    "by_distance": lambda m, x: patterns.by_distance(m.trace(x.IN).patterns[0], 2),
+    "to_begin": lambda m, x: patterns.to_begin(m.trace(x.IN).patterns[0]),
+    "kurtosis": lambda m, x: superposition.kurtosis(m.W_U),
+    "rotated_kurtosis": lambda m, x: superposition.rotated_kurtosis(m.W_U, 2, generator=random()),
+    "fold": lambda m, x: folded(m, x.IN),
+}
+"""What is given arrays of a model, and not the model."""
 
-def name(function):
-    return f"{function.__module__.removeprefix(analysis.__name__ + '.')}.{function.__name__}"
+
+def folded(model, tokens):
+    normed = layer_norm.NormedTransformer(SHAPE, generator=random())
+    of = layer_norm.fold(normed.to(model.W_E.dtype).requires_grad_(False))
+    return of.paths(tokens, of.run(tokens))
 
 
-def n_layers(function):
-    return 1 if "one_layer" in function.__module__ else 2
+def name(case):
+    if case in MORE:
+        return case
+    return f"{case.__module__.removeprefix(analysis.__name__ + '.')}.{case.__name__}"
 
 
-def outcome(function, model, trace):
-    """What a function makes of a model; `trace` is that of a plain model."""
-    return CALLS[function](function, model, trace, beside(model))
+def n_layers(case):
+    return 1 if "one_layer" in getattr(case, "__module__", "") else 2
+
+
+def outcome(case, model, trace):
+    """What a function, or one of `MORE`, makes of a model; `trace` is that of a plain model."""
+    if case in MORE:
+        return MORE[case](model, beside(model))
+    return CALLS[case](case, model, trace, beside(model))
 
 
 def public():

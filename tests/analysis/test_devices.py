@@ -6,7 +6,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from calls import CALLS, beside, n_layers, name, outcome, random
+from calls import CALLS, MORE, beside, n_layers, name, outcome, random
 from conftest import SHAPE
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
@@ -17,8 +17,6 @@ from transformer_circuits.analysis import (
     copying_scores,
     heads,
     induction,
-    layer_norm,
-    patterns,
     superposition,
 )
 from transformer_circuits.analysis.one_layer import skip_trigrams
@@ -151,20 +149,15 @@ def one_layer(model):
     return smaller
 
 
-MORE = {
+HERE = {
     "evaluate": lambda m, x: cross_entropy.evaluate(m, STREAM, 4),
     "loss_nats": lambda m, x: cross_entropy.loss_nats(m, x.IN, x.IN),
     "probe": lambda m, x: development.probe(longer(m), STREAM.repeat(4), 2),
-    "prefix_matching_score": lambda m, x: induction.prefix_matching_score(
-        m.trace(x.IN).patterns[0], x.IN
-    ),
     "uniform_matching": lambda m, x: induction.uniform_matching(x.IN),
     "copying": lambda m, x: copying_scores.copying(
         heads.full_ov(m, (0, 1)), 5, 3, generator=random()
     ),
-    "copying_scores.null": lambda m, x: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
     "own_ranks": lambda m, x: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
-    "deletion": lambda m, x: copying_scores.deletion(m.W_U, *m.trace(x.IN).residual[:2]),
     "eigenvalues": lambda m, x: charts.eigenvalues(
         {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),
@@ -180,17 +173,8 @@ MORE = {
     "quantisation.rounded": lambda m, x: quantisation.rounded(m)(x.IN),
     "kl": lambda m, x: bigrams.kl(m.W_U @ m.W_E, TABLE),
     "correlation": lambda m, x: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
-    "fold": lambda m, x: paths_of_folded(layer_norm.fold(normed(m)), x.IN),
-    "by_distance": lambda m, x: patterns.by_distance(m.trace(x.IN).patterns[0], 2),
-    "rotated_kurtosis": lambda m, x: superposition.rotated_kurtosis(
-        m.trace(x.IN).residual[1], 2, generator=random()
-    ),
     "recovered": lambda m, x: superposition.recovered(m.W_E, m.W_E[0]),
 }
-
-
-def normed(model):
-    return layer_norm.NormedTransformer(SHAPE, generator=random()).to("cpu")
 
 
 def longer(model):
@@ -199,21 +183,17 @@ def longer(model):
     return Transformer(shape, generator=random()).requires_grad_(False).to("cpu")
 
 
-def paths_of_folded(folded, tokens):
-    return folded.paths(tokens, folded.run(tokens))
-
-
 @pytest.mark.parametrize(
     "case",
-    [*(f for f in CALLS if not on_processor(f)), *MORE],
-    ids=lambda case: case if isinstance(case, str) else name(case),
+    [*(f for f in CALLS if not on_processor(f)), *MORE, *HERE],
+    ids=lambda case: case if case in HERE else name(case),
 )
 def test_works_with_a_model_on_a_gpu(model, case):
-    if case in MORE:
-        MORE[case](model, beside(model))
-    else:
-        one = model if n_layers(case) == 2 else one_layer(model)
-        outcome(case, one, one.trace(beside(one).IN))
+    if case in HERE:
+        HERE[case](model, beside(model))
+        return
+    one = model if n_layers(case) == 2 else one_layer(model)
+    outcome(case, one, one.trace(beside(one).IN))
 
 
 def test_the_pretended_gpu_refuses_what_a_real_one_does(model):
