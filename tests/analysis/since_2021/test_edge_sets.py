@@ -1,17 +1,6 @@
-import pytest
 import torch
 
-from transformer_circuits.analysis import path_patching
 from transformer_circuits.analysis.since_2021 import edge_sets
-
-
-@pytest.mark.parametrize("kind", ["Q", "K", "V"])
-def test_one_edge_with_zero_in_its_place_is_path_patching(model, tokens, kind):
-    trace = model.trace(tokens)
-    zero = edge_sets.replacement(trace, (0, 1), "zero")
-    found = edge_sets.patched(model, trace, {(kind, (1, 3), (0, 1)): zero})
-    wanted = path_patching.without_edge(model, trace, kind, (1, 3), (0, 1))
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
 def test_all_edges_of_a_head_and_its_direct_path_are_the_head(model, tokens):
