@@ -30,7 +30,7 @@ def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
 
 
 def mixed(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
-    """Log-probabilities of bigrams, mixed with unigrams where there is little to count. [nats]
+    """Log-probabilities of bigrams with Witten-Bell smoothing: mixed with unigrams. [nats]
 
     For n tokens counted after a source, T of them different, the unigrams weigh T / (n + T): they
     stand for what would be new (Witten and Bell 1991).

@@ -9,7 +9,7 @@ from transformer_circuits.model.lowrank import LowRank
 
 
 def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
-    """Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
+    """The eigenvalue score Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
 
     Of W_U W_OV W_E it is the paper's copying score, of a QK circuit its matching score. A working
     definition, as the paper says: positive eigenvalues do not force a token to raise its own

@@ -105,7 +105,7 @@ def agreement(one: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> flo
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:
-    """How well the effects are measured: `agreement` of every second window with the others.
+    """Split-half reliability: the `agreement` of every second window with the others.
 
     From -1 to 1; near 0, noise decides the order of the edges, and nothing can agree with it.
     """
@@ -119,7 +119,7 @@ def shuffled(
     *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
-    """The null for `agreement`: with the heads of both layers in another order in the scores.
+    """The permutation null for `agreement`: with the heads of both layers in another order.
 
     Whole heads change places, so that a head whose every score is high stays such a head.
     """

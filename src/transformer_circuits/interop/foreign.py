@@ -28,27 +28,20 @@ UNREAD = 1e-6
 """How much of the positions a matrix may read, over what it could read of the smaller of two vectors,
 a position's and a token's, and still count as not reading positions."""
 
-_FOLDS = """ interop.foreign.normed_transformer loads it with its layer norm, and analysis.layer_norm.fold folds what can be"""
-
-
-def _says_norm(given: Mapping[str, Any]) -> bool:
-    return "normalization_type" in given or "normalization" in given
-
 
 def _require_kind(given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     norm, positions = found["normalization_type"], found["positional_embedding_type"]
     if norm is not None:
-        said = (
-            ""
-            if _says_norm(given)
-            else " (what TransformerLens takes where the config does not say)"
-        )
+        said = {*given} & {"normalization_type", "normalization"}
         folds = norm in ("LN", "LNPre") and positions == "standard" and found["attn_only"]
         raise ValueError(
-            f"normalization_type is {norm!r}{said} but a Transformer of the book has no layer norm. "
-            "Gains, biases and the mean could be folded into the weights that read the stream; the "
-            "division by each position's deviation could not, since it is not linear."
-            + (_FOLDS if folds else "")
+            f"normalization_type is {norm!r}"
+            + ("" if said else " (what TransformerLens takes where the config does not say)")
+            + " but a Transformer of the book has no layer norm. Gains, biases and the mean could "
+            "be folded into the weights that read the stream; the division by each position's "
+            "deviation could not, since it is not linear."
+            + " interop.foreign.normed_transformer loads it with its layer norm, and "
+            "analysis.layer_norm.fold folds what can be" * folds
         )
     if positions not in ("shortformer", "standard"):
         raise ValueError(

@@ -36,9 +36,18 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """A config with what TransformerLens takes for what it leaves out, and under its present names."""
     found = DEFAULTS | dict(config)
     _require(found, SWITCHES, lambda v: isinstance(v, bool), "true or false")
-    _require(found, ("attn_scale",), _is_scale, "a number above 0; -1 stands for √d_head")
-    whole = "a whole number"
-    _require(found, SIZES, lambda v: v is None or (_is_number(v) and v == int(v)), whole)
+
+    def is_number(value: Any) -> bool:
+        return type(value) in (int, float) and math.isfinite(value)
+
+    def is_scale(value: Any) -> bool:
+        return value is None or (is_number(value) and (value > 0 or value == -1))
+
+    def is_whole(value: Any) -> bool:
+        return value is None or (is_number(value) and value == int(value))
+
+    _require(found, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
+    _require(found, SIZES, is_whole, "a whole number")
     if "normalization" in found:  # so the configs of Neel Nanda's models say it
         found["normalization_type"] = found["normalization"]
     if "shortformer_pos" in found:
@@ -48,14 +57,6 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
         if found.get(name, plain[0]) not in plain:
             raise ValueError(f"{name} is {found[name]!r} but all models here have {plain[0]!r}")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _is_scale(value: Any) -> bool:
-    return value is None or (_is_number(value) and (value > 0 or value == -1))
 
 
 def _require(

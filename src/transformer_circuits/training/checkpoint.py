@@ -57,7 +57,7 @@ def save(
 
 
 def save_moment(folder: Path, model: Transformer, step: int) -> None:
-    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`."""
+    """Write a checkpoint of a run, its weights in eight bits each, for `load(name, step=step)`."""
     tensors = {}
     for name, weight in quantisation.matrices(model).items():
         whole, scale = quantisation.quantise(weight.detach().cpu())
@@ -67,13 +67,13 @@ def save_moment(folder: Path, model: Transformer, step: int) -> None:
 
 
 def moments(folder: Path) -> list[int]:
-    """The steps of a run whose weights were kept in a folder, in order."""
+    """The steps of the checkpoints along a run that a folder has, in order."""
     paths = (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
     return sorted(int(path.stem) for path in paths)
 
 
 def take_moments(source: Path, folder: Path) -> None:
-    """Replace the moments that a folder has by those of another, with a list of their checksums."""
+    """Replace the checkpoints along a run in a folder by those of another, with their checksums."""
     new, old = folder / ".moments.partial", folder / "moments"
     shutil.rmtree(new, ignore_errors=True)
     if moments(source):

@@ -74,7 +74,7 @@ def interaction(
 def noise_floor(
     values: Float[Tensor, "unit *edge"], n: int = 200, *, generator: torch.Generator
 ) -> Float[Tensor, ""]:
-    """The size of mean that chance alone exceeds for no edge at all, nineteen times in twenty.
+    """The threshold of a sign-flip test over all edges: chance alone exceeds it once in twenty.
 
     The sign of every unit (a window, a passage) is drawn anew, for all edges alike, so that no
     mean is left but that of noise; of each of the `n` draws the largest of all edges counts. Stop

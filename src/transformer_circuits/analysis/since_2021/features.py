@@ -37,6 +37,8 @@ def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"
         return model.W_E.detach()
     if maker == POSITION:
         return model.W_P.T
+    if isinstance(maker, str):
+        raise ValueError(f'"{maker}" makes no features: only "{TOKEN}", "{POSITION}" and heads do')
     return (heads.W_OV(model, maker) @ model.W_E.detach()).dense()
 
 

@@ -64,7 +64,7 @@ class Looks:
         return self.gain * (self.kind == index) - self.chance_gain[:, index]
 
     def deciles(self) -> Int[Tensor, " place"]:
-        """Each place's tenth by attention: 1 for the weakest looks to 10 for the strongest."""
+        """Each place's decile by attention: 1 for the weakest looks to 10 for the strongest."""
         rank = self.attention.argsort(stable=True).argsort(stable=True)
         return 1 + 10 * rank // len(rank)
 
