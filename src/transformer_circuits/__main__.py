@@ -29,7 +29,7 @@ def vocabulary(n_vocab: int, english: bool, output: Path | None) -> None:
     vocabulary.write(n_vocab, output or files.data_dir() / "tokenizer.json", english=english)
 
 
-def train(name: str, seed: int | None, folder: Path | None, compile: bool) -> None:
+def train(name: str, seed: int | None, folder: Path | None, compile: bool | None) -> None:
     """Train the model called `name`, written where its config lies; resume if it was interrupted.
 
     Another seed than the one of the config gives a model of its own, NAME-seed-N, beside it.
@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("name")
     one.add_argument("--seed", type=int, help="another seed than the config's, for comparison")
     one.add_argument("--folder", type=Path, help="write here instead of data/models/NAME")
-    one.add_argument("--no-compile", dest="compile", action="store_false")
+    one.add_argument("--no-compile", dest="compile", action="store_false", default=None)
     commands.add_parser("factorisation", help="what a skip-trigram's product costs, by training")
     commands.add_parser("variants", help="short trainings that differ in a choice")
     one = commands.add_parser("experiments", help="short trainings: why induction heads form")

@@ -58,7 +58,9 @@ def require_two_layers(model: Transformer) -> None:
     """Refuse a model that has not two layers, or has MLPs: edges go from the first to the second."""
     model.require_attention_only()
     if model.config.n_layers != 2:
-        raise ValueError(f"edges join two layers, but the model has {model.config.n_layers}")
+        raise ValueError(
+            f"this cuts edges between two layers, but the model has {model.config.n_layers}"
+        )
 
 
 def require_plain(model: nn.Module) -> None:

@@ -38,7 +38,7 @@ def variants(model: Transformer) -> dict[str, Transformer]:
     }
 
 
-def write(compile: bool = True) -> None:
+def write(compile: bool | None = None) -> None:
     """Train the students of every seed, or go on where it was stopped, and write their losses.
 
     `start` is the loss before; the others' lists have one loss per fifty steps.

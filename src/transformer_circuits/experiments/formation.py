@@ -50,7 +50,7 @@ def why() -> Series:
     return Series(plan.path(), path())
 
 
-def write(compile: bool = True, series: Series | None = None) -> None:
+def write(compile: bool | None = None, series: Series | None = None) -> None:
     """Make the trainings that a series, by default `why()`, has no line of; add each when it ends.
 
     A line of another plan, made before the plan changed, goes when the first new one comes.
@@ -71,7 +71,7 @@ def write(compile: bool = True, series: Series | None = None) -> None:
             temporary.write_text("".join(lines), encoding="utf-8")
 
 
-def _made(one: Planned, compile: bool, series: Series) -> dict[str, Any]:
+def _made(one: Planned, compile: bool | None, series: Series) -> dict[str, Any]:
     run = _train(one, compile)
     log = _kept(run.log, one.choices.tokens, "first_position")
     return {"training": log} | (series.at_end(one, run) if series.at_end else {})
@@ -128,7 +128,7 @@ def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development
     return development.probe(model, held_out) | {"first_position": rounded}
 
 
-def trainer(one: Planned, compile: bool = True) -> Trainer:
+def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     """The training of a run, or the one left in the cache.
 
     Raises:
@@ -154,7 +154,7 @@ def trainer(one: Planned, compile: bool = True) -> Trainer:
     )
 
 
-def _train(one: Planned, compile: bool) -> Trainer:
+def _train(one: Planned, compile: bool | None) -> Trainer:
     """A training, made up to the first record with as many tokens as planned."""
     torch.compiler.reset()  # else it gives up compiling after the eighth model of one process
     run = trainer(one, compile)

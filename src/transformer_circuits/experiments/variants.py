@@ -38,7 +38,7 @@ KEPT = (
 """What is kept of each record: see `development.probe`."""
 
 
-def write(compile: bool = True) -> None:
+def write(compile: bool | None = None) -> None:
     """Make the trainings that `variants.jsonl` has not, and add each to it when it ends.
 
     What the file has of other plans, made before a config changed, goes.
@@ -67,7 +67,7 @@ def _wanted(name: str, variant: str, seed: int) -> dict:
     return {"model": name, "variant": variant, "plan": dataclasses.asdict(plan)}
 
 
-def _train(wanted: dict, compile: bool) -> list[development.Record]:
+def _train(wanted: dict, compile: bool | None) -> list[development.Record]:
     """The log of a training up to the first record at which the rate has begun to fall."""
     shape, _ = checkpoint.settings(wanted["model"])
     plan = TrainConfig.from_dict(wanted["plan"])

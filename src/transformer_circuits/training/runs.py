@@ -78,7 +78,7 @@ def prepare(
     *,
     seed: int | None = None,
     folder: Path | None = None,
-    compile: bool = True,
+    compile: bool | None = None,
     probe: Callable[[Transformer, Tensor], dict] | None = None,
 ) -> Run:
     """Set up the training of the model called `name`, or take it up where it was interrupted.
@@ -110,7 +110,7 @@ def trainer(
     plan: TrainConfig,
     state: Path,
     *,
-    compile: bool = True,
+    compile: bool | None = None,
     probe: Callable[[Transformer, Tensor], dict] | None = None,
 ) -> Trainer:
     """The training of a new model of this shape by a plan, or the one left in the folder `state`."""

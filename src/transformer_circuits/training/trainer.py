@@ -42,7 +42,7 @@ class Trainer:
         folder: Path | None = None,
         *,
         every: int = 25,
-        compile: bool = True,
+        compile: bool | None = None,
         probe: Callable[[Transformer], dict] | None = None,
         repeat_weight: float = 1.0,
         differs: str = "",
@@ -51,7 +51,7 @@ class Trainer:
 
         `folder`: where the state is kept, at every record; None keeps none.
         `every`: the fewest steps between two records.
-        `compile`: whether to use `torch.compile` if it works here: about three times as fast.
+        `compile`: whether to use `torch.compile`, about three times as fast; by default if it works.
         `probe`: measures the model at every record; what it returns becomes part of the record.
         `repeat_weight`: of targets in the loss that `windows.completes_repeat`; all others have 1.
         `differs`: what distinguishes this run from others with the same model, config and text.
@@ -88,7 +88,7 @@ class Trainer:
             self._resume(self.state_path)
         self.wrapped = self.accelerator.prepare_model(model)
         self.loss = cross_entropy.loss_nats
-        if compile and hardware.compiles(device):
+        if compile or (compile is None and hardware.compiles(device)):
             self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
