@@ -78,11 +78,13 @@ def test_damaged_toml_is_named_with_the_remedy(tmp_path, content):
         files.read_toml(path)
 
 
-def test_what_lies_in_the_cache_is_made_again_and_not_restored():
+def test_the_remedy_loses_nobody_s_work(tmp_path):
     said = str(files.damaged(files.cache_dir() / "x", "is damaged"))
     assert "x is damaged" in said and "Delete it" in said and "git" not in said
     said = str(files.damaged(files.data_dir() / "x", "is damaged"))
-    assert "Correct it" in said and "git restore" in said and "elete" not in said
+    assert "Correct it" in said and f"restore {files.data_dir() / 'x'}" in said
+    said = str(files.damaged(tmp_path / "mine.toml", "is damaged"))
+    assert "Correct it" in said and "git" not in said and "elete" not in said
 
 
 def test_sha256_is_the_standard_one(tmp_path):

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,12 +106,13 @@ def require_as_listed(path: Path) -> None:
 
 def damaged(path: Path, reason: object) -> UserError:
     """A `UserError` that names a damaged or invalid file, and a remedy that loses nobody's work."""
-    remedy = (
-        "Correct it, or take it again from where it came from: what came with the book, by "
-        "git restore or from the archive"
-    )
+    remedy = "Correct it, or take it again from where it came from: the archive of the book, say"
+    root, path = data_dir().parent, path.absolute()
     if cache_dir() in path.parents:
         remedy = "Delete it, and run again the command that wrote it"
+    elif root in path.parents:
+        again = f"git -C {shlex.quote(str(root))} restore {shlex.quote(str(path))}"
+        remedy = f"Correct it, or take it again: from the archive of the book, or by {again}"
     return UserError(f"{path} {reason}. {remedy}")
 
 

@@ -32,8 +32,8 @@ WRONG = {
     "bool": (lambda W: W > 0, "is torch.bool but must be of real numbers"),
     "complex": (lambda W: W.float() + 0j, r"is torch.complex\d+ but must be of real numbers"),
     "float8": (lambda W: W.to(torch.float8_e4m3fn), r"is torch.float8\w+ but must be of real"),
-    "sparse": (lambda W: W.to_sparse(), "is torch.sparse_coo on the device cpu but must be dense"),
-    "meta": (lambda W: W.to("meta"), "is torch.strided on the device meta but must be dense"),
+    "sparse": (lambda W: W.to_sparse(), "is torch.sparse_coo on the device cpu but must be one d"),
+    "meta": (lambda W: W.to("meta"), "is torch.strided on the device meta but must be one dense"),
 }
 
 
@@ -115,3 +115,10 @@ def test_every_kind_of_real_number_is_taken(tmp_path, dtype):
     path, _, _ = book_folder(tmp_path, lambda W: W.to(dtype))
     assert weights.read(path)["layers.1.W_V_concat"].dtype == dtype
     assert own_model.load(tmp_path).W_E.dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_nested_tensor_is_refused():
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    with pytest.raises(files.UserError, match=r"W is .* but must be one dense array"):
+        weights.require_numbers({"W": nested})

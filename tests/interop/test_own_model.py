@@ -217,6 +217,10 @@ def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path,
     torch.save(theirs, path := tmp_path / "theirs.pth")
     with pytest.raises(files.UserError, match=f"{path} is no .safetensors, as the config.toml"):
         own_model.load(path)
+    shutil.copy(tmp_path / "hub/config.json", tmp_path)
+    with pytest.raises(files.UserError, match=r"has a config\.toml and a config\.json beside it"):
+        own_model.load(tmp_path / "other.safetensors")
+    (tmp_path / "config.json").unlink()
     provenance = {"corpus_sha256": "", "tokenizer_sha256": "", "torch": "", "tokens": 1}
     sha = files.sha256(tmp_path / "weights.safetensors")
     described = settings.dumps(model=SHAPE, provenance=provenance | {"weights_sha256": sha})
@@ -269,6 +273,16 @@ def test_weights_whose_products_overflow_are_refused(tmp_path):
     with pytest.raises(
         files.UserError, match=r"are finite, but logits .* largest .*e\+20.*3.4e\+38"
     ):
+        own_model.load(tmp_path / "weights.safetensors")
+
+
+def test_a_token_too_long_for_its_products_is_refused(tmp_path):
+    """Whichever token it is: here one that no short context holds."""
+    two_of_the_book(tmp_path)
+    tensors = load_file(tmp_path / "weights.safetensors")
+    tensors["W_E"][:, -1] = 1e38
+    save_file(tensors, tmp_path / "weights.safetensors")
+    with pytest.raises(files.UserError, match=r"products of W_E and W_U, are not.*1e\+38"):
         own_model.load(tmp_path / "weights.safetensors")
 
 

@@ -105,6 +105,13 @@ def test_bad_shapes_are_refused_with_both_sides():
         LowRank(torch.ones(2, 3), torch.ones(3, 5)).eigenvalues()
 
 
+def test_eigenvalues_of_products_that_overflow_are_refused():
+    """LAPACK may end the process over a matrix that is not finite."""
+    large = torch.full((4, 2), 1e38)
+    with pytest.raises(ValueError, match=r"finite numbers but .* beyond 3.4e\+38"):
+        LowRank(large, large.T).eigenvalues()
+
+
 def test_some_rows_and_columns_are_those_of_the_dense_matrix(generator):
     each = LowRank(
         torch.randn(2, 7, 3, generator=generator), torch.randn(2, 3, 5, generator=generator)

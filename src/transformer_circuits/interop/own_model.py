@@ -52,11 +52,14 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     place = _place(source)
     folder = place if place.is_dir() else place.parent
     if config is None and (folder / "config.toml").is_file():
-        if place.is_file() and place.suffix != ".safetensors":
-            raise files.UserError(
-                f"{place} is no .safetensors, as the config.toml beside it describes: say which "
-                "config is its own, config=…"
+        other = (folder / "config.json").is_file() and place.name != "weights.safetensors"
+        if place.is_file() and (other or place.suffix != ".safetensors"):
+            why = (
+                "has a config.toml and a config.json beside it"
+                if other
+                else "is no .safetensors, as the config.toml beside it describes"
             )
+            raise files.UserError(f"{place} {why}: say which config is its own, config=…")
         path = place / "weights.safetensors" if place.is_dir() else place
         if not path.is_file():
             raise files.UserError(f"there is no {path.name} in {path.parent}")
@@ -87,12 +90,14 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
 @torch.no_grad()
 def _require_finite(model: Transformer, source: object) -> None:
     tokens = torch.arange(min(model.config.n_vocab, model.config.n_ctx, 32))
-    if not model(tokens[None]).isfinite().all():
+    # Other tokens are not tried, but none may be so long that the circuits' products overflow.
+    longest = model.W_E.abs().max() * model.W_U.abs().max() * model.config.d_model
+    if not model(tokens[None]).isfinite().all() or not longest.isfinite():
         largest = max(float(W.abs().max()) for W in model.parameters())
         raise files.UserError(
-            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1} are "
-            f"not. The largest weight is {largest:.2g}, and products of such numbers must stay below "
-            f"{torch.finfo(model.W_E.dtype).max:.2g}"
+            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1}, or "
+            f"products of W_E and W_U, are not. The largest weight is {largest:.2g}, and products of "
+            f"such numbers must stay below {torch.finfo(model.W_E.dtype).max:.2g}"
         )
 
 

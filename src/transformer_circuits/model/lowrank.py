@@ -128,7 +128,13 @@ class LowRank:
     def eigenvalues(self) -> Complex[Tensor, "*batch inner"]:
         """The eigenvalues of `right @ left`: those of the square matrix, zeros aside."""
         self._require_square("eigenvalues")
-        return torch.linalg.eigvals(self.right @ self.left)
+        core = self.right @ self.left
+        if not core.isfinite().all():  # LAPACK may end the process over such a matrix
+            most = torch.finfo(core.dtype).max
+            raise ValueError(
+                f"eigenvalues need finite numbers but the product has entries beyond {most:.2g}"
+            )
+        return torch.linalg.eigvals(core)
 
     def diagonal(self) -> Float[Tensor, "*batch rows"]:
         """The entries where row and column are the same."""

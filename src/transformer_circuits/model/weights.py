@@ -32,8 +32,8 @@ def require_numbers(tensors: Mapping[str, Tensor], source: object = None) -> Non
         if W.dtype not in KINDS:
             kinds = ", ".join(str(kind).removeprefix("torch.") for kind in KINDS)
             said = f"is {W.dtype} but must be of real numbers in floating point ({kinds})"
-        elif W.layout != torch.strided or W.is_meta:
-            said = f"is {W.layout} on the device {W.device} but must be dense, with its numbers"
+        elif W.layout != torch.strided or W.is_meta or W.is_nested:
+            said = f"is {W.layout} on the device {W.device} but must be one dense array, with its numbers"
         elif wrong := int((~W.isfinite()).sum()):
             said = f"has {wrong} of {W.numel()} numbers that are not finite, but all must be"
         else:
