@@ -4,7 +4,6 @@ import dataclasses
 import io
 import json
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,8 +32,6 @@ def place(tmp_path, monkeypatch):
     """An own data/models and data/cache with one tiny model, "tiny", that was never trained."""
     monkeypatch.setattr(files, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path / "models")
-    in_full = partial(runs.Trainer, precision="no")  # as in the other tests of this process
-    monkeypatch.setattr(runs, "Trainer", in_full)
     monkeypatch.setattr(corpus, "tokens", lambda profile, split: STREAM)
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": tmp_path / "text"})
     (tmp_path / "text").write_text("text")
@@ -66,7 +63,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, m
     monkeypatch.setattr(runs, "Trainer", lambda *_, **__: pytest.fail("training began"))
     (place / "file").write_text("x")
     wrong = ended("train", "tiny", "--folder", str(place / "file" / "x"))
-    assert wrong.startswith("train: nothing can be written into ") and "file/x" in wrong
+    assert wrong.startswith("train: ") and "file/x" in wrong
 
 
 @pytest.mark.parametrize("seed", ["-1", "99999999999999999999"])
@@ -108,7 +105,7 @@ def test_what_the_reader_can_mend_is_one_line_and_a_bug_keeps_its_traceback(monk
 def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, monkeypatch, capsys):
     path = place / "models" / "tiny" / "config.toml"
     path.write_text(path.read_text().replace("steps = 6", "steps = 125"))
-    step = runs.Trainer.func._one_step
+    step = runs.Trainer._one_step
 
     def interrupted(run):
         if run.step == 75:
@@ -116,7 +113,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
         return step(run)
 
     with monkeypatch.context() as during:
-        during.setattr(runs.Trainer.func, "_one_step", interrupted)
+        during.setattr(runs.Trainer, "_one_step", interrupted)
         assert ended("train", "tiny", "--no-compile") == 130
     *_, last = capsys.readouterr().err.splitlines()
     assert last == "train: stopped; the same command goes on from what was kept"

@@ -11,10 +11,10 @@ import torch
 from conftest import SHAPE
 
 from tools import peers
-from transformer_circuits.analysis import composition, heads, layer_norm, path_patching
-from transformer_circuits.model import foreign
+from transformer_circuits.analysis import composition, heads, path_patching
+from transformer_circuits.interop import foreign
+from transformer_circuits.interop.transformer_lens import to_transformer_lens
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.model.transformer_lens import to_transformer_lens
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
@@ -112,7 +112,7 @@ def test_checkpoints_with_layer_norm_biases_or_mlps(generator, norm, d_mlp):
     peer = HookedTransformer(config).requires_grad_(False)
     for weight in peer.parameters():
         weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
-    load = layer_norm.of_weights if norm else foreign.transformer
+    load = foreign.normed_transformer if norm else foreign.transformer
     if norm and d_mlp:
         with pytest.raises(ValueError, match="attn_only"):
             load(peer.state_dict(), peer.cfg.to_dict())

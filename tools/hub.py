@@ -23,9 +23,9 @@ from tools import about, article, manifest
 from tools.bundle import NAMELESS, NOWHERE
 from transformer_circuits import files
 from transformer_circuits.book import claims
-from transformer_circuits.model import hub
+from transformer_circuits.interop import hub
 from transformer_circuits.text import corpus, sources, tokenizer
-from transformer_circuits.training import checkpoint, config, cross_entropy
+from transformer_circuits.training import checkpoint, config
 
 FOLDER, DATASET, CARD = "_build/hub", "dataset", "README.md"
 NO_OWNER = "YOUR-ACCOUNT"
@@ -105,7 +105,7 @@ def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
         safetensors.torch.save_file(weights, moment / hub.WEIGHTS)
         hub.describe(moment, shape, dtype="float32", step=step, training=more["training"])
     base, _, seed = name.partition("-seed-")
-    nats = {one: cross_entropy.held_out_nats(one) for one in checkpoint.seeds(base)}
+    nats = {one: checkpoint.held_out_nats(one) for one in checkpoint.seeds(base)}
     settings = {name: value for name, value in more["training"].items() if name != "moments"}
     front_matter = ModelCardData(
         language=LANGUAGES,

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.interop.transformer_lens import to_transformer_lens
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.model.transformer_lens import to_transformer_lens
-from transformer_circuits.training import cross_entropy
 
 
 def spectra(model: Transformer) -> list[Tensor]:

@@ -50,8 +50,9 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
 
 def evaluate(name: str) -> None:
     """Loss of a trained model on held-out text, with its `uncertainty`: the number that the book gives."""
+    from transformer_circuits.model import cross_entropy
     from transformer_circuits.text import corpus
-    from transformer_circuits.training import checkpoint, cross_entropy
+    from transformer_circuits.training import checkpoint
 
     model = checkpoint.load(name)
     loss = cross_entropy.evaluate(model, corpus.tokens("small", "validation"))

@@ -33,11 +33,7 @@ Kept = float | int | None | list | dict
 
 @dataclass(frozen=True)
 class Record:
-    """What one output holds.
-
-    Raises:
-        ValueError: if a unit is of no numbers.
-    """
+    """What one output holds."""
 
     kind: Kind
     title: str

@@ -24,11 +24,7 @@ class Table:
 
     @classmethod
     def from_dict(cls, values: Any) -> "Table":
-        """Build from a table, every value of which must be of the declared type.
-
-        Raises:
-            UserError: if it is no table, has unknown or missing keys, or an invalid value.
-        """
+        """Build from a table, every value of which must be of the declared type."""
         kinds = {field.name: field.type for field in fields(cls)}
         if not isinstance(values, dict):
             raise files.UserError(f"{cls.table} is {values!r} but must be a table")

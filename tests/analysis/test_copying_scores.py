@@ -22,11 +22,6 @@ def test_positivity_of_a_rotation_is_zero():
     assert copying_scores.positivity(lowrank(turn).eigenvalues()) == pytest.approx(0)
 
 
-def test_no_eigenvalues_say_nothing():
-    with pytest.raises(ValueError, match="all eigenvalues are 0"):
-        copying_scores.positivity(torch.zeros(3, dtype=torch.complex64))
-
-
 def test_positive_eigenvalues_do_not_mean_that_tokens_raise_themselves():
     """The counter-example of the book: eigenvalues 2 and 1, but token 1 lowers itself."""
     circuit = lowrank(torch.tensor([[4.0, -6.0], [1.0, -1.0]]))
@@ -95,11 +90,6 @@ def test_a_token_is_never_counted_against_itself(generator):
     assert 0.1 < first.float().mean() < 0.999
 
 
-def test_own_ranks_need_a_square_matrix():
-    with pytest.raises(ValueError, match=r"square matrix but this one is \(3, 4\)"):
-        copying_scores.own_ranks(LowRank(torch.ones(3, 2), torch.ones(2, 4)))
-
-
 def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
     eye = LowRank(torch.eye(60), torch.eye(60))
     assert copying_scores.copying(eye, generator=generator) == pytest.approx(1)
@@ -109,8 +99,6 @@ def test_copying_is_one_for_the_identity_and_chance_for_random(generator):
         torch.randn(400, 20, generator=generator), torch.randn(20, 400, generator=generator)
     )
     assert copying_scores.copying(draw, generator=generator) == pytest.approx(1 / 25, abs=0.01)
-    with pytest.raises(ValueError, match=r"25 tokens of a square circuit .* \(3, 3\)"):
-        copying_scores.copying(LowRank(torch.eye(3), torch.eye(3)), generator=generator)
 
 
 def test_copying_does_not_see_what_is_added_to_all_outputs_alike(generator):

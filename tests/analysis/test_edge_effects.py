@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 import torch
 from conftest import SHAPE
@@ -7,7 +5,6 @@ from conftest import SHAPE
 from transformer_circuits.analysis import edge_effects, path_patching
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model import hand_built
-from transformer_circuits.model.transformer import Transformer
 
 
 def test_effects_are_those_of_each_edge_by_path_patching(model, tokens):
@@ -40,12 +37,6 @@ def test_the_built_circuit_composes_by_its_keys_alone():
     Q, K, V = found.change.flatten()
     assert K > 0.01
     assert Q == V == 0
-
-
-def test_effects_need_two_layers(tokens):
-    other = Transformer(dataclasses.replace(SHAPE, n_layers=3))
-    with pytest.raises(ValueError, match="there are 3"):
-        edge_effects.effects(other, tokens, tokens, torch.arange(2))
 
 
 def test_agreement_is_of_ranks():

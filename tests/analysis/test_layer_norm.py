@@ -2,7 +2,6 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
-from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits.analysis import layer_norm
 
@@ -93,25 +92,3 @@ def test_with_scales_and_patterns_held_the_model_is_linear(folded, tokens):
     a, b = layer_norm.scaled(x, run.scales[0]), layer_norm.scaled(2 * x, run.scales[0])
     torch.testing.assert_close(b, 2 * a)
     torch.testing.assert_close(layer_norm.scale(x)[..., 0], (x[..., :-1].var(-1, correction=0) + 1e-5) ** -0.5)  # fmt: skip
-
-
-@pytest.mark.parametrize("norm", ["LN", "LNPre"])
-def test_a_checkpoint_of_transformer_lens_keeps_its_layer_norm(generator, tokens, norm):
-    config = CONFIG | {"normalization_type": norm, "positional_embedding_type": "standard"}
-    theirs = checkpoint(generator, config, biases=0.7)
-    model = layer_norm.of_weights(theirs, config)
-    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
-    unscaled = config | {"use_attn_scale": False}
-    found = layer_norm.of_weights(theirs, unscaled)(tokens)
-    torch.testing.assert_close(found, logits(theirs, tokens, unscaled))
-    folded = layer_norm.fold(model).run(tokens)
-    torch.testing.assert_close(folded.logits, logits(theirs, tokens, config))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"normalization_type": "LN"}, {"eps": 1e-6}, {"attn_only": False}],
-)
-def test_a_checkpoint_of_another_kind_is_refused(generator, changes):
-    with pytest.raises(ValueError, match=r"are \[.*\] but a NormedTransformer has 'LN' or"):
-        layer_norm.of_weights(checkpoint(generator), CONFIG | changes)

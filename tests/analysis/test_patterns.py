@@ -40,11 +40,6 @@ def test_value_weighted_attention_by_hand(model, tokens):
     torch.testing.assert_close(weighted[0, 2, 5, 3], trace.patterns[1][0, 2, 5, 3] * v.norm())
 
 
-def test_a_short_pattern_is_refused():
-    with pytest.raises(ValueError, match="has 4 positions but must have more than 4"):
-        patterns.by_distance(looking_back(4, 1), 4)
-
-
 def test_value_norms_are_the_lengths_of_values(model, tokens):
     trace = model.trace(tokens)
     norms = patterns.value_norms(model, trace, 1)

@@ -1,6 +1,5 @@
 import math
 
-import pytest
 import torch
 
 from transformer_circuits.analysis import superposition
@@ -49,11 +48,6 @@ def test_recovered_features_come_out_alone():
     opposite = torch.tensor([[1.0, -1.0]])
     assert superposition.recovered(opposite, torch.zeros(2)).all()
     assert not superposition.recovered(opposite, torch.ones(2)).any()
-
-
-def test_features_must_be_there_sometimes(generator):
-    with pytest.raises(ValueError, match=r"density is 0.0 but must lie in \(0, 1\]"):
-        superposition.train_toy(4, 2, 0.0, generator=generator)
 
 
 def test_one_head_holds_one_triple_and_two_hold_all(generator):

@@ -79,9 +79,3 @@ def test_losses_are_of_the_streams(model, generator):
     alone = term_importance.streams(model, inputs).layers[1] @ model.W_U.T
     expected = F.cross_entropy(alone.mT, targets, reduction="none")
     torch.testing.assert_close(losses["layer 1"], expected)
-
-
-def test_mlps_are_refused(tokens):
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=4))
-    with pytest.raises(ValueError, match="without MLPs only, but d_mlp is 4"):
-        term_importance.streams(model, tokens)

@@ -7,10 +7,9 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model import altered
+from transformer_circuits.model import altered, cross_entropy
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 
 
 @pytest.fixture

@@ -12,19 +12,6 @@ def close(left, right):
     torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
 
 
-def test_scores_are_the_formula_of_the_paper(model, tokens):
-    """softmax(xᵀ W_Qᵀ W_K x / √d_head), written with loops and plain matrix products."""
-    x = model.trace(tokens).residual[0]
-    layer, read = model.layers[0], x + model.W_P[: tokens.shape[1]]
-    scores = layer.scores(x, x, model.W_P[: tokens.shape[1]])
-    for head in range(SHAPE.n_heads):
-        W_QK = layer.W_Q[head].T @ layer.W_K[head]
-        for dst, src in [(0, 0), (4, 1), (6, 6)]:
-            expected = read[1, dst] @ W_QK @ read[1, src] / math.sqrt(SHAPE.d_head)
-            close(scores[1, head, dst, src], expected)
-    assert (scores == -math.inf).equal(torch.ones_like(scores).triu(1).bool())
-
-
 def test_queries_and_keys_may_read_different_streams(model, tokens):
     """With loops: the destination's side from one stream, the source's from the other."""
     q_in, k_in = model.trace(tokens).residual[:2]

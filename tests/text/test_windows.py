@@ -77,18 +77,6 @@ def test_windows_of_a_long_text_reach_its_end(n_tokens):
     assert starts.tolist() == [0, (n_tokens - 5) // 2, n_tokens - 5]
 
 
-def test_windows_open_with_begin_and_targets_are_one_ahead():
-    inputs, targets = windows.at(STREAM, torch.tensor([0, 4]), shape(5))
-    assert inputs.tolist() == [[BEGIN, 1, 2, 3, 4], [BEGIN, 5, 6, 7, 8]]
-    assert targets.tolist() == [[1, 2, 3, 4, 5], [5, 6, 7, 8, 9]]
-
-
-def test_without_begin_windows_are_the_text_alone():
-    inputs, targets = windows.at(STREAM, torch.tensor([0, 4]), shape(5, begin=False))
-    assert inputs.tolist() == [[1, 2, 3, 4, 5], [5, 6, 7, 8, 9]]
-    assert torch.equal(targets, inputs + 1)
-
-
 @pytest.mark.parametrize(
     ("starts", "begin", "message"),
     [

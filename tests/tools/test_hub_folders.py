@@ -13,9 +13,9 @@ from tools import __main__ as cli
 from tools import about, hub, manifest
 from transformer_circuits import files
 from transformer_circuits.book import claims
-from transformer_circuits.model.hub import WEIGHTS, HubTransformer
+from transformer_circuits.interop.hub import WEIGHTS, HubTransformer
 from transformer_circuits.text import sources, tokenizer
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_the_front_matter_is_what_the_hub_asks_for(written):
     assert "attention-only" in data.tags and "pytorch_model_hub_mixin" in data.tags
     (loss,) = data.eval_results
     assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
-    assert loss.metric_value == cross_entropy.held_out_nats("two-layer")
+    assert loss.metric_value == checkpoint.held_out_nats("two-layer")
 
 
 def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):

@@ -3,12 +3,12 @@ import math
 
 import pytest
 import torch
-from conftest import PLAN, SHAPE, full_disk
+from conftest import PLAN, SHAPE
 
 from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint, config, cross_entropy
+from transformer_circuits.training import checkpoint, config
 
 
 @pytest.fixture
@@ -36,17 +36,11 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
     assert checkpoint.settings("m") == (model.config, PLAN)
 
 
-def test_a_weight_takes_two_bytes(store, generator):
-    model = saved(store, generator)
-    size = (store / "m" / "weights.safetensors").stat().st_size
-    assert size < 2.1 * sum(weight.numel() for weight in model.parameters())
-
-
 def test_changed_weights_are_noticed(store, generator):
     saved(store, generator)
     path = store / "m" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(ValueError, match=r"weights.safetensors has SHA-256 .* but its config says"):
+    with pytest.raises(ValueError, match=r"weights.safetensors is not the .* but its config says"):
         checkpoint.load("m")
 
 
@@ -69,7 +63,7 @@ def test_another_tokenizer_of_the_same_size_is_noticed(store, generator):
 def test_weights_of_another_shape_do_not_fit(store, generator):
     saved(store, generator)
     other = Transformer(dataclasses.replace(SHAPE, d_head=7))
-    with pytest.raises(ValueError, match="does not fit the model"):
+    with pytest.raises(ValueError, match="does not fit its config"):
         checkpoint.load_weights(other, store / "m" / "weights.safetensors")
     (store / "damaged").write_bytes(b"no safetensors")
     with pytest.raises(ValueError, match="damaged does not fit"):
@@ -91,50 +85,6 @@ def test_a_log_is_read_line_by_line(store, generator):
     (store / "m" / "training.jsonl").unlink()
     with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
         checkpoint.records("m")
-    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
-    assert checkpoint.records("m") == [{"step": 1}, {"step": 2}]
-
-
-def test_a_damaged_log_is_named_with_the_remedy(store, generator):
-    saved(store, generator)
-    (store / "m" / "training.jsonl").write_text('{"step": 1}\n{"ste')
-    with pytest.raises(ValueError, match=r"training\.jsonl is not JSON.* line 2.* Correct it"):
-        checkpoint.records("m")
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            'torch = "',
-            r"config\.toml is not right: \[provenance\] .* misses \['torch'\].* Correct it",
-        ),
-        ("[model]", r"config\.toml .*has no table \['model'\].* Correct it"),
-        ("tokens = ", r"config\.toml .* misses \['tokens'\]"),
-    ],
-)
-def test_a_config_without_a_line_is_named_with_the_remedy(store, generator, line, message):
-    saved(store, generator)
-    path = store / "m" / "config.toml"
-    lines = path.read_text().splitlines()
-    kept = [other for other in lines if not other.startswith(line)]
-    assert len(kept) == len(lines) - 1
-    path.write_text("\n".join(kept))
-    with pytest.raises(ValueError, match=message):
-        checkpoint.load("m")
-
-
-def test_a_full_disk_keeps_the_old_model_and_names_the_file(store, generator):
-    model = saved(store, generator)
-    other = Transformer(model.config)
-    with (
-        pytest.raises(
-            OSError, match=r"too large, .* make room .* again: '.*/m/weights\.safetensors'"
-        ),
-        full_disk(),
-    ):
-        checkpoint.save(store / "m", other, PLAN, "0" * 64, [{"tokens": 123}])
-    assert torch.equal(checkpoint.load("m").W_E, model.W_E.half().float())
 
 
 def test_seeds_of_a_model_are_those_that_are_trained_in_order(tmp_path, monkeypatch):
@@ -160,7 +110,7 @@ def test_the_models_of_the_book_load_and_had_all_of_their_training(name):
     assert tables["provenance"].tokens == plan.steps * plan.batch * shape.n_ctx
     assert (folder / "weights.safetensors").stat().st_size < 8e6
     assert checkpoint.records(name)[-1]["step"] == plan.steps
-    assert cross_entropy.held_out_nats(name) < math.log(shape.n_vocab)
+    assert checkpoint.held_out_nats(name) < math.log(shape.n_vocab)
 
 
 def test_one_run_has_at_least_twenty_moments_and_each_is_half_the_size():

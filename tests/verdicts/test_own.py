@@ -13,10 +13,11 @@ from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Claim, Rule
+from transformer_circuits.interop import own_model
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import checkpoint, own_model
+from transformer_circuits.training import checkpoint
 from transformer_circuits.verdicts import evaluate, own, subjects
 
 RULE = Rule("m.size", "two", "above", 0.5, "the paper", "untrained", "", "2026-11-22")

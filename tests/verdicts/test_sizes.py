@@ -13,9 +13,9 @@ from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.book import claims
 from transformer_circuits.book.claims import Rule
 from transformer_circuits.experiments import plan
+from transformer_circuits.interop import own_model
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import own_model
 from transformer_circuits.training.trainer import Trainer
 from transformer_circuits.verdicts import sizes, subjects
 from transformer_circuits.verdicts.metrics import composition as edges_of

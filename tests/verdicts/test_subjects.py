@@ -6,9 +6,9 @@ import pytest
 import torch
 from conftest import SHAPE
 
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.verdicts import controls, evaluate, metrics, subjects
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model import quantisation
+from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.website import serving
 from transformer_circuits.website.live import weights
 

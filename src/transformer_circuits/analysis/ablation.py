@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Stack, Trace, Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
@@ -21,9 +21,6 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
     """Zero ablation: a copy in which the given heads write nothing, for their W_O is zero.
 
     Later layers read the changed stream, so their patterns may change, too.
-
-    Raises:
-        ValueError: if there is no such head.
     """
     smaller = copy.deepcopy(model)
     for head in off:
@@ -59,9 +56,6 @@ def with_output(
 
     Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
     pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
-
-    Raises:
-        ValueError: if there is no such head, or the model has MLPs.
     """
     model.require_attention_only()
     heads.layer_of(model, head)  # refuses a head that is not there
@@ -86,9 +80,6 @@ def loss_increase(
     Negative where the model does better so. The increases of several heads do not add up: heads
     that do the same job stand in for each other. Targets of -100 are not counted. `replacement` is one of
     `REPLACEMENTS`; `frozen` as in `with_output`.
-
-    Raises:
-        ValueError: if `replacement` is none of them, or "resample" has a single window.
     """
     if replacement not in REPLACEMENTS or (replacement == "resample" and len(inputs) < 2):
         raise ValueError(
@@ -130,20 +121,9 @@ def losses_at(
 
     Returns:
         the loss of the model as it is, and without each head of its last layer.
-
-    Raises:
-        ValueError: if there are no positions or layers, a position has no full context, or the
-            model has MLPs.
     """
     model.require_attention_only()
-    n_ctx = model.config.n_ctx
-    if not len(positions) or not model.config.n_layers:
-        raise ValueError(f"{len(positions)} positions, {model.config.n_layers} layers: need both")
-    starts = positions + 1 + model.config.begin - n_ctx
-    if int(starts.min()) < 0:
-        raise ValueError(
-            f"position {int(positions.min())} has less than a context of {n_ctx} tokens before it"
-        )
+    starts = positions + 1 + model.config.begin - model.config.n_ctx
     intact, without_each = [], []
     pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))
     for inputs, targets in cross_entropy.batches(*pair):

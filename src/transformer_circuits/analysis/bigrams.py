@@ -9,22 +9,14 @@ from torch import Tensor
 
 
 def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_vocab n_vocab"]:
-    """How often each token (row) follows each token (column) in a stream.
-
-    Raises:
-        ValueError: if the stream holds a token beyond n_vocab.
-    """
+    """How often each token (row) follows each token (column) in a stream."""
     return counts_of(stream[:-1], stream[1:], n_vocab)
 
 
 def counts_of(
     inputs: Int[Tensor, "*pos"], targets: Int[Tensor, "*pos"], n_vocab: int
 ) -> Float[Tensor, "n_vocab n_vocab"]:
-    """The same for pairs of a token and the one that follows it, such as those of windows.
-
-    Raises:
-        ValueError: if a token is beyond n_vocab.
-    """
+    """The same for pairs of a token and the one that follows it, such as those of windows."""
     src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
     if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
         raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
@@ -38,7 +30,7 @@ def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
 
 
 def mixed(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:
-    """Log-probabilities of bigrams, mixed with unigrams where there is little to count. [nats]
+    """Log-probabilities of bigrams with Witten-Bell smoothing: mixed with unigrams. [nats]
 
     For n tokens counted after a source, T of them different, the unigrams weigh T / (n + T): they
     stand for what would be new (Witten and Bell 1991).
@@ -63,19 +55,13 @@ def entropy(table: Float[Tensor, "out src"]) -> float:
     return float(-(table * probability.clamp(min=1e-300).log()).sum() / table.sum())
 
 
-def cross_entropy(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
-    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]
-
-    Raises:
-        ValueError: if the two have different shapes.
-    """
-    if logits.shape != table.shape:
-        raise ValueError(f"logits are {tuple(logits.shape)} but counts are {tuple(table.shape)}")
+def cross_entropy(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
+    """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
     table = table.to(logits.device)
     return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
 
 
-def kl(logits: Float[Tensor, "rows cols"], table: Float[Tensor, "out src"]) -> float:
+def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
     """Mean KL divergence of the model from the bigrams of the text. [nats], 0 is perfect."""
     return cross_entropy(logits, table) - entropy(table)
 
@@ -128,12 +114,7 @@ def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Te
     on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
     possible; more steps bring it closer. In float32, whatever the table: the
     fit is not that close.
-
-    Raises:
-        ValueError: if the rank is below 1.
     """
-    if rank < 1:
-        raise ValueError(f"rank is {rank} but must be at least 1")
     target = (table / table.sum()).float()  # [out, src]: how often each pair occurs
     how_often = target.sum(dim=0)  # [src]
     # The square roots make the decomposition count an entry as often as it matters.

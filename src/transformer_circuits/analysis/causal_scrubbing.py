@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import heads
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
@@ -29,20 +30,14 @@ def losses(
     same position of another window of the batch. The last two are means over `n_partners`
     other windows. `as_token`: heads of the first layer that count with the embedding, since they look
     at the present token alone.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, a head is not where it must be, or
-            there are not more windows than partners.
     """
-    model.require_attention_only()
-    layers = {head[0] for head in induction_heads}
-    first = {previous[0], *(head[0] for head in as_token)}
-    if model.config.n_layers != 2 or layers != {1} or first != {0}:
+    heads.require_two_layers(model)
+    layers = {head[0] for head in induction_heads}, {previous[0], *(head[0] for head in as_token)}
+    if layers != ({1}, {0}) or n_partners >= len(inputs):
         raise ValueError(
-            f"heads {[*induction_heads]} behind {previous} are not those of two layers"
+            f"heads {[*induction_heads]} of layer 1 must stand behind {previous} and "
+            f"{[*as_token]} of layer 0, in more than {n_partners} windows, not {len(inputs)}"
         )
-    if not 0 < n_partners < len(inputs):
-        raise ValueError(f"{len(inputs)} windows are too few for {n_partners} partners")
     trace, layer = model.trace(inputs), model.layers[1]
     token, whole = trace.residual[:2]
     token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)

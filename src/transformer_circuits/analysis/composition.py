@@ -21,11 +21,7 @@ KINDS = ("Q", "K", "V")
 
 
 def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
-    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
-
-    Raises:
-        ValueError: if the kind is none of Q, K, V, or there is no such head.
-    """
+    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V."""
     if kind not in KINDS:
         raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
     circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, head)
@@ -50,9 +46,6 @@ def scores(
     >>> model = hand_built.induction(n_vocab=4, n_ctx=7)  # composes by its keys alone
     >>> {kind: round(scores(model, kind).item(), 3) for kind in KINDS}
     {'Q': 0.0, 'K': 0.5, 'V': 0.0}
-
-    Raises:
-        ValueError: if the kind is none of Q, K, V, or there is no such layer.
     """
     later, earlier = (heads.of_layer(model, layer) for layer in (later_layer, earlier_layer))
     read = [_unit(reader(model, kind, head)) for head in later]
@@ -90,9 +83,6 @@ def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int
     It is the K-composition term of the later head's QK circuit. Where the earlier head looks at
     the previous token and the eigenvalues are positive (`copying_scores.positivity`), the later
     head looks for sources that follow its own token: the matching half of induction.
-
-    Raises:
-        ValueError: if there is no such head.
     """
     written = heads.W_OV(model, earlier) @ model.W_E.detach()
     return model.W_E.T.detach() @ (heads.W_QK(model, later) @ written)
@@ -119,9 +109,6 @@ def impossible(model: Transformer, kind: str) -> dict[tuple[int, int], Float[Ten
 
     For three kinds these are nine sets: nulls with the trained model's own matrices. A head with
     itself is left out.
-
-    Raises:
-        ValueError: if the kind is none of Q, K, V, or there are not two layers.
     """
     return {layers: apart(scores(model, kind, *layers), layers) for layers in IMPOSSIBLE}
 
@@ -169,15 +156,8 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
     All that writes is multiplied by T, all that reads by T⁻¹, positions by T. Logits, patterns
     and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and so composition
     scores, do not (unless T is orthogonal).
-
-    Raises:
-        ValueError: if T is not [d_model, d_model].
-        UserError: if the model has layer norm.
     """
     heads.require_plain(model)
-    d_model = model.config.d_model
-    if tuple(T.shape) != (d_model, d_model):
-        raise ValueError(f"T is {tuple(T.shape)} but d_model is {d_model}")
     other, back = copy.deepcopy(model), torch.linalg.inv(T)
     other.W_E.copy_(T @ model.W_E)
     other.W_U.copy_(model.W_U @ back)
@@ -200,9 +180,6 @@ def white_basis(
 
     T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
     direction then counts for more than another, as the stream varies as much along each. [float64]
-
-    Raises:
-        ValueError: if the stream has directions in which these tokens never leave zero.
     """
     x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
     variances, directions = torch.linalg.eigh(x.T @ x / len(x))

@@ -9,7 +9,7 @@ from transformer_circuits.model.lowrank import LowRank
 
 
 def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
-    """Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
+    """The eigenvalue score Σλ / Σ|λ|, in [-1, 1]: 1 if all are positive, 0 if they cancel, -1 if all are negative.
 
     Of W_U W_OV W_E it is the paper's copying score, of a QK circuit its matching score. A working
     definition, as the paper says: positive eigenvalues do not force a token to raise its own
@@ -17,9 +17,6 @@ def positivity(eigenvalues: Complex[Tensor, " n"]) -> float:
 
     >>> positivity(torch.tensor([2 + 0j, 1 + 0j])), positivity(torch.tensor([2 + 0j, -2 + 0j]))
     (1.0, 0.0)
-
-    Raises:
-        ValueError: if all eigenvalues are 0.
     """
     total = eigenvalues.abs().sum()
     if total == 0:
@@ -54,13 +51,8 @@ def own_ranks(circuit: LowRank, chunk: int | None = None) -> Int[Tensor, " src"]
 
     `chunk`: how many sources are treated at once; by default so many that their logits take 16 MB,
     for larger arrays cost more time than they save.
-
-    Raises:
-        ValueError: if the matrix is not square.
     """
     n_vocab = circuit.shape[0]
-    if n_vocab != circuit.shape[1]:
-        raise ValueError(f"own ranks need a square matrix but this one is {circuit.shape}")
     ranks, start = [], 0
     for right in circuit.right.split(chunk or max(1, 2**22 // n_vocab), dim=1):
         outputs = right.T @ circuit.left.T  # [sources of this chunk, out]
@@ -81,13 +73,8 @@ def copying(
     logit over the sum of the sample's logits, which are measured from their mean over the
     vocabulary and count as 0 where they are negative. It is the copying score of Olsson et al.
     2022 for a head that attends fully to one token, and so depends on the OV circuit alone.
-
-    Raises:
-        ValueError: if the circuit is not square, or has fewer tokens than a sample.
     """
     n_vocab = circuit.shape[0]
-    if circuit.shape[0] != circuit.shape[1] or n_vocab < length:
-        raise ValueError(f"{length} tokens of a square circuit asked for but it is {circuit.shape}")
     left = circuit.left - circuit.left.mean(dim=0)  # so that the logits have mean 0 over outputs
     shares = []
     for _ in range(n):

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model.attention import Attention, causal_scores
 from transformer_circuits.model.transformer import Trace, Transformer
@@ -41,13 +42,8 @@ def effects(
 
     They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
     places of many windows costs as little as many places of few, and tells more.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
-    model.require_attention_only()
-    if model.config.n_layers != 2:
-        raise ValueError(f"edges join two layers but there are {model.config.n_layers}")
+    heads.require_two_layers(model)
     rises, changes, places = [], [], places.to(inputs.device)
     for window, right in zip(inputs.split(1), targets, strict=True):
         trace = model.trace(window)
@@ -109,7 +105,7 @@ def agreement(one: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> flo
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:
-    """How well the effects are measured: `agreement` of every second window with the others.
+    """Split-half reliability: the `agreement` of every second window with the others.
 
     From -1 to 1; near 0, noise decides the order of the edges, and nothing can agree with it.
     """
@@ -123,7 +119,7 @@ def shuffled(
     *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
-    """The null for `agreement`: with the heads of both layers in another order in the scores.
+    """The permutation null for `agreement`: with the heads of both layers in another order.
 
     Whole heads change places, so that a head whose every score is high stays such a head.
     """

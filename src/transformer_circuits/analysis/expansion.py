@@ -31,9 +31,6 @@ def paths(
     ['', '0.0', '1.0', '0.0, then 1.0']
     >>> terms[(0, 0), (1, 0)].shape  # [batch, pos, d_model]
     torch.Size([1, 7, 20])
-
-    Raises:
-        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
     model.require_attention_only()
     trace = model.trace(tokens)
@@ -61,10 +58,6 @@ def score_terms(
     They sum to `Attention.scores` before the causal mask, 1/√d_head included. The token itself
     stands for its embedding plus its position. In deeper layers an earlier head's output counts
     as a whole, whatever it was made from.
-
-    Raises:
-        ValueError: if there is no such head, the tokens are longer than n_ctx, or the model has
-            MLPs.
     """
     model.require_attention_only()
     trace, W_QK = model.trace(tokens), heads.W_QK(model, head)

@@ -37,22 +37,14 @@ def every(model: Transformer) -> list[Head]:
 
 
 def of_layer(model: Transformer, layer: int) -> list[Head]:
-    """The heads of one layer, in order.
-
-    Raises:
-        ValueError: if there is no such layer.
-    """
+    """The heads of one layer, in order."""
     if not 0 <= layer < model.config.n_layers:
         raise ValueError(f"layer {layer} asked for but the model has {model.config.n_layers}")
     return [Head(layer, head) for head in range(model.config.n_heads)]
 
 
 def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
-    """The attention layer that holds a head.
-
-    Raises:
-        ValueError: if there is no such head.
-    """
+    """The attention layer that holds a head."""
     head, config = Head(*head), model.config
     if not (0 <= head.layer < config.n_layers and 0 <= head.head < config.n_heads):
         raise ValueError(
@@ -62,12 +54,17 @@ def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
     return model.layers[head.layer]
 
 
-def require_plain(model: nn.Module) -> None:
-    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'.
+def require_two_layers(model: Transformer) -> None:
+    """Refuse a model that has not two layers, or has MLPs: edges go from the first to the second."""
+    model.require_attention_only()
+    if model.config.n_layers != 2:
+        raise ValueError(
+            f"this cuts edges between two layers, but the model has {model.config.n_layers}"
+        )
 
-    Raises:
-        UserError: if it has layer norm, naming what takes that into the weights.
-    """
+
+def require_plain(model: nn.Module) -> None:
+    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'."""
     if not isinstance(model, Transformer) or not all(
         isinstance(layer, Attention) for layer in model.layers
     ):
@@ -80,12 +77,7 @@ def require_plain(model: nn.Module) -> None:
 
 
 def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
-    """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
-
-    Raises:
-        ValueError: if there is no such head.
-        UserError: if the model has layer norm.
-    """
+    """W_O W_V, [d_model written, d_model read]: what the head moves, and where to."""
     require_plain(model)
     layer, index = layer_of(model, head), head[1]
     return LowRank(layer.W_O[index].detach(), layer.W_V[index].detach())
@@ -95,10 +87,6 @@ def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Qᵀ W_K, [d_model of destination, d_model of source]: where the head looks.
 
     As in the paper there is no 1/√d_head in it; scores are this over √d_head.
-
-    Raises:
-        ValueError: if there is no such head.
-        UserError: if the model has layer norm.
     """
     require_plain(model)
     layer, index = layer_of(model, head), head[1]
@@ -114,9 +102,6 @@ def full_ov(model: Transformer, head: tuple[int, int]) -> LowRank:
     tensor([[1., 0., 0.],
             [0., 1., 0.],
             [0., 0., 1.]], dtype=torch.float64)
-
-    Raises:
-        ValueError: if there is no such head.
     """
     return model.W_U.detach() @ (W_OV(model, head) @ model.W_E.detach())
 
@@ -125,8 +110,5 @@ def full_qk(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Eᵀ W_QK W_E, [destination token, source token]: unscaled attention scores, no positions.
 
     Exact for heads of the first layer; later layers also read what earlier heads wrote.
-
-    Raises:
-        ValueError: if there is no such head.
     """
     return model.W_E.T.detach() @ (W_QK(model, head) @ model.W_E.detach())

@@ -5,11 +5,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 @torch.no_grad()
@@ -25,18 +25,12 @@ def in_context_learning_score(
     Negative where the model predicts better with more context. One number per window; take their
     mean. Olsson et al. compare positions 500 and 50 of the same text. Here the *same tokens* are
     predicted twice, with much context and with little, so that it does not matter which are hard.
-
-    Raises:
-        ValueError: if the ranges differ in length, late is not after early, or does not fit.
     """
     length, shift = late[1] - late[0], late[0] - early[0]
     if length != early[1] - early[0] or length < 1 or shift < 0:
         raise ValueError(
             f"late is {late} and early {early} but both must be equally long, in order"
         )
-    longest = min(model.config.n_ctx, len(stream))
-    if late[1] > longest:
-        raise ValueError(f"late positions end at {late[1]} but there are {longest}")
     starts = windows.starts(stream, n_windows, model.config, n_ctx=late[1])
 
     def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:
@@ -76,9 +70,6 @@ def prefix_matching_score(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float
     >>> patterns = hand_built.induction(n_vocab=4, n_ctx=7).trace(tokens).patterns
     >>> [prefix_matching_score(A, tokens).round(decimals=3).tolist() for A in patterns]
     [[0.0], [1.0]]
-
-    Raises:
-        ValueError: if no token occurs twice.
     """
     where = followers(tokens)  # [batch, dst, src]
     have = where.any(dim=-1)  # [batch, dst]
@@ -89,11 +80,7 @@ def prefix_matching_score(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float
 
 
 def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
-    """What `prefix_matching_score` gives for uniform attention: its null on these tokens.
-
-    Raises:
-        ValueError: if no token occurs twice.
-    """
+    """What `prefix_matching_score` gives for uniform attention: its null on these tokens."""
     allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
     uniform = allowed / allowed.sum(dim=1, keepdim=True)
     return float(prefix_matching_score(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])

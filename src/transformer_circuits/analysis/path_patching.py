@@ -7,6 +7,7 @@ before. `composition` says how much the weights would let it read there; this sa
 worth on some text.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -16,8 +17,8 @@ from torch import Tensor
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.training import cross_entropy
 
 
 class Edge(NamedTuple):
@@ -31,7 +32,45 @@ class Edge(NamedTuple):
     """How much the loss rises without it. [nats per counted token]"""
 
 
+EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
+"""One of `composition.KINDS`, the later head, the earlier head."""
+
+
 @torch.no_grad()
+def patched(
+    model: Transformer,
+    trace: Trace,
+    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
+) -> Float[Tensor, "batch pos n_vocab"]:
+    """Logits of a two-layer model where each edge given carries something else than it did.
+
+    All other readers of the earlier heads read them as before. Exact, since nothing comes after the
+    second layer; so logits change by the sum of what they change for each later head alone.
+    `trace` is that of the whole model on the same tokens.
+    """
+    heads.require_two_layers(model)
+    for kind, later, earlier in instead:
+        heads.layer_of(model, later), heads.layer_of(model, earlier)
+        if (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
+            raise ValueError(
+                f"an edge goes from layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
+                f'from {earlier} to {later} and is of kind "{kind}"'
+            )
+    layer, full, logits = model.layers[1], trace.residual[1], trace.logits
+    for head in {later[1] for _, later, _ in instead}:
+        read = dict.fromkeys(KINDS, full)
+        for (kind, later, earlier), other in instead.items():
+            if later[1] == head:
+                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
+        A = trace.patterns[1][:, head]
+        if read["Q"] is not full or read["K"] is not full:
+            W_P = model.W_P[: full.shape[1]]
+            A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
+        written = A @ (read["V"] @ layer.W_V[head].T) @ layer.W_O[head].T
+        logits = logits + (written - trace.head_outputs[1][:, head]) @ model.W_U.T
+    return logits
+
+
 def without_edge(
     model: Transformer,
     trace: Trace,
@@ -42,32 +81,10 @@ def without_edge(
     """Logits of a two-layer model when one head of the second layer does not read one of the first.
 
     The output of `earlier` is missing from what `later` makes its queries ("Q"), keys ("K") or
-    values ("V") from; everyone else still reads it. Exact, since no head comes after `later`.
-    `trace` is that of the whole model on the same tokens.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, there is no such head, `later` is
-            not in the second layer or `earlier` not in the first, or the kind is none of Q, K, V.
+    values ("V") from; everyone else still reads it. `trace` as for `patched`.
     """
-    model.require_attention_only()
-    layer, full = heads.layer_of(model, later), trace.residual[1]
-    heads.layer_of(model, earlier)  # refuses a head that is not there
-    if (n_layers := model.config.n_layers) != 2:
-        raise ValueError(f"this cuts edges between two layers, but the model has {n_layers}")
-    if (later[0], earlier[0]) != (1, 0):
-        raise ValueError(
-            f"an edge goes from layer 0 to layer 1, but this one from {earlier[0]} to {later[0]}"
-        )
-    if kind not in KINDS:
-        raise ValueError(f'an edge is of kind Q, K or V, but this one is "{kind}"')
-    less = full - trace.head_outputs[0][:, earlier[1]]
-    read = {name: (less if name == kind else full) for name in "QKV"}
-    A = trace.patterns[1][:, later[1]]
-    if kind != "V":
-        W_P = model.W_P[: full.shape[1]]
-        A = layer.pattern(read["Q"], read["K"], W_P, head=later[1])[:, 0]
-    written = A @ (read["V"] @ layer.W_V[later[1]].T) @ layer.W_O[later[1]].T
-    return trace.logits + (written - trace.head_outputs[1][:, later[1]]) @ model.W_U.T
+    zero = torch.zeros_like(trace.residual[1])
+    return patched(model, trace, {(kind, later, earlier): zero})
 
 
 def loss_increase(
@@ -77,9 +94,6 @@ def loss_increase(
 
     Kinds come in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
     counted, so that the effect can be measured at chosen positions only.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     trace, n_heads = model.trace(inputs), model.config.n_heads
     losses = [

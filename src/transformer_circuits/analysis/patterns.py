@@ -11,11 +11,7 @@ from transformer_circuits.model.transformer import Trace, Transformer
 
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
-    """The patterns of every layer: those of a trace, without its logits, which cost the most.
-
-    Raises:
-        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
-    """
+    """The patterns of every layer: those of a trace, without its logits, which cost the most."""
     model.require_attention_only()
     x, W_P = model.embed(tokens)
     found = []
@@ -30,9 +26,6 @@ def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
 
     Attention to BEGIN, at position 0, is left out: a head with nothing to do rests there, which
     `to_begin` measures.
-
-    Raises:
-        ValueError: if no position has n tokens and BEGIN before it.
     """
     if A.shape[-1] <= n:
         raise ValueError(f"the pattern has {A.shape[-1]} positions but must have more than {n}")
@@ -46,11 +39,7 @@ def to_begin(A: Pattern) -> Float[Tensor, " head"]:
 
 
 def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
-    """‖v_j‖, the length of the value that each head moves from each source.
-
-    Raises:
-        UserError: if the model has layer norm.
-    """
+    """‖v_j‖, the length of the value that each head moves from each source."""
     heads.require_plain(model)
     v = einsum(
         model.layers[layer].W_V,

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,9 @@ def drawn(
 
     Ones draw uniformly, counts of a text (`counts`) as often as the text has each, and ones and
     zeros (`quartile`) among some tokens.
-
-    Raises:
-        ValueError: if no token but BEGIN has a positive weight, or a weight is negative.
     """
     weights = weights.clone()
     weights[BEGIN] = 0
-    if not weights.sum() > 0 or weights.min() < 0:
-        raise ValueError("weights must be at least 0, and above it for a token other than BEGIN")
     return torch.multinomial(weights, n * length, True, generator=generator).view(n, length)
 
 
@@ -77,23 +72,14 @@ def quartile(of: Float[Tensor, " n_vocab"], which: int) -> Float[Tensor, " n_voc
     """1 for the tokens of one quarter of the vocabulary by how frequent they are, else 0.
 
     `which`: 0 for the most frequent quarter to 3 for the rarest.
-
-    Raises:
-        ValueError: if `which` is not one of these.
     """
-    if which not in range(4):
-        raise ValueError(f"the quartile is {which} but must be one of 0, 1, 2, 3")
     chosen = torch.zeros_like(of)
     chosen[of.argsort(descending=True, stable=True).tensor_split(4)[which]] = 1
     return chosen
 
 
 def passages(text: Int[Tensor, " n_tokens"], n: int, length: int) -> Int[Tensor, "n length"]:
-    """`n` evenly spaced passages of a text.
-
-    Raises:
-        ValueError: if the text is shorter than one passage.
-    """
+    """`n` evenly spaced passages of a text."""
     if len(text) < length:
         raise ValueError(f"a passage takes {length} tokens but the text has {len(text)}")
     first = windows.spaced(len(text) - length, n)
@@ -114,14 +100,8 @@ def copies(passages: Int[Tensor, "n length"], n_copies: int = 2) -> Int[Tensor, 
 def predictions(
     model: Transformer, passages: Int[Tensor, "n length"], n_copies: int = 2
 ) -> Predictions:
-    """Loss and rank of the tokens of passages, each of which comes `n_copies` times.
-
-    Raises:
-        ValueError: if a passage has fewer than two tokens, or the copies do not fit into n_ctx.
-    """
+    """Loss and rank of the tokens of passages, each of which comes `n_copies` times."""
     length = passages.shape[1]
-    if length < 2:
-        raise ValueError(f"passages have {length} token but must have at least 2")
     tokens = copies(passages.to(model.W_E.device), n_copies)
     losses, ranks, preferred = [], [], []
     n_vocab = model.config.n_vocab
@@ -161,12 +141,7 @@ def loss_increase_by_copy(
     single one, a head that always looks that far back would do. The head writes nothing; `frozen`
     as in `ablation.with_output`. Losing a head can help on random tokens whether they repeat or
     not: what the head does for repeats is the second increase minus the first.
-
-    Raises:
-        ValueError: if there are no passages, or two copies do not fit into n_ctx.
     """
-    if not len(passages):
-        raise ValueError("no passages given, but at least one group of them is needed")
     rows = []
     for group in passages:
         tokens = copies(group.to(model.W_E.device))

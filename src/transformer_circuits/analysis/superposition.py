@@ -6,7 +6,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.model import cross_entropy
 
 
 def kurtosis(x: Float[Tensor, "*place d"]) -> Float[Tensor, "*place"]:
@@ -45,12 +45,7 @@ def train_toy(
 
     Returns:
         W, whose column i is the direction of feature i, and b.
-
-    Raises:
-        ValueError: if density is not in (0, 1].
     """
-    if not 0 < density <= 1:
-        raise ValueError(f"density is {density} but must lie in (0, 1]")
     W = (torch.randn(d, n_features, generator=generator) / d**0.5).requires_grad_()
     b = torch.zeros(n_features, requires_grad=True)
     worth = 0.9 ** torch.arange(n_features)

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis.patterns import of_all_layers
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,6 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
     (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here.
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
-
-    Raises:
-        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
     model.require_attention_only()
     direct, W_P = model.embed(tokens)
@@ -67,9 +64,6 @@ def streams_by_steps(
     A head moves a token's information a step only as far as it looks elsewhere: what it moves from
     a position to that position itself is no step. So each pattern is its diagonal, which stays, and
     the rest, which steps. The last stream is the whole model's.
-
-    Raises:
-        ValueError: if the tokens are longer than n_ctx, or the model has MLPs.
     """
     model.require_attention_only()
     direct, W_P = model.embed(tokens)
@@ -94,9 +88,6 @@ def patterns_of_embeddings(
 
     Given to the whole model, they take away what heads do to later patterns, and nothing else:
     the values and all the paths stay.
-
-    Raises:
-        ValueError: if the tokens are longer than n_ctx.
     """
     embedded, W_P = model.embed(tokens)
     return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
@@ -112,9 +103,6 @@ def losses(
     """The loss at every position, by what is kept. [nats]
 
     "order 0", "order 1", …, and "layer 0", …: the direct path and that layer's heads alone.
-
-    Raises:
-        ValueError: as `streams`.
     """
     found: dict[str, list[Tensor]] = {}
     for batch, after in cross_entropy.batches(inputs, targets):
@@ -129,11 +117,7 @@ def losses(
 def losses_by_steps(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "steps batch pos"]:
-    """The loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]
-
-    Raises:
-        ValueError: as `streams_by_steps`.
-    """
+    """The loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]"""
     parts = [
         torch.stack([_loss(model, x, after) for x in streams_by_steps(model, batch)])
         for batch, after in cross_entropy.batches(inputs, targets)

@@ -18,9 +18,9 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy
 
 Record = dict
 KEPT = (

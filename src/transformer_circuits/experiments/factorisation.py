@@ -12,9 +12,10 @@ import torch
 
 from transformer_circuits import files
 from transformer_circuits.analysis.one_layer import skip_trigram_bugs
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 

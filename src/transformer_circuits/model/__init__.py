@@ -1,4 +1,4 @@
-"""The mathematics: the transformer, products of thin matrices, weights set by hand.
+"""The mathematics: the transformer, its loss, products of thin matrices, weights set by hand.
 
-Of the package it imports `settings` and `files` alone.
+Of the package it imports `text`, `settings` and `files` alone.
 """

@@ -89,12 +89,7 @@ LAYERS: dict[str, type[Attention]] = {
 def model(
     config: ModelConfig, first_layer: str, *, generator: torch.Generator | None = None
 ) -> Transformer:
-    """A new model whose first layer is one of `LAYERS`. The others, and all weights, are as ever.
-
-    Raises:
-        KeyError: if there is no such layer.
-        IndexError: if the model has no layers.
-    """
+    """A new model whose first layer is one of `LAYERS`. The others, and all weights, are as ever."""
     made = Transformer(config)
     made.layers[0] = LAYERS[first_layer](config)
     made.initialise(generator=generator)

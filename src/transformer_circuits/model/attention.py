@@ -121,9 +121,6 @@ class Attention(nn.Module):
 
         `q_in` and `k_in` are what queries and keys read, one and the same stream in the whole
         model; W_P is added to both. With `head`, the scores of that head alone.
-
-        Raises:
-            IndexError: if there is no such head.
         """
         rows = slice(None)  # all heads, side by side
         if head is not None:

@@ -96,16 +96,8 @@ def induction_in_few_dimensions(
 
     They are the last head of either layer. Tokens are random directions in d_head dimensions, which
     may be far fewer than tokens: the right token wins, but its likes are raised with it.
-
-    Raises:
-        ValueError: if there are not two layers, or d_model is less than four times d_head.
     """
     d, half = config.d_head, config.d_head // 2
-    if config.n_layers != 2 or config.d_model < 4 * d:
-        raise ValueError(
-            f"{config.n_layers} layers and d_model {config.d_model} given, but it takes two layers "
-            f"and at least four times d_head, {4 * d}"
-        )
     at = blocks(token=d, previous=d, output=d, place=2 * half)
     model = Transformer(config, generator=generator).requires_grad_(False).eval()
     model.randomise(generator=generator)

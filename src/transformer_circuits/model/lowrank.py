@@ -28,9 +28,6 @@ class LowRank:
             [0., 0., 0.]])
     >>> OV.eigenvalues().real, OV.trace()
     (tensor([3.]), tensor(3.))
-
-    Raises:
-        ValueError: if the inner or the leading dimensions differ.
     """
 
     left: Float[Tensor, "*batch rows inner"]
@@ -72,11 +69,7 @@ class LowRank:
         return LowRank(self.left @ middle, other.right)
 
     def __add__(self, other: "LowRank") -> "LowRank":
-        """The sum, with the factors side by side: heads that share a pattern act as one.
-
-        Raises:
-            ValueError: if the shapes differ.
-        """
+        """The sum, with the factors side by side: heads that share a pattern act as one."""
         if self.shape != other.shape:
             raise ValueError(f"a matrix {self.shape} and one {other.shape} cannot be added")
         left = torch.cat([self.left, other.left], dim=-1)
@@ -133,15 +126,10 @@ class LowRank:
         return (q_left @ U)[..., :rank], S[..., :rank], (Vh @ q_right.mT)[..., :rank, :]
 
     def eigenvalues(self) -> Complex[Tensor, "*batch inner"]:
-        """The eigenvalues of `right @ left`: those of the square matrix, zeros aside.
-
-        Raises:
-            ValueError: if the matrix is not square, or `right @ left` is not finite: LAPACK may
-                end the process over such a matrix.
-        """
+        """The eigenvalues of `right @ left`: those of the square matrix, zeros aside."""
         self._require_square("eigenvalues")
         core = self.right @ self.left
-        if not core.isfinite().all():
+        if not core.isfinite().all():  # LAPACK may end the process over such a matrix
             most = torch.finfo(core.dtype).max
             raise ValueError(
                 f"eigenvalues need finite numbers but the product has entries beyond {most:.2g}"
@@ -149,20 +137,12 @@ class LowRank:
         return torch.linalg.eigvals(core)
 
     def diagonal(self) -> Float[Tensor, "*batch rows"]:
-        """The entries where row and column are the same.
-
-        Raises:
-            ValueError: if the matrix is not square.
-        """
+        """The entries where row and column are the same."""
         self._require_square("a diagonal")
         return (self.left * self.right.mT).sum(dim=-1)
 
     def trace(self) -> Float[Tensor, "*batch"]:
-        """The sum of the diagonal, which is the sum of the eigenvalues.
-
-        Raises:
-            ValueError: if the matrix is not square.
-        """
+        """The sum of the diagonal, which is the sum of the eigenvalues."""
         self._require_square("a trace")
         return self.diagonal().sum(dim=-1)
 

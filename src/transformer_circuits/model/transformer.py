@@ -153,11 +153,7 @@ class Transformer(nn.Module):
     def embed(
         self, tokens: Int[Tensor, "batch pos"]
     ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "pos d_model"]]:
-        """The first residual stream, and the position vectors that queries and keys add to it.
-
-        Raises:
-            ValueError: if the tokens are longer than n_ctx.
-        """
+        """The first residual stream, and the position vectors that queries and keys add to it."""
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
@@ -173,10 +169,6 @@ class Transformer(nn.Module):
 
         `positions`: how strongly each layer's queries and keys see W_P, 1 for as they do; with 0
         the layer cannot tell places apart.
-
-        Raises:
-            ValueError: if the tokens are longer than n_ctx, or patterns or positions are not one
-                per layer.
         """
         x, W_P = self.embed(tokens)
         for name, given in (("patterns", patterns), ("positions", positions)):
@@ -193,11 +185,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
-        """The same pass with every intermediate value kept.
-
-        Raises:
-            ValueError: if the tokens are longer than n_ctx.
-        """
+        """The same pass with every intermediate value kept."""
         x, W_P = self.embed(tokens)
         patterns, outputs, of_mlps, residual = [], [], [], [x]
         for index, layer in enumerate(self.layers):

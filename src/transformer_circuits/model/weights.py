@@ -15,12 +15,7 @@ BUFFERS = (".mask", ".IGNORE")
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file.
-
-    Raises:
-        SafetensorError: if it is none, or damaged.
-        UserError: as `require_numbers`.
-    """
+    """The tensors of a safetensors file."""
     tensors = safetensors.torch.load_file(path)
     require_numbers(tensors, path)
     return tensors
@@ -30,10 +25,6 @@ def require_numbers(tensors: Mapping[str, Tensor], source: object = None) -> Non
     """Refuse what a model would take in silence, or fail at: every way of loading asks this first.
 
     `source`: what they were read from, for the message, where that is known here.
-
-    Raises:
-        UserError: naming source and tensor, if it is not of `KINDS`, sparse, without content, or
-            has numbers that are not finite.
     """
     for name, W in tensors.items():
         if name.endswith(BUFFERS):

@@ -102,13 +102,9 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
 
     Does nothing where all files are there with the SHA-256 that `data/corpus.toml` pins.
-
-    Raises:
-        UserError: if the profile is unknown, a package cannot be downloaded, or the text that was
-            built is not the pinned one.
     """
     wanted = sources.manifest(profile)
-    pinned = _pinned(profile)
+    pinned = {split: _pinned(profile, split) for split in SPLITS}
     folder = folder or files.cache_dir()
     paths = {split: folder / f"{profile}-{split}.jsonl" for split in SPLITS}
     if all(p.exists() and files.sha256(p) == pinned[split] for split, p in paths.items()):
@@ -132,22 +128,21 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
     return paths
 
 
-def _pinned(profile: str) -> dict[str, str]:
+def _pinned(profile: str, split: str) -> str:
+    """The SHA-256 that a text must have."""
     path = files.data_dir() / "corpus.toml"
     profiles = files.read_toml(path).get("profile", {})
-    if profiles.get(profile, {}).keys() != {*SPLITS}:
-        raise files.damaged(path, f'pins no text of a profile "{profile}", only {[*profiles]}')
-    return profiles[profile]
+    if split not in profiles.get(profile, {}):
+        raise files.UserError(
+            f'there is no text "{split}" of a profile "{profile}": {path} pins {[*SPLITS]} of '
+            f"{[*profiles]}"
+        )
+    return profiles[profile][split]
 
 
 def read(profile: str, split: str) -> list[Document]:
-    """The documents of one split; fetched first if they are not in the cache.
-
-    Raises:
-        UserError: if the split is unknown, and as `build`.
-    """
-    if split not in SPLITS:
-        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
+    """The documents of one split; fetched first if they are not in the cache."""
+    _pinned(profile, split)  # refuses a split that is not there
     path = build(profile)[split]
     with path.open(encoding="utf-8") as file:
         return [Document(**json.loads(line)) for line in file]
@@ -165,11 +160,7 @@ class Part:
 
 
 def composition(profile: str, split: str) -> list[Part]:
-    """What a split is made of: one part for each family and package, the largest first.
-
-    Raises:
-        UserError: as `read`.
-    """
+    """What a split is made of: one part for each family and package, the largest first."""
     lengths: dict[tuple[str, str], list[int]] = {}
     for document in read(profile, split):
         key = document.family, document.name.split("/")[0]
@@ -191,11 +182,7 @@ the training text, so that common English words become tokens; it costs the code
 
 
 def first(profile: str, characters: Mapping[str, int]) -> Iterator[Document]:
-    """Documents for training, in their order, until each family has so many characters.
-
-    Raises:
-        UserError: as `build`.
-    """
+    """Documents for training, in their order, until each family has so many characters."""
     left = dict(characters)
     for document in read(profile, "train"):
         if left.get(document.family, 0) > 0:
@@ -207,29 +194,19 @@ def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
     """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
 
     In tokens of the tokenizer in use, see `tokenizer.using`.
-
-    Raises:
-        UserError: as `read`.
     """
-    if split not in SPLITS:
-        raise files.UserError(f'split is "{split}" but must be one of {SPLITS}')
-    text_hash = _pinned(profile)[split]
-    vocab_hash = files.sha256(tokenizer.path())
-    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.tokens"
-    content = files.read_sealed(cached)
-    if content is None:  # not there yet, or damaged
+    text_hash, vocab_hash = _pinned(profile, split), files.sha256(tokenizer.path())
+    cached = files.cache_dir() / f"{profile}-{split}-{text_hash[:8]}-{vocab_hash[:8]}.npy"
+    if not cached.exists():
         stream = tokenizer.encode(tokenizer.load(), [d.text for d in read(profile, split)])
-        files.write_sealed(cached, content := stream.numpy().astype(np.uint16).tobytes())
+        with files.atomic(cached) as temporary, temporary.open("wb") as file:
+            np.save(file, stream.numpy().astype(np.uint16))
     # 16 bits on disk hold every vocabulary that `tokenizer.train` allows; torch computes with 32.
-    return torch.from_numpy(np.frombuffer(content, dtype=np.uint16).astype(np.int32))
+    return torch.from_numpy(np.load(cached).astype(np.int32))
 
 
 def tokens_of(profile: str, split: str, family: str) -> Int32[Tensor, " n_tokens"]:
-    """The documents of one family in the stream that `tokens` gives, in their order.
-
-    Raises:
-        UserError: if the split has no such family, and as `read`.
-    """
+    """The documents of one family in the stream that `tokens` gives, in their order."""
     stream, families = tokens(profile, split), [d.family for d in read(profile, split)]
     if family not in families:
         raise files.UserError(f'no family "{family}" in {split}, only {sorted({*families})}')

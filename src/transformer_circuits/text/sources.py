@@ -86,11 +86,7 @@ class Package:
 
 
 def manifest(profile: str, path: Path | None = None) -> list[Package]:
-    """The packages of a profile, in the order of `data/corpus.toml`.
-
-    Raises:
-        UserError: if the profile is neither "small" nor "full", or the file is not as it must be.
-    """
+    """The packages of a profile, in the order of `data/corpus.toml`."""
     if profile not in ("small", "full"):
         raise files.UserError(f'profile is "{profile}" but must be "small" or "full"')
     path = path or files.data_dir() / "corpus.toml"
@@ -115,10 +111,6 @@ def fetch(packages: list[Package], folder: Path) -> None:
 
     Nothing of an archive is run before its SHA-256 was compared; nor after, unless it brings a
     build backend of its own, which none of ours does.
-
-    Raises:
-        UserError: naming the archive, if it cannot be downloaded or is not the pinned one. The
-            archives fetched before stay usable; a wrong one is not left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for package in tqdm(packages, desc="packages", unit="file", disable=not sys.stderr.isatty()):
@@ -180,9 +172,6 @@ def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
     """(path in the archive, content) of a wheel or source archive, in order of the paths.
 
     A file of a zip that matches `inside` is called "outer.zip!inner".
-
-    Raises:
-        UserError: naming the archive, if it is damaged.
     """
     try:
         if path.name.endswith(".tar.gz"):

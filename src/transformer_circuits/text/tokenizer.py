@@ -23,11 +23,7 @@ context. Others call it BOS. Heads with nothing to do rest their attention on it
 
 
 def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
-    """Byte-pair encoding learned from `documents`; any text can be encoded with it.
-
-    Raises:
-        UserError: if `n_vocab` is too small for every byte and BEGIN, or does not fit into 16 bits.
-    """
+    """Byte-pair encoding learned from `documents`; any text can be encoded with it."""
     least, most = len(pre_tokenizers.ByteLevel.alphabet()) + 1, 2**16
     if not least <= n_vocab <= most:
         raise files.UserError(
@@ -69,11 +65,7 @@ def using(other: Path | None) -> Iterator[None]:
 
 
 def load(other: Path | None = None) -> Tokenizer:
-    """The tokenizer in use, or that of another file.
-
-    Raises:
-        UserError: if there is none, or it is damaged.
-    """
+    """The tokenizer in use, or that of another file."""
     return _read(other or path())
 
 
@@ -138,11 +130,7 @@ def labels(tokens: Int[Tensor, " pos"]) -> list[str]:
 
 
 def token(text: str) -> int:
-    """The id of the token that is exactly this text. TransformerLens: `to_single_token`.
-
-    Raises:
-        ValueError: if the text is not one token but several.
-    """
+    """The id of the token that is exactly this text. TransformerLens: `to_single_token`."""
     ids = load().encode(text).ids
     if len(ids) != 1:
         pieces = [label(load(), piece) for piece in ids]

@@ -19,9 +19,6 @@ def write(n_vocab: int, path: Path, *, english: bool = False) -> None:
     """Learn a tokenizer from `corpus.VOCABULARY` of the full text, and write it.
 
     `english`: also from `RUNNING_WORDS` words by their frequency in English, see `words`.
-
-    Raises:
-        UserError: as `tokenizer.train`, `corpus.build` and `words`.
     """
 
     def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
@@ -43,9 +40,6 @@ def words(documents: Iterable[str], n: int, at_least: int = 100) -> Iterator[str
     Only words that the documents have `at_least` so often, so that none becomes a token which no
     model can learn; in the capitals that the documents write them in, as often as these do. A space
     stands before each, as in running text.
-
-    Raises:
-        UserError: if `wordfreq` is not installed.
     """
     try:
         from wordfreq import word_frequency

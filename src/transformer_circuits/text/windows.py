@@ -38,9 +38,6 @@ def starts(
     """Where `n` evenly spaced windows of a stream begin, from the first possible place to the last.
 
     `n_ctx`: the length of a window, where it is not the model's.
-
-    Raises:
-        UserError: if the stream is shorter than one window.
     """
     return spaced(_last_start(stream, config, n_ctx), n)
 
@@ -66,9 +63,6 @@ def at(
     on; else they are the text alone.
 
     `n_ctx`: the length of a window, where it is not the model's.
-
-    Raises:
-        UserError: if a window begins before the stream does, or runs past its end.
     """
     text = _text(stream, starts, config, n_ctx)
     return text[:, :-1], text[:, 1:]
@@ -90,9 +84,6 @@ def evenly(
     >>> targets
     tensor([[1, 2, 3],
             [6, 7, 8]])
-
-    Raises:
-        UserError: if the stream is shorter than one window.
     """
     return at(stream, starts(stream, n, config, n_ctx=n_ctx), config, n_ctx=n_ctx)
 
@@ -109,9 +100,6 @@ def batch(
 
     `best_of`: how many windows are drawn for each that is taken, all near each other (`NEAR`), so
     that every kind of text keeps its share; the one with the most `repetition` is taken.
-
-    Raises:
-        UserError: if the stream is shorter than one window.
     """
     last = _last_start(stream, config)
     places = torch.randint(last + 1, (size,), generator=generator)

@@ -38,9 +38,6 @@ def save(
     Weights are written in half precision, to be small enough for the repository.
 
     `log`: the records of the training; the last says on how many `tokens`.
-
-    Raises:
-        OSError: naming the file, if it cannot be written.
     """
     halves = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
     with files.atomic(folder / "weights.safetensors") as temporary:
@@ -60,11 +57,7 @@ def save(
 
 
 def save_moment(folder: Path, model: Transformer, step: int) -> None:
-    """Write the weights at a step of a run, in eight bits each, for `load(name, step=step)`.
-
-    Raises:
-        OSError: naming the file, if it cannot be written.
-    """
+    """Write a checkpoint of a run, its weights in eight bits each, for `load(name, step=step)`."""
     tensors = {}
     for name, weight in quantisation.matrices(model).items():
         whole, scale = quantisation.quantise(weight.detach().cpu())
@@ -74,13 +67,13 @@ def save_moment(folder: Path, model: Transformer, step: int) -> None:
 
 
 def moments(folder: Path) -> list[int]:
-    """The steps of a run whose weights were kept in a folder, in order."""
+    """The steps of the checkpoints along a run that a folder has, in order."""
     paths = (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
     return sorted(int(path.stem) for path in paths)
 
 
 def take_moments(source: Path, folder: Path) -> None:
-    """Replace the moments that a folder has by those of another, with a list of their checksums."""
+    """Replace the checkpoints along a run in a folder by those of another, with their checksums."""
     new, old = folder / ".moments.partial", folder / "moments"
     shutil.rmtree(new, ignore_errors=True)
     if moments(source):
@@ -96,11 +89,7 @@ def _moment(folder: Path, step: int) -> Path:
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
-    """How a model of the book is built and trained, whether it was trained yet or not.
-
-    Raises:
-        UserError: if there is no such model, or its config.toml is not valid.
-    """
+    """How a model of the book is built and trained, whether it was trained yet or not."""
     tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
 
@@ -108,13 +97,10 @@ def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
 def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transformer:
     """A trained model of the book, ready for analysis, on `device`, its weights frozen.
 
+    A file that is damaged, or does not belong to the others, is named, with the remedy.
+
     `step`: the model as it was after so many steps of its training, one of `moments`, its weights
     rounded to eight bits.
-
-    Raises:
-        UserError: if there is no such model, it was not trained yet, a file of it is damaged, the
-            weights are not those the config describes, or they learned with another tokenizer; or
-            if no weights of that step were kept.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -123,29 +109,39 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
         raise files.UserError(
             f"{name} is not trained: run python -m transformer_circuits train {name}"
         )
-    provenance = tables["provenance"]
-    if (found := files.sha256(path)) != provenance.weights_sha256:
-        raise files.damaged(
-            path, f"has SHA-256 {found} but its config says {provenance.weights_sha256}"
-        )
-    vocabulary = tokenizer.load().get_vocab_size()
-    if tables["model"].n_vocab != vocabulary:
+    vocabulary, n_vocab = tokenizer.load().get_vocab_size(), tables["model"].n_vocab
+    if n_vocab != vocabulary:
         raise files.UserError(
-            f"{name} has n_vocab {tables['model'].n_vocab} but the tokenizer has {vocabulary}: "
+            f"{name} has n_vocab {n_vocab} but the tokenizer has {vocabulary}: "
             "set n_vocab in its config.toml, and train it again"
         )
-    path_of_tokenizer = tokenizer.path()
-    if (found := files.sha256(path_of_tokenizer)) != provenance.tokenizer_sha256:
+    learned_with = tables["provenance"].tokenizer_sha256
+    if (found := files.sha256(tokenizer.path())) != learned_with:
         raise files.damaged(
-            path_of_tokenizer,
-            f"has SHA-256 {found} but {name} learned with {provenance.tokenizer_sha256}",
+            tokenizer.path(), f"has SHA-256 {found} but {name} learned with {learned_with}"
+        )
+    model = of_file(path)
+    if step is not None:
+        _load_moment(model, place, step)
+    return model.to(device)
+
+
+def of_file(path: Path) -> Transformer:
+    """The model whose weights a file has, as the `config.toml` beside it describes it; frozen.
+
+    Of the config, the table `[model]` is enough; with `[provenance]` it must be this very file.
+    """
+    tables = config.read(path.with_name("config.toml"), "model")
+    known = tables.get("provenance")
+    if known and (found := files.sha256(path)) != known.weights_sha256:
+        raise files.damaged(
+            path,
+            f"is not the file that [provenance] describes: it has SHA-256 {found} but its config "
+            f"says {known.weights_sha256}",
         )
     model = Transformer(tables["model"])
-    if step is None:
-        load_weights(model, path)
-    else:
-        _load_moment(model, place, step)
-    return model.requires_grad_(False).eval().to(device)
+    load_weights(model, path)
+    return model.requires_grad_(False).eval()
 
 
 def records(name: str, log: str = "training") -> list[dict]:
@@ -155,9 +151,6 @@ def records(name: str, log: str = "training") -> list[dict]:
     short trainings that differ in a choice (see `experiments.variants`); "factorisation", what
     more heads and gates bring (see `experiments.factorisation`); or "runs", what came of each
     training that was tried.
-
-    Raises:
-        UserError: if there is no such model, it has no such log, or the log is damaged.
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
@@ -166,17 +159,23 @@ def records(name: str, log: str = "training") -> list[dict]:
     return files.read_json_lines(path)
 
 
-def load_weights(model: Transformer, path: Path) -> None:
-    """Fill `model` from a safetensors file.
+def held_out_nats(name: str) -> float:
+    """The loss of a model of the book on held-out text, from the log of its training. [nats per token]"""
+    last = records(name)[-1]
+    if "held_out_nats" not in last:
+        raise files.UserError(
+            f"the log of {name} ends with step {last['step']}, without held_out_nats: run "
+            f"python -m transformer_circuits train {name}"
+        )
+    return last["held_out_nats"]
 
-    Raises:
-        UserError: if the file is damaged, holds other names or shapes than the model, or anything
-            but finite numbers.
-    """
+
+def load_weights(model: Transformer, path: Path) -> None:
+    """Fill `model` from a safetensors file."""
     try:
         model.load_state_dict(weights.read(path))
     except (SafetensorError, RuntimeError) as error:
-        raise files.damaged(path, f"does not fit the model: {error}") from error
+        raise files.damaged(path, f"does not fit its config: {error}") from error
 
 
 def _load_moment(model: Transformer, place: Path, step: int) -> None:
@@ -193,16 +192,12 @@ def _load_moment(model: Transformer, place: Path, step: int) -> None:
         if tensors:
             raise KeyError(f"unknown weights {sorted(tensors)}")
     except (SafetensorError, RuntimeError, KeyError) as error:
-        raise files.damaged(path, f"does not fit the model: {error}") from error
+        raise files.damaged(path, f"does not fit its config: {error}") from error
     weights.require_numbers(model.state_dict(), path)
 
 
 def folder(name: str) -> Path:
-    """The folder of a model of the book.
-
-    Raises:
-        UserError: if there is no such model.
-    """
+    """The folder of a model of the book."""
     names = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
     if name not in names:
         raise files.UserError(f'no model called "{name}"; there are {names}')
@@ -215,11 +210,7 @@ def of_seed(name: str, seed: int) -> str:
 
 
 def seeds(name: str) -> list[str]:
-    """A model and those that differ from it in their seed alone, `name` itself first.
-
-    Raises:
-        UserError: if there is no such model.
-    """
+    """A model and those that differ from it in their seed alone, `name` itself first."""
     pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
     found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
     others = sorted((match for match in found if match), key=lambda match: int(match[1]))

@@ -78,12 +78,7 @@ class Provenance(Table):
 
 
 def read(path: Path, *needed: str) -> dict[str, Any]:
-    """The tables of a `config.toml`: `model`, `training` and `provenance` as their dataclasses.
-
-    Raises:
-        UserError: naming the file, if it is not TOML, a `needed` table is missing, or one of the
-            three has unknown, missing or invalid keys.
-    """
+    """The tables of a `config.toml`: `model`, `training` and `provenance` as their dataclasses."""
     tables = files.read_toml(path)
     if absent := [name for name in needed if name not in tables]:
         raise files.damaged(path, f"has no table {absent}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor
 
 from transformer_circuits import files
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 
@@ -58,9 +60,6 @@ class Run:
 
         In nats per token, rounded to four digits, as the last record of the log has it from now
         on under `held_out_nats`. Over which text, see `cross_entropy`.
-
-        Raises:
-            OSError: naming the file, if it cannot be written.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
         for weight in model.parameters():  # measured as it is saved; positions are not rounded
@@ -87,13 +86,10 @@ def prepare(
     `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which keeps
     no moments.
     `folder`: where the trained model goes; by default to its folder among the models of the book.
+    A folder that cannot be written is refused now, and not after the training.
     `compile`: as for `Trainer`.
     `probe`: measures the model on held-out text at every record, as `development.probe` does. A
     model without layers has no heads to measure, and is not probed.
-
-    Raises:
-        UserError: if there is no such model, its config is not valid, the folder cannot be
-            written, the text cannot be had, or the state of another run is in the way.
     """
     shape, plan = checkpoint.settings(name)
     if seed is None or seed == plan.seed:
@@ -102,9 +98,10 @@ def prepare(
         plan = dataclasses.replace(plan, seed=seed, moments=False)
         name = checkpoint.of_seed(name, seed)
         folder = folder or checkpoint.models_dir() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
     state = files.cache_dir() / "runs" / name
-    for place in (folder, state):
-        files.require_writable(place)
     return Run(name, folder, state, trainer(shape, plan, state, compile=compile, probe=probe))
 
 
@@ -116,13 +113,7 @@ def trainer(
     compile: bool | None = None,
     probe: Callable[[Transformer, Tensor], dict] | None = None,
 ) -> Trainer:
-    """The training of a new model of this shape by a plan, or the one left in the folder `state`.
-
-    `compile` and `probe`: as for `prepare`.
-
-    Raises:
-        UserError: if the text cannot be had, or the state of another run is in the way.
-    """
+    """The training of a new model of this shape by a plan, or the one left in the folder `state`."""
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
     text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None

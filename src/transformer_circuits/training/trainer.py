@@ -17,9 +17,10 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import cross_entropy, hardware, recipe
+from transformer_circuits.training import hardware, recipe
 from transformer_circuits.training.config import TrainConfig
 
 
@@ -31,11 +32,6 @@ class Trainer:
 
     Trains on a GPU with CUDA (or ROCm) if there is one, else on the CPU. Other devices, such as
     Apple's, lack operations that `probe` may need.
-
-    Raises:
-        UserError: if the stream holds tokens beyond n_vocab, the processes do not divide the
-            batch, or the state in `folder` is damaged or of another run.
-        ValueError: if the precision is unknown.
     """
 
     def __init__(
@@ -44,9 +40,9 @@ class Trainer:
         config: TrainConfig,
         stream: Int[Tensor, " n_tokens"],
         folder: Path | None = None,
+        *,
         every: int = 25,
         compile: bool | None = None,
-        precision: str | None = None,
         probe: Callable[[Transformer], dict] | None = None,
         repeat_weight: float = 1.0,
         differs: str = "",
@@ -55,40 +51,35 @@ class Trainer:
 
         `folder`: where the state is kept, at every record; None keeps none.
         `every`: the fewest steps between two records.
-        `compile`: whether to use `torch.compile`, which is about three times as fast; by default
-        wherever there is a C++ compiler that works.
-        `precision`: "bf16" or "no"; by default the faster one, see `hardware.precision`.
+        `compile`: whether to use `torch.compile`, about three times as fast; by default if it works.
         `probe`: measures the model at every record; what it returns becomes part of the record.
         `repeat_weight`: of targets in the loss that `windows.completes_repeat`; all others have 1.
-        `differs`: what else a state in `folder` belongs to, if the two configs do not say it all.
+        `differs`: what distinguishes this run from others with the same model, config and text.
         """
-        if precision not in (None, "bf16", "no"):
-            raise ValueError(f'precision is "{precision}" but must be "bf16" or "no"')
+        # Imported here, as only training needs it: analyses import this folder, too.
+        from accelerate import Accelerator
+
+        self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
         if (highest := int(stream.max())) >= model.config.n_vocab:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
             )
-        # Imported here, as only training needs it: analyses import this folder, too.
-        from accelerate import Accelerator
-
-        # Precision is ours: accelerate's is one for the whole process, and stays on the model.
-        self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
-        device = self.accelerator.device
-        mixed = (precision or hardware.precision(device)) == "bf16"
-        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
-        self.stepping = contextlib.nullcontext() if mixed else hardware.WithoutBfloat16()
-        n_processes = self.accelerator.num_processes
-        if config.batch % n_processes:
+        if config.batch % self.accelerator.num_processes:
             raise files.UserError(
-                f"batch is {config.batch} but {n_processes} processes do not divide it"
+                f"batch is {config.batch} but {self.accelerator.num_processes} processes "
+                "do not divide it"
             )
         self.model, self.config, self.stream, self.every = model, config, stream, every
         self.probe, self.repeat_weight, self.differs = probe, repeat_weight, differs
         self.state_path = folder / "state.pt" if folder else None
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
-        if device.type == "cpu":
-            hardware.keep_freed_memory()
+
+        # Precision is ours: accelerate's is one for the whole process, and stays on the model.
+        device = self.accelerator.device
+        mixed = hardware.has_bfloat16(device)
+        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
+        self.stepping = contextlib.nullcontext() if mixed else hardware.WithoutBfloat16()
         model.to(device)
         recipe.normalise(model, config.rms_embed)
         self.optimizers = recipe.optimizers(model, config)
@@ -96,55 +87,57 @@ class Trainer:
         if self.state_path and self.state_path.exists():
             self._resume(self.state_path)
         self.wrapped = self.accelerator.prepare_model(model)
-        chosen = {None: hardware.compiled, True: torch.compile, False: lambda loss: loss}
-        self.loss = chosen[compile](cross_entropy.loss_nats)
+        self.loss = cross_entropy.loss_nats
+        if compile or (compile is None and hardware.compiles(device)):
+            self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:
         """Train to the end; from time to time, and at the last step, keep the state and yield a record.
 
-        Records are `every` steps apart or a twentieth of the steps made, whichever is more.
-
-        Raises:
-            FloatingPointError: if the loss stops being a number; the last good state is kept.
+        Records are `every` steps apart or a twentieth of the steps made, whichever is more. If the
+        loss stops being a number, a FloatingPointError is raised, and the last good state is kept.
         """
-        main = self.accelerator.is_main_process
-        seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        main, terminal = self.accelerator.is_main_process, sys.stderr.isatty()
+        tokens_per_step = self.config.batch * self.model.config.n_ctx
+        first, started = self.step, time.perf_counter()
+        before = self.seconds
         with tqdm(
-            total=self.config.steps, initial=self.step, unit="step", disable=not (main and seen)
+            total=self.config.steps,
+            initial=self.step,
+            unit="step",
+            disable=not (main and (terminal or "ipykernel" in sys.modules)),
         ) as bar:
-            yield from self._run(bar)
-            if main and self.log and not sys.stderr.isatty():
+            while self.step < self.config.steps:
+                loss = self._one_step()
+                self.step += 1
+                bar.update()
+                if self.step < self._next_record():
+                    continue
+                nats, here = float(loss), time.perf_counter() - started
+                if not math.isfinite(nats):
+                    last = self.log[-1]["step"] if self.log else 0
+                    raise FloatingPointError(
+                        f"the loss is {nats} at step {self.step}; "
+                        f"the state of step {last} is the last good one"
+                    )
+                self.seconds = before + here
+                speed = (self.step - first) * tokens_per_step / here
+                record = {
+                    "step": self.step,
+                    "tokens": self.step * tokens_per_step,
+                    "seconds": round(self.seconds, 1),
+                    "loss_nats": round(nats, 4),
+                    "tokens_per_second": round(speed),
+                }
+                if self.probe and main:
+                    record |= self.probe(self.model)
+                self.log.append(record)
+                self._save()
+                bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
+                yield record
+            if main and self.log and not terminal:
                 nats = self.log[-1]["loss_nats"]
                 bar.write(f"trained {self.step} steps, {nats} nats per token on the last batch")
-
-    def _run(self, bar: tqdm) -> Iterator[dict[str, float]]:
-        tokens_per_step = self.config.batch * self.model.config.n_ctx
-        started, first = time.perf_counter() - self.seconds, self.step
-        fresh = time.perf_counter()
-        while self.step < self.config.steps:
-            value = self._one_step()
-            self.step += 1
-            bar.update()
-            if self.step < self._next_record():
-                continue
-            nats = float(value)
-            if not math.isfinite(nats):
-                raise FloatingPointError(
-                    f"the loss is {nats} at step {self.step}; "
-                    f"the state of step {self.log[-1]['step'] if self.log else 0} is the last good one"
-                )
-            self.seconds = time.perf_counter() - started
-            speed = (self.step - first) * tokens_per_step / (time.perf_counter() - fresh)
-            record = {
-                "step": self.step, "tokens": self.step * tokens_per_step, "seconds": round(self.seconds, 1),
-                "loss_nats": round(nats, 4), "tokens_per_second": round(speed),
-            }  # fmt: skip
-            if self.probe and self.accelerator.is_main_process:
-                record |= self.probe(self.model)
-            self.log.append(record)
-            self._save()
-            bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
-            yield record
 
     def _next_record(self) -> int:
         """The step of the next record: most changes early, so the intervals grow with the run."""
@@ -152,20 +145,21 @@ class Trainer:
         return min(last + max(self.every, last // 20), self.config.steps)
 
     def _one_step(self) -> Tensor:
+        """One step of all optimizers; the mean loss before it, over all processes."""
         factor = recipe.schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = peak * factor
         inputs, targets = self._share()
-        seen = recipe.positions(self.step, self.config, self.model.config.n_layers).to(
-            inputs.device
-        )
-        options = {}
+        seen = recipe.positions(self.step, self.config, self.model.config.n_layers)
+        weights = None
         if self.repeat_weight != 1:
             repeats = windows.completes_repeat(inputs, targets)
-            options["weights"] = torch.where(repeats, self.repeat_weight, 1.0)
+            weights = torch.where(repeats, self.repeat_weight, 1.0)
         with self.autocast:
-            loss = self.loss(self.wrapped, inputs, targets, positions=seen, **options)
+            loss = self.loss(
+                self.wrapped, inputs, targets, weights=weights, positions=seen.to(inputs.device)
+            )
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -177,16 +171,13 @@ class Trainer:
 
     def _share(self) -> tuple[Tensor, Tensor]:
         """This process's part of the step's batch, which depends on seed and step alone."""
-        generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
-        pair = windows.batch(
-            self.stream,
-            self.config.batch,
-            self.model.config,
-            best_of=self.config.best_of,
-            generator=generator,
+        config, shape, accelerator = self.config, self.model.config, self.accelerator
+        generator = torch.Generator().manual_seed(1_000_003 * config.seed + self.step)
+        inputs, targets = windows.batch(
+            self.stream, config.batch, shape, best_of=config.best_of, generator=generator
         )
-        rank, n = self.accelerator.process_index, self.accelerator.num_processes
-        return tuple(part.chunk(n)[rank].to(self.accelerator.device) for part in pair)
+        rank, n = accelerator.process_index, accelerator.num_processes
+        return tuple(part.chunk(n)[rank].to(accelerator.device) for part in (inputs, targets))
 
     @cached_property
     def _settings(self) -> str:
@@ -208,21 +199,23 @@ class Trainer:
         }
         written = io.BytesIO()  # a full disk is then met by our own writing, which names the file
         torch.save(state, written)
-        files.write_sealed(self.state_path, written.getvalue())
+        with files.atomic(self.state_path) as temporary:
+            temporary.write_bytes(written.getvalue())
 
     def _resume(self, path: Path) -> None:
-        content = files.read_sealed(path)
-        if content is None:
+        content = path.read_bytes()
+        if not content.startswith(b"PK"):
+            content = content[32:]  # older states have their SHA-256 in front
+        try:
+            state = torch.load(io.BytesIO(content), self.accelerator.device, weights_only=True)
+        except Exception as error:  # torch raises whatever its reader of archives does
             raise files.UserError(
-                f"{path} is damaged, or was left by an older version of this code; "
-                "move it away to start afresh"
-            )
-        device = self.accelerator.device
-        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+                f"{path} is damaged: {error}; move it away to start afresh"
+            ) from error
         if state["settings"] != self._settings:
             raise files.UserError(
-                f"{path} belongs to the run {state['settings']} but this one is {self._settings}; "
-                "move it away to start afresh"
+                f"{path} belongs to the run {state['settings']} but this one is "
+                f"{self._settings}; move it away to start afresh"
             )
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):

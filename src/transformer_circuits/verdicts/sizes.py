@@ -18,8 +18,9 @@ from transformer_circuits.book import claims
 from transformer_circuits.experiments import plan
 from transformer_circuits.experiments.formation import Series
 from transformer_circuits.experiments.plan import Planned
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import corpus, tokenizer, windows
-from transformer_circuits.training import checkpoint, cross_entropy
+from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 from transformer_circuits.verdicts import evaluate, subjects
 from transformer_circuits.verdicts.metrics import composition as edges_of

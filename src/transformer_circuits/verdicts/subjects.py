@@ -11,9 +11,11 @@ from torch import Tensor
 
 from transformer_circuits import files
 from transformer_circuits.analysis import composition
+from transformer_circuits.interop import own_model
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
-from transformer_circuits.training import checkpoint, cross_entropy, own_model
+from transformer_circuits.training import checkpoint
 
 
 class NotToBeHad(files.UserError):

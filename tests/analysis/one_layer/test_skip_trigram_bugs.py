@@ -7,9 +7,9 @@ from conftest import PLAN, SHAPE
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import skip_trigram_bugs
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.training.trainer import Trainer
 
 ONE = dataclasses.replace(SHAPE, n_layers=1)
@@ -59,11 +59,9 @@ def test_veto_by_hand(one):
     never[3, 5] = True
     found = skip_trigram_bugs.veto(one, stream, never, 2)
     assert found.cost < -1  # the heads were wrong each time
-    assert found.best_saving == pytest.approx(-found.cost)
     assert found.mass > 0.5 > found.mass_vetoed and found.frequency == 0
     right = skip_trigram_bugs.veto(one, torch.full((60,), 3), never.roll(-2, dims=1), 2)
     assert right.cost > 0.5  # here they are right each time, and the veto costs
-    assert right.best_saving == 0
     assert right.frequency == pytest.approx(9 / 11)  # all but the two without earlier tokens
 
 
@@ -94,23 +92,16 @@ def test_gates_learn_what_one_head_cannot():
     src, dst = np.random.default_rng(0).choice(3, (2, 4000), p=share)
     stream = torch.from_numpy(np.stack([src + 1, dst + 4, 7 + (src + dst) % 3], axis=1).ravel())
     shape = dataclasses.replace(ONE, n_heads=1, d_head=8, n_ctx=9)
-    plan = dataclasses.replace(PLAN, steps=800, batch=32, lr_embed=0.03, lr_attention=0.01)
+    plan = dataclasses.replace(PLAN, steps=200, batch=32, lr_embed=0.05, lr_attention=0.02)
     losses = {}
     for name, change in (("plain", lambda model: model), ("gated", skip_trigram_bugs.gated)):
         student = change(Transformer(shape, generator=torch.Generator().manual_seed(5)))
-        run = Trainer(student, plan, stream, every=200, compile=False, precision="no")
+        run = Trainer(student, plan, stream, every=200, compile=False)
         list(run.run())
         losses[name] = float(cross_entropy.evaluate(student, stream, 64)[:, 3:].mean())
     # Sources and destinations are chance, and outputs follow from them.
     floor = -2 / 3 * sum(p * np.log(p) for p in share)
     assert losses["gated"] < floor + 0.05 < losses["plain"]
-
-
-def test_what_cannot_be_split_or_widened_is_refused(model, tokens):
-    with pytest.raises(ValueError, match="has 2 layers but must have 1"):
-        skip_trigram_bugs.split(model, tokens)
-    with pytest.raises(ValueError, match="0 more heads asked for"):
-        skip_trigram_bugs.with_more_heads(model, 0, generator=torch.Generator())
 
 
 def test_forms_that_a_text_keeps_apart():

@@ -71,12 +71,3 @@ def test_a_loading_is_attention_times_circuits(model, tokens):
     row = model.W_U[11] @ second.W_O[2] @ second.W_V[2] @ first.W_O[3] @ first.W_V[3]
     wanted = seen * (row @ model.W_E[:, tokens[1]])
     torch.testing.assert_close(found[Head(0, 3), Head(1, 2)], wanted, rtol=0, atol=1e-10)
-
-
-def test_places_that_are_not_there_are_refused(model, tokens):
-    with pytest.raises(ValueError, match="no score from 2 to 3"):
-        attributions.of_score(model, tokens[0], (1, 0), 2, 3)
-    with pytest.raises(ValueError, match="no destination 7"):
-        attributions.by_maker(model, tokens[0], (1, 0), 7)
-    with pytest.raises(ValueError, match="position 7 of 7"):
-        attributions.loadings(model, tokens[0], 7, 0)

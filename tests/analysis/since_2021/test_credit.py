@@ -1,12 +1,9 @@
-import dataclasses
-
 import pytest
 import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis.since_2021 import credit
 from transformer_circuits.model import hand_built
-from transformer_circuits.model.transformer import Transformer
 
 
 def logit(model, x, dst, out):
@@ -92,11 +89,3 @@ def test_what_is_divided_is_never_more_than_was_there_unless_terms_cancel():
     torch.testing.assert_close(found[1], values[1] / (credit.LEAST * 2))
     torch.testing.assert_close(found[2], values[2] / -4)
     assert found[3].abs().max() == 0
-
-
-def test_credit_needs_two_layers_and_a_place_that_is_there(model, tokens):
-    other = Transformer(dataclasses.replace(SHAPE, n_layers=3))
-    with pytest.raises(ValueError, match="there are 3"):
-        credit.gradients(other, tokens, torch.arange(2))
-    with pytest.raises(ValueError, match="position 7 of 7"):
-        credit.paths(model, tokens[0], 7, 0)

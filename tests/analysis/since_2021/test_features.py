@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 import torch
 from conftest import SHAPE
@@ -7,7 +5,6 @@ from conftest import SHAPE
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.since_2021 import features
 from transformer_circuits.model import hand_built
-from transformer_circuits.model.transformer import Transformer
 
 
 @pytest.mark.parametrize("layer", [0, 1])
@@ -59,14 +56,3 @@ def test_the_built_circuit_matches_tokens_with_those_one_before():
     assert matching.diagonal().min() > off.abs().max()
     for maker in (features.TOKEN, features.POSITION):
         assert features.qk(model, (1, 0), features.TOKEN, maker).dense().abs().max() < 1e-9
-
-
-def test_what_is_not_read_is_refused(model):
-    with pytest.raises(ValueError, match="first two layers but layer 2"):
-        features.makers(Transformer(dataclasses.replace(SHAPE, n_layers=3)), 2)
-    with pytest.raises(ValueError, match=r"head 0.1 reads features of .*, not of 0.3"):
-        features.qk(model, (0, 1), features.TOKEN, heads.Head(0, 3))
-    with pytest.raises(ValueError, match=r"not by 1\.0"):
-        features.vectors(model, heads.Head(1, 0))
-    with pytest.raises(ValueError, match="values do not read positions"):
-        features.ov(model, (0, 1), features.POSITION)

@@ -76,8 +76,3 @@ def test_strength_is_one_where_the_strongest_directions_meet(model):
     later, earlier = composition.reader(model, "Q", (1, 3)), heads.W_OV(model, (0, 2))
     most = [torch.linalg.matrix_norm(m.dense(), 2) for m in (later @ earlier, later, earlier)]
     assert float(found[3, 2]) == pytest.approx(float(most[0] / most[1] / most[2]), rel=1e-5)
-
-
-def test_more_directions_than_a_head_has_are_refused(model):
-    with pytest.raises(ValueError, match="a head has 3"):
-        singular_directions.channel(model, EDGE, SHAPE.d_head + 1)

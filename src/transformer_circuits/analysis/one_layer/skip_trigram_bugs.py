@@ -28,11 +28,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.transformer import Stack, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
@@ -58,11 +58,7 @@ def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
 
 
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
-    """Logits of a one-layer model by where they come from: the present token, or earlier ones.
-
-    Raises:
-        ValueError: if the model has not one layer.
-    """
+    """Logits of a one-layer model by where they come from: the present token, or earlier ones."""
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
@@ -94,11 +90,6 @@ class Veto:
         """What a full veto costs; negative if it saves. [nats per token]"""
         return self.losses[0] - self.losses[-1]
 
-    @property
-    def best_saving(self) -> float:
-        """What the best part in KEPT saves; 0 if the model as it is does best. [nats per token]"""
-        return self.losses[-1] - min(self.losses)
-
 
 @torch.no_grad()
 def veto(
@@ -107,11 +98,7 @@ def veto(
     never: Bool[Tensor, "out dst"],
     n_windows: int = 64,
 ) -> Veto:
-    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text.
-
-    Raises:
-        ValueError: if the model has not one layer.
-    """
+    """Measure the plain bugs of a one-layer model on evenly spaced windows of a text."""
     pair = windows.evenly(stream, n_windows, model.config)
     pair, never = [part.to(model.W_E.device) for part in pair], never.to(model.W_E.device)
     losses = torch.zeros(len(KEPT), dtype=torch.float64)
@@ -202,9 +189,6 @@ def gated(model: Transformer) -> Transformer:
     """A copy whose heads the present token can gate; computes the same until it is trained.
 
     Only for training and its loss: `trace` and the circuits know nothing of the gate.
-
-    Raises:
-        UserError: if the model has layer norm.
     """
     heads.require_plain(model)
     wider = copy.deepcopy(model).requires_grad_(True)
@@ -214,15 +198,8 @@ def gated(model: Transformer) -> Transformer:
 
 @torch.no_grad()
 def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
-    """A copy with n more heads in every layer that write nothing until they are trained.
-
-    Raises:
-        ValueError: if n is below 1.
-        UserError: if the model has layer norm.
-    """
+    """A copy with n more heads in every layer that write nothing until they are trained."""
     heads.require_plain(model)
-    if n < 1:
-        raise ValueError(f"{n} more heads asked for but it must be at least 1")
     config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
     wider = Transformer(config, generator=generator).to(model.W_E)
     wider.W_E.copy_(model.W_E)

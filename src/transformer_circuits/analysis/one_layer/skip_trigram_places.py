@@ -60,7 +60,7 @@ class Places:
         """Whether the output is among the first `n` that each head raises for the source."""
         src = torch.tensor([triple.src for triple in triples])
         f2 = self.f2(triples)
-        # A hair less: an entry by itself and in a matrix may differ in the last digits.
+        # Slightly less: an entry by itself and in a matrix may differ in the last digits.
         return f2 + 1e-4 * f2.abs() >= self.least[:, src]
 
 

@@ -40,28 +40,17 @@ class SkipTrigram(NamedTuple):
 
 @dataclass(frozen=True)
 class Factors:
-    """The two factors of a head's strength for every triple of tokens, in logits.
-
-    Raises:
-        ValueError: if the two factors have different numbers of sources.
-    """
+    """The two factors of a head's strength for every triple of tokens, in logits."""
 
     attention: Float[Tensor, "dst src"]
     """f₁: attention from the destination to the source, 0 to 1, in the shortest context that has
     both: BEGIN, source, destination. Positions are left out. This is our normalisation of the QK
     scores; the paper leaves it open."""
-    logits: Float[Tensor, "out src_too"]
+    logits: Float[Tensor, "out src"]
     """f₂: logits written when all attention is on the source, minus their mean over outputs."""
 
-    def __post_init__(self):
-        if self.attention.shape[1] != self.logits.shape[1]:
-            raise ValueError(
-                f"attention has {self.attention.shape[1]} sources but "
-                f"logits have {self.logits.shape[1]}"
-            )
-
     @cached_property
-    def rising(self) -> Float[Tensor, "src_too out"]:
+    def rising(self) -> Float[Tensor, "src out"]:
         """The logits of every source in ascending order, in which `rank` searches."""
         return self.logits.T.contiguous().sort(dim=1).values
 
@@ -76,9 +65,6 @@ def factors(model: Transformer, head: tuple[int, int]) -> Factors:
 
     BEGIN is no source: attention to it is how a head does nothing. Two arrays of n_vocab² numbers: in
     a large vocabulary, take `heads.full_qk(…).columns` of some sources instead.
-
-    Raises:
-        ValueError: if there is no such head.
     """
     scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
     rest = torch.logaddexp(scores[:, BEGIN], scores.diagonal())
@@ -92,9 +78,6 @@ def top(factors: Factors, n: int, weight: Weight = None) -> list[SkipTrigram]:
     """The n strongest triples, strongest first; exact, from the sorted factors alone.
 
     With `weight` they are ranked by strength · weight[src] · weight[dst].
-
-    Raises:
-        ValueError: if n is not between 1 and the number of tokens.
     """
     n_vocab = len(factors.attention)
     if not 1 <= n <= n_vocab:
@@ -145,15 +128,11 @@ def strongest_of_source(
 
 
 def rank(factors: Factors, triple: SkipTrigram) -> int:
-    """How many of the n_vocab³ triples are at least as strong as this one. 1 is the strongest.
-
-    Raises:
-        ValueError: if the head does not raise the output's logit: the rank means nothing then.
-    """
+    """How many of the n_vocab³ triples are at least as strong as this one. 1 is the strongest."""
     strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
-    # The logit f₂ that an output needs to be as strong, for each source and destination. A hair
+    # The logit f₂ that an output needs to be as strong, for each source and destination. Slightly
     # less, so that rounding in the division cannot lose the triple itself.
     needed = strength * (1 - 1e-6) / factors.attention.T  # [src, dst], inf where f₁ is 0
     rising = factors.rising  # [src, out], each row sorted
@@ -195,12 +174,7 @@ def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor,
     """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
 
     Only within a document: what stands before the last BEGIN does not count.
-
-    Raises:
-        ValueError: if the window is below 1.
     """
-    if window < 1:
-        raise ValueError(f"window is {window} but must be at least 1")
     here = (stream[:-1] == dst).nonzero()[:, 0]
     last = _last((stream == src).nonzero()[:, 0], here)
     document = _last((stream == BEGIN).nonzero()[:, 0], here, or_at=True)
@@ -237,9 +211,6 @@ def neighbours(
     A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from
     a random place of the `window` tokens before a random destination that has the source before
     it. Up to n different ones, without the source, BEGIN and the destination.
-
-    Raises:
-        ValueError: if the source never stands before the destination.
     """
     here = destinations(stream, triple.src, triple.dst, window)
     if not len(here):

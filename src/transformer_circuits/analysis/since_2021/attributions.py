@@ -17,8 +17,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.expansion import HeadPath
-from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.since_2021 import features
+from transformer_circuits.analysis.since_2021 import credit, features
 from transformer_circuits.analysis.since_2021.features import POSITION, TOKEN, Maker
 from transformer_circuits.model.transformer import Transformer
 
@@ -69,10 +68,6 @@ def of_score(
     """A score of one head, split over all pairs of what made the query and what made the key.
 
     What a head of the first layer wrote counts apart for every token that it moved.
-
-    Raises:
-        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
-            or it is not 0 ≤ src ≤ dst < the length of the tokens.
     """
     heads.layer_of(model, head)
     if not 0 <= src <= dst < len(tokens):
@@ -92,14 +87,8 @@ def by_maker(
 
     Makers come in the order of `features.makers`. The softmax ignores what all sources share, so
     read a term as its excess over the mean of its row: that is why one source is preferred.
-
-    Raises:
-        ValueError: if there is no such head, or it is beyond the second layer; the model has MLPs;
-            or there is no such destination.
     """
     layer, who = heads.layer_of(model, head), features.makers(model, head[0])
-    if not 0 <= dst < len(tokens):
-        raise ValueError(f"no destination {dst} among {len(tokens)} tokens")
     x, W_P = model.embed(tokens[None])
     parts = [x[0], W_P]
     if len(who) > 2:
@@ -118,23 +107,7 @@ def loadings(
 
     With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
     path, which brings the present token alone. [logits]
-
-    Raises:
-        ValueError: if there is no such destination or output, or the model has MLPs.
     """
-    model.require_attention_only()
-    if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
-        raise ValueError(
-            f"position {dst} of {len(tokens)} and token {out} of {model.config.n_vocab} asked for"
-        )
-    trace = model.trace(tokens[None])
-    asks = torch.zeros_like(trace.residual[0][0])  # [pos, d_model]: what the logit reads where
-    asks[dst] = model.W_U[out]
-    found: dict[HeadPath, Tensor] = {(): asks}
-    for index in reversed(range(len(model.layers))):
-        layer = model.layers[index]
-        for path, g in list(found.items()):
-            for h in range(model.config.n_heads):
-                at_source = trace.patterns[index][0, h].T @ g
-                found[Head(index, h), *path] = (at_source @ layer.W_O[h]) @ layer.W_V[h]
-    return {path: (g * trace.residual[0][0]).sum(dim=-1) for path, g in found.items()}
+    x = model.embed(tokens[None])[0][0]
+    by_values = credit.paths(model, tokens, dst, out, kinds="V")
+    return {tuple(step.head for step in path): (g * x).sum(dim=-1) for path, g in by_values.items()}

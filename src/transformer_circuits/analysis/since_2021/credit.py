@@ -8,13 +8,14 @@ code: credit is divided in proportion, and no derivative is taken.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Trace, Transformer
@@ -37,22 +38,20 @@ class Step(NamedTuple):
 
 @torch.no_grad()
 def paths(
-    model: Transformer, tokens: Int[Tensor, " pos"], dst: int, out: int
+    model: Transformer,
+    tokens: Int[Tensor, " pos"],
+    dst: int,
+    out: int,
+    kinds: Collection[str] = KINDS,
 ) -> dict[tuple[Step, ...], Float[Tensor, "pos d_model"]]:
     """The derivative of a logit by the embedding at each position, split by path. [logits per unit]
 
     Paths are as in `expansion.paths`, earliest step first, but each head may be entered by its
     queries, keys or values: (1 + 3 n_heads)^n_layers terms, whose sum is the whole derivative.
     Those through values alone, times the embeddings, sum to the logit: attention held fixed.
-
-    Raises:
-        ValueError: if there is no such position or token, or the model has MLPs.
+    `kinds`: by what heads may be entered.
     """
     model.require_attention_only()
-    if not (0 <= dst < len(tokens) and 0 <= out < model.config.n_vocab):
-        raise ValueError(
-            f"position {dst} of {len(tokens)} and token {out} of {model.config.n_vocab} asked for"
-        )
     trace = model.trace(tokens[None])
     asks = torch.zeros_like(trace.residual[0][0])
     asks[dst] = model.W_U[out]
@@ -60,14 +59,15 @@ def paths(
     for index in reversed(range(len(model.layers))):
         for path, g in list(found.items()):
             for h in range(model.config.n_heads):
-                for kind, back in zip(KINDS, _back(model, trace, Head(index, h), g), strict=True):
-                    found[Step(kind, Head(index, h)), *path] = back
+                back = _back(model, trace, Head(index, h), g)
+                for kind in kinds:
+                    found[Step(kind, Head(index, h)), *path] = back[kind]
     return found
 
 
 def _back(
     model: Transformer, trace: Trace, head: Head, g: Float[Tensor, "pos d_model"]
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> dict[str, Float[Tensor, "pos d_model"]]:
     """What queries, keys and values of one head pass back of the credit of what it wrote."""
     layer, x = model.layers[head.layer], trace.residual[head.layer][0]
     W_Q, W_K, W_V = (weight[head.head] for weight in (layer.W_Q, layer.W_K, layer.W_V))
@@ -76,7 +76,8 @@ def _back(
     worth = of_result @ (x @ W_V.T).T  # [dst, src]: what looking there brings
     of_scores = A * (worth - (A * worth).sum(dim=-1, keepdim=True)) / math.sqrt(layer.d_head)
     q, k = at @ W_Q.T, at @ W_K.T
-    return (of_scores @ k) @ W_Q, (of_scores.T @ q) @ W_K, (A.T @ of_result) @ W_V
+    by_score = {"Q": (of_scores @ k) @ W_Q, "K": (of_scores.T @ q) @ W_K}
+    return by_score | {"V": (A.T @ of_result) @ W_V}
 
 
 @torch.no_grad()
@@ -86,9 +87,6 @@ def gradients(
     """Size of what each edge adds to the predicted token's logit, to first order. [logits]
 
     That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     return _of_edges(model, inputs, places, _derivative)
 
@@ -102,9 +100,6 @@ def shares(
     What a head adds to the logit is credited to its sources as they add to it; there a third each
     goes to its query, key and value; and each third to those who made that query, key or value, in
     proportion to their part in the score (less the mean that all sources have) or in the value.
-
-    Raises:
-        ValueError: if the model has not two layers, or has MLPs.
     """
     return _of_edges(model, inputs, places, _proportion)
 
@@ -124,9 +119,7 @@ class _Reading(NamedTuple):
 def _of_edges(
     model: Transformer, inputs: Tensor, places: Tensor, rule: Callable[[_Reading], Tensor]
 ) -> Credit:
-    model.require_attention_only()
-    if model.config.n_layers != 2:
-        raise ValueError(f"edges join two layers but there are {model.config.n_layers}")
+    heads.require_two_layers(model)
     rows = []
     for window in inputs.split(1):
         trace = model.trace(window)

@@ -5,56 +5,17 @@ together; and how small an effect can still be told from noise.
 what it wrote on another text, leave the later head among inputs that it knows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import heads
-from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.analysis.path_patching import EdgeName, patched
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Trace, Transformer
-from transformer_circuits.training import cross_entropy
 
-EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
-"""One of `composition.KINDS`, the later head, the earlier head."""
 INSTEAD = ("zero", "mean", "resampled")
-
-
-@torch.no_grad()
-def patched(
-    model: Transformer,
-    trace: Trace,
-    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
-) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits of a two-layer model where each edge given carries something else than it did.
-
-    All other readers of the earlier heads read them as before. Exact, since nothing comes after the
-    second layer; so logits change by the sum of what they change for each later head alone.
-    `trace` is that of the whole model on the same tokens.
-
-    Raises:
-        ValueError: if the model has not two layers or has MLPs, or an edge is none between them.
-    """
-    model.require_attention_only()
-    for kind, later, earlier in instead:
-        heads.layer_of(model, later), heads.layer_of(model, earlier)
-        if model.config.n_layers != 2 or (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
-            raise ValueError(
-                f"an edge of kind Q, K or V goes from the first of two layers to the second, but "
-                f'there are {model.config.n_layers} layers and "{kind}" goes from {earlier} to {later}'
-            )
-    layer, full, logits = model.layers[1], trace.residual[1], trace.logits
-    W_P = model.W_P[: full.shape[1]]
-    for head in {later[1] for _, later, _ in instead}:
-        read = dict.fromkeys(KINDS, full)
-        for (kind, later, earlier), other in instead.items():
-            if later[1] == head:
-                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
-        A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
-        written = A @ (read["V"] @ layer.W_V[head].T) @ layer.W_O[head].T
-        logits = logits + (written - trace.head_outputs[1][:, head]) @ model.W_U.T
-    return logits
 
 
 def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tensor, "batch pos d"]:
@@ -62,9 +23,6 @@ def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tens
 
     "zero"; its "mean" over the batch and all positions; or, "resampled", what it wrote at the same
     position of the next text of the batch.
-
-    Raises:
-        ValueError: if it is none of these, or there is no other text to resample from.
     """
     written = trace.head_outputs[0][:, earlier[1]]
     if what not in INSTEAD:
@@ -88,9 +46,6 @@ def rise(
     """How much the loss of each text rises with these edges patched, together. [nats per token]
 
     Targets of -100 are not counted.
-
-    Raises:
-        ValueError: as `patched` and `replacement` do.
     """
     instead = {edge: replacement(trace, edge[2], what) for edge in edges}
     counted = (targets != -100).sum(dim=1)
@@ -110,9 +65,6 @@ def interaction(
 
     Above 0, one stands in for the other, and each looks dispensable while the other is there. Below
     0 they work as one, so that cutting the second adds little. At 0 they matter apart.
-
-    Raises:
-        ValueError: as `rise` does.
     """
     both = rise(model, trace, targets, (one, other), what)
     alone = [rise(model, trace, targets, (edge,), what) for edge in (one, other)]
@@ -122,7 +74,7 @@ def interaction(
 def noise_floor(
     values: Float[Tensor, "unit *edge"], n: int = 200, *, generator: torch.Generator
 ) -> Float[Tensor, ""]:
-    """The size of mean that chance alone exceeds for no edge at all, nineteen times in twenty.
+    """The threshold of a sign-flip test over all edges: chance alone exceeds it once in twenty.
 
     The sign of every unit (a window, a passage) is drawn anew, for all edges alike, so that no
     mean is left but that of noise; of each of the `n` draws the largest of all edges counts. Stop

@@ -23,11 +23,7 @@ Maker = Head | str
 
 
 def makers(model: Transformer, layer: int) -> list[Maker]:
-    """Who makes the features that heads of this layer read. `POSITION` is for Q and K alone.
-
-    Raises:
-        ValueError: if there is no such layer, it is not one of the first two, or there are MLPs.
-    """
+    """Who makes the features that heads of this layer read. `POSITION` is for Q and K alone."""
     model.require_attention_only()
     heads.of_layer(model, layer)  # refuses a layer that is not there
     if layer > 1:
@@ -36,19 +32,13 @@ def makers(model: Transformer, layer: int) -> list[Maker]:
 
 
 def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"]:
-    """The direction of each feature of one maker, as columns: one per token, or per position.
-
-    Raises:
-        ValueError: if it is none of `TOKEN`, `POSITION` and the heads of the first layer.
-    """
+    """The direction of each feature of one maker, as columns: one per token, or per position."""
     if maker == TOKEN:
         return model.W_E.detach()
     if maker == POSITION:
         return model.W_P.T
-    if isinstance(maker, str) or maker[0] != 0:
-        raise ValueError(
-            f'features are made by "{TOKEN}", "{POSITION}" or a head of layer 0, not by {maker}'
-        )
+    if isinstance(maker, str):
+        raise ValueError(f'"{maker}" makes no features: only "{TOKEN}", "{POSITION}" and heads do')
     return (heads.W_OV(model, maker) @ model.W_E.detach()).dense()
 
 
@@ -60,9 +50,6 @@ def activations(
 
     `vectors` times these, summed over makers, is what queries and keys of the layer read. The
     arrays have n_vocab numbers per position and maker: for short texts.
-
-    Raises:
-        ValueError: as `makers` does, or if the tokens are longer than n_ctx.
     """
     who = makers(model, layer)
     x, W_P = model.embed(tokens)
@@ -80,20 +67,13 @@ def qk(model: Transformer, head: tuple[int, int], of_query: Maker, of_key: Maker
 
     With tokens on both sides it is `heads.full_qk`. With a previous-token head's features in the
     key it tells which token a destination looks for *one before* the source.
-
-    Raises:
-        ValueError: if there is no such head, or it does not read such features.
     """
     _require_read(model, head, of_query, of_key)
     return vectors(model, of_query).T @ (heads.W_QK(model, head) @ vectors(model, of_key))
 
 
 def ov(model: Transformer, head: tuple[int, int], of_value: Maker) -> LowRank:
-    """W_U W_OV from feature to output, [output token, source's feature], in logits.
-
-    Raises:
-        ValueError: if there is no such head, or its values do not read such features.
-    """
+    """W_U W_OV from feature to output, [output token, source's feature], in logits."""
     _require_read(model, head, of_value)
     if of_value == POSITION:
         raise ValueError("values do not read positions in this architecture")

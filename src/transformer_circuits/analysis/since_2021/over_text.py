@@ -10,11 +10,11 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import ensemble
-from transformer_circuits.model.attention import Pattern
+from transformer_circuits.analysis.patterns import of_all_layers
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
-from transformer_circuits.training import cross_entropy
 
 KINDS = ("exact", "near", "other")
 """What the token before a source is to the present one: the same; the same word with another
@@ -59,17 +59,12 @@ class Looks:
         `gain` where the look is of this kind, else 0; less the same for a random source. Above 0 on
         average: the head seeks such places, and what stands there comes next. On text in random
         order, and for a head that looks at random, 0 on average.
-
-        Raises:
-            ValueError: if `kind` is not one of `KINDS`.
         """
-        if kind not in KINDS:
-            raise ValueError(f'the kind is "{kind}" but must be one of {KINDS}')
         index = KINDS.index(kind)
         return self.gain * (self.kind == index) - self.chance_gain[:, index]
 
     def deciles(self) -> Int[Tensor, " place"]:
-        """Each place's tenth by attention: 1 for the weakest looks to 10 for the strongest."""
+        """Each place's decile by attention: 1 for the weakest looks to 10 for the strongest."""
         rank = self.attention.argsort(stable=True).argsort(stable=True)
         return 1 + 10 * rank // len(rank)
 
@@ -84,23 +79,6 @@ def words(texts: Sequence[str]) -> Int[Tensor, " n_vocab"]:
 
 
 @torch.no_grad()
-def pattern(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], head: tuple[int, int]
-) -> Float[Tensor, "batch dst src"]:
-    """The pattern of one head alone. (A trace would compute all of them, and all logits.)
-
-    Raises:
-        ValueError: if there is no such head, or the model has MLPs.
-    """
-    model.require_attention_only()
-    layer = heads.layer_of(model, head)
-    x, W_P = model.embed(inputs)
-    for earlier in model.layers[: head[0]]:
-        x = x + earlier(x, W_P)
-    found: Pattern = layer.pattern(x, x, W_P, head=head[1])
-    return found[:, 0]
-
-
 def strongest(
     model: Transformer,
     inputs: Int[Tensor, "window pos"],
@@ -108,20 +86,15 @@ def strongest(
     head: tuple[int, int],
     words: Int[Tensor, " n_vocab"],
 ) -> Looks:
-    """The strongest look of a head from every place of some windows; `words` as the function gives.
-
-    Raises:
-        ValueError: if there is no such head, the model has MLPs, or no place has anything to look at.
-    """
+    """The strongest look of a head from every place of some windows; `words` as the function gives."""
+    heads.layer_of(model, head)  # refuses a head that is not there
     parts, first = [], 0
     for some, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
-        found = _in_windows(pattern(model, some, head), some, after, words)
+        found = _in_windows(of_all_layers(model, some)[head[0]][:, head[1]], some, after, words)
         found["window"] += first
         first += len(some)
         parts.append(found)
     whole = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    if not len(whole["dst"]):
-        raise ValueError(f"{len(inputs)} windows given but none has two tokens besides BEGIN")
     return Looks(**whole)
 
 
@@ -176,14 +149,7 @@ def _kinds(
 def by_decile(
     decile: Int[Tensor, " place"], values: Float[Tensor, "place *more"]
 ) -> Float[Tensor, "ten *more"]:
-    """The mean of some values in each tenth of the places, from the weakest looks to the strongest.
-
-    Raises:
-        ValueError: if a tenth has no place.
-    """
-    held = decile.unique().tolist()
-    if held != [*range(1, 11)]:
-        raise ValueError(f"values of the tenths 1 to 10 are needed but there are those of {held}")
+    """The mean of some values in each tenth of the places, from the weakest looks to the strongest."""
     return torch.stack([values[decile == tenth].mean(dim=0) for tenth in range(1, 11)])
 
 

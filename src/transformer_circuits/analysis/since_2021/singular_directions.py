@@ -11,26 +11,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import composition, heads
-from transformer_circuits.analysis.since_2021 import edge_sets
+from transformer_circuits.analysis.path_patching import EdgeName, patched
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Trace, Transformer
 
 
-def strength(later: LowRank, earlier: LowRank) -> float:
-    """The largest singular value of later @ earlier, over that of each. From 0 to 1.
+def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
+    """The largest singular value of later @ earlier, over that of each, for every pair. From 0 to 1.
 
     1 if the strongest direction written is the strongest one read, however much else the two do
-    apart; `composition.score` asks for all directions together.
-    """
-    most = [circuit.singular_values()[0] for circuit in (later @ earlier, later, earlier)]
-    return float(most[0] / (most[1] * most[2]))
-
-
-def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
-    """The `strength` of every pair of heads of two layers, as `composition.scores` has them.
-
-    Raises:
-        ValueError: if the kind is none of Q, K, V, or there are not two layers.
+    apart; `composition.scores` asks for all directions together.
     """
     read = torch.stack(
         [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
@@ -81,7 +71,7 @@ def turned(
 @torch.no_grad()
 def channel(
     model: Transformer,
-    edge: edge_sets.EdgeName,
+    edge: EdgeName,
     k: int,
     *,
     generator: torch.Generator | None = None,
@@ -91,14 +81,8 @@ def channel(
     It leaves of W_reader W_OV the product of both matrices cut to their k strongest singular
     directions; with k = d_head all. With a generator, the null: k random directions of the same two
     spaces instead.
-
-    Raises:
-        ValueError: if k is not from 0 to d_head, the kind is none of Q, K, V, or there is no such
-            head.
     """
     kind, later, earlier = edge
-    if not 0 <= k <= model.config.d_head:
-        raise ValueError(f"{k} directions asked for but a head has {model.config.d_head}")
     written = heads.W_OV(model, earlier).svd()[0]  # [d_model, rank]
     read = composition.reader(model, kind, later).svd()[2].mT
     kept = []
@@ -111,14 +95,11 @@ def channel(
 
 
 def narrowed(
-    model: Transformer, trace: Trace, edge: edge_sets.EdgeName, through: Float[Tensor, "d d_too"]
+    model: Transformer, trace: Trace, edge: EdgeName, through: Float[Tensor, "d d_too"]
 ) -> Float[Tensor, "batch pos n_vocab"]:
     """Logits when an edge carries what `through`, a `channel`, leaves of the earlier head's output.
 
     With no direction that is `path_patching.without_edge`, with d_head the whole model.
-
-    Raises:
-        ValueError: if it is no edge between two layers, or the model has MLPs.
     """
     written = trace.head_outputs[0][:, edge[2][1]]
-    return edge_sets.patched(model, trace, {edge: written @ through.T})
+    return patched(model, trace, {edge: written @ through.T})

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, copying_scores, heads, patterns
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.verdicts.subjects import Subject
 
 EXCEPTIONS = 1 / 6

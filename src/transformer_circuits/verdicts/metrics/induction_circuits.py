@@ -17,9 +17,9 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer, windows
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.verdicts.metrics import induction
 from transformer_circuits.verdicts.subjects import Subject
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, bigrams, heads, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import tokenizer
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.verdicts.subjects import Subject
 
 N_WINDOWS = 16

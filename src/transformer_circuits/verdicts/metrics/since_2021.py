@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_circuits.analysis import composition as by_weights
 from transformer_circuits.analysis import repeats
 from transformer_circuits.analysis.since_2021 import credit, edge_sets, singular_directions
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.verdicts.metrics import composition, induction
 from transformer_circuits.verdicts.metrics.composition import Scores
 from transformer_circuits.verdicts.subjects import Subject

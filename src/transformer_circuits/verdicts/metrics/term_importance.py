@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.verdicts.metrics import composition
 from transformer_circuits.verdicts.subjects import Subject
 

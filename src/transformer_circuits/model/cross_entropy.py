@@ -5,7 +5,7 @@ right token was given e^−L, on (geometric) average; guessing among n tokens co
 
 *The loss of a model on held-out text* is one number, wherever the book gives it: the mean of
 `evaluate`, over `N_WINDOWS` evenly spaced windows of the small profile's validation text, for every
-model the same ones. Training writes it into the log, `held_out_nats` reads it, and
+model the same ones. Training writes it into the log, `checkpoint.held_out_nats` reads it, and
 `python -m transformer_circuits eval NAME` computes it anew. Other windows would have given another
 number, by about as much as `uncertainty` says. What a chapter or a log measures on fewer windows, to
 save time, is called so ("on these 16 windows"), and is compared with losses on the same ones alone.
@@ -20,10 +20,8 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits import files
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import checkpoint
 
 N_WINDOWS = 64
 """Over how many windows of held-out text the loss of a model is taken."""
@@ -93,30 +91,11 @@ def evaluate(
     """Loss at every position of evenly spaced windows of a stream. [nats]
 
     Of held-out text, and with as many windows as by default, its mean is the loss of the model.
-
-    Raises:
-        UserError: if the stream is shorter than one window.
     """
     pair = windows.evenly(stream, n_windows, model.config)
     pair = (part.to(model.W_E.device) for part in pair)
     parts = batches(*pair, n_vocab=model.config.n_vocab)
     return torch.cat([per_token(model(inputs), targets) for inputs, targets in parts]).cpu()
-
-
-def held_out_nats(name: str) -> float:
-    """The loss of a model of the book on held-out text, as its training wrote it down. [nats per token]
-
-    Raises:
-        UserError: if there is no such model, or its log has no such loss, as it was not trained to
-            the end.
-    """
-    last = checkpoint.records(name)[-1]
-    if "held_out_nats" not in last:
-        raise files.UserError(
-            f"the log of {name} ends with step {last['step']}, without held_out_nats: run "
-            f"python -m transformer_circuits train {name}"
-        )
-    return last["held_out_nats"]
 
 
 def uncertainty(losses: Float[Tensor, "n_windows n_ctx"]) -> float:
@@ -125,9 +104,6 @@ def uncertainty(losses: Float[Tensor, "n_windows n_ctx"]) -> float:
     By windows, as the tokens of one window share their text and are not independent. The
     difference between two models is mostly surer than either loss, since what makes a window hard
     is hard for both; give this function the differences to see.
-
-    Raises:
-        ValueError: if there are fewer than two windows.
 
     >>> round(uncertainty(torch.tensor([[3.0, 5.0], [1.0, 3.0], [5.0, 7.0], [3.0, 5.0]])), 3)
     1.633

@@ -6,49 +6,42 @@ refuses it if not. `transformer_lens` goes the other way.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.model.their_weights import (
+from transformer_circuits.analysis.layer_norm import EPSILON, NormedTransformer
+from transformer_circuits.interop.their_weights import (
     Weights,
     attention_scale,
     require_sizes,
     settings,
 )
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 UNREAD = 1e-6
 """How much of the positions a matrix may read, over what it could read of the smaller of two vectors,
 a position's and a token's, and still count as not reading positions."""
 
-_FOLDS = (
-    """ analysis.layer_norm.of_weights loads it with its layer norm, and `fold` folds what can be"""
-)
-
-
-def _says_norm(given: Mapping[str, Any]) -> bool:
-    return "normalization_type" in given or "normalization" in given
-
 
 def _require_kind(given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     norm, positions = found["normalization_type"], found["positional_embedding_type"]
     if norm is not None:
-        said = (
-            ""
-            if _says_norm(given)
-            else " (what TransformerLens takes where the config does not say)"
-        )
+        said = {*given} & {"normalization_type", "normalization"}
         folds = norm in ("LN", "LNPre") and positions == "standard" and found["attn_only"]
         raise ValueError(
-            f"normalization_type is {norm!r}{said} but a Transformer of the book has no layer norm. "
-            "Gains, biases and the mean could be folded into the weights that read the stream; the "
-            "division by each position's deviation could not, since it is not linear."
-            + (_FOLDS if folds else "")
+            f"normalization_type is {norm!r}"
+            + ("" if said else " (what TransformerLens takes where the config does not say)")
+            + " but a Transformer of the book has no layer norm. Gains, biases and the mean could "
+            "be folded into the weights that read the stream; the division by each position's "
+            "deviation could not, since it is not linear."
+            + " interop.foreign.normed_transformer loads it with its layer norm, and "
+            "analysis.layer_norm.fold folds what can be" * folds
         )
     if positions not in ("shortformer", "standard"):
         raise ValueError(
@@ -75,11 +68,6 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
       new dimensions is always one, and those that read the stream have the constant as their column
       there. Nothing writes there.
     - MLPs must have gelu.
-
-    Raises:
-        ValueError: if there is layer norm, rotary positions, positions that values, MLPs or the
-            unembedding read, or anything else that no model of the book has; or if weights are
-            missing, left over, or do not fit each other.
     """
     given, found = Weights(weights), settings(config)
     _require_kind(config, found)
@@ -162,3 +150,43 @@ def _require_unread(W_P: Tensor, W_E: Tensor, readers: Mapping[str, Tensor]) -> 
                 f"{size * float(W.norm()):.2g}. In a Transformer of the book only queries and keys "
                 "read positions ('shortformer')"
             )
+
+
+@torch.no_grad()
+def normed_transformer(
+    weights: Mapping[str, Tensor], config: Mapping[str, Any]
+) -> NormedTransformer:
+    """The attention-only model of a checkpoint with layer norm; `transformer` is for others."""
+    given, found = Weights(weights), settings(config)
+    names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
+    norm, *others = (found[name] for name in names)
+    if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
+        raise ValueError(
+            f"{', '.join(names)} are {[norm, *others]} but a NormedTransformer has 'LN' or 'LNPre', "
+            f"'standard', True, {EPSILON}"
+        )
+    (n_vocab, d), n_ctx = given.found("embed.W_E").shape, len(given.found("pos_embed.W_pos"))
+    n_heads, _, d_head = given.shape("blocks.0.attn.W_Q") if given.n_layers else (1, d, 1)
+    shape = ModelConfig(given.n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
+    require_sizes(config, asdict(shape))
+    model = NormedTransformer(shape, generator=torch.Generator()).to(given.dtype)
+    for name, weight in model.named_parameters():
+        if norm == "LN" or not name.endswith(("gain", "bias")):  # else they stay ones and zeros
+            turned = (
+                weight.mT if "W_" in name and name != "W_P" else weight.squeeze(1 - weight.ndim)
+            )
+            take = given.bias if "b_" in name else given.take
+            turned.copy_(take(_theirs(name), *turned.shape).view(turned.shape))
+    given.require_all_taken()
+    for weight in (each for layer in model.layers for each in (layer.W_Q, layer.b_Q)):
+        weight.mul_(attention_scale(found, d_head))
+    return model.requires_grad_(False).eval()
+
+
+def _theirs(name: str) -> str:
+    """What TransformerLens calls a parameter of `NormedTransformer`."""
+    layer, _, last = name.removeprefix("layers.").rpartition(".")
+    if norm := {"gain": "w", "bias": "b"}.get(last):
+        return f"blocks.{layer}.ln1.{norm}" if layer else f"ln_final.{norm}"
+    outside = {"W_E": "embed.W_E", "W_P": "pos_embed.W_pos"}
+    return f"blocks.{layer}.attn.{last}" if layer else outside.get(last, f"unembed.{last}")

@@ -57,40 +57,49 @@ class HubTransformer(Transformer, PyTorchModelHubMixin, library_name=LIBRARY, li
     ) -> "HubTransformer":
         """The model in a folder, or of that name on the hub, in float32 and ready to evaluate.
 
+        A file that is missing, damaged, or does not fit the others is named, with the remedy.
+
         `step`: the model as it was after so many steps of its training, where the folder
         `checkpoints` has it.
         `download`: `revision`, `token`, `cache_dir` … as in `huggingface_hub.snapshot_download`.
-
-        Raises:
-            UserError: naming the file and the remedy, if there is no such folder or model, or a
-                file is missing, damaged, or does not fit the others.
         """
-        inside = place_of(step)
-        place = Path(pretrained_model_name_or_path)
+        name, inside = str(pretrained_model_name_or_path), place_of(step)
+        place = Path(name)
         if not place.is_dir():
-            place = _fetched(str(pretrained_model_name_or_path), inside, download)
-        path, about = place / inside / WEIGHTS, read(place / inside)
-        shape = described(about, path)
+            wanted = [(Path(inside) / file).as_posix() for file in (CONFIG, WEIGHTS)]
+            try:
+                place = Path(snapshot_download(name, allow_patterns=wanted, **download))
+            except (HFValidationError, OSError) as error:  # OSError: not there, or no network
+                raise files.UserError(
+                    f"there is no folder {name}, and the hub gave no model of that name ({error}): "
+                    "make the folder with python -m tools hub, or correct the name"
+                ) from error
+        path = place / inside / WEIGHTS
+        about = _about(path.with_name(CONFIG))
         try:
             tensors = safetensors.torch.load_file(path)
-        except SafetensorError as error:
+        except (SafetensorError, FileNotFoundError) as error:
             raise _broken(path, f"does not fit {CONFIG}: {error}") from error
-        return cls.of_tensors(tensors, shape, path).to(map_location)
+        return cls.of_tensors(tensors, about, path).to(map_location)
 
     @classmethod
     def of_tensors(
-        cls, tensors: Mapping[str, Tensor], shape: ModelConfig, path: Path
+        cls, tensors: Mapping[str, Tensor], about: Mapping[str, Any], path: Path
     ) -> "HubTransformer":
-        """The model of this shape whose weights were read from a file, ready to evaluate.
+        """The model that a `config.json` describes, ready to evaluate; its weights were read from a file.
 
-        Raises:
-            UserError: naming the file, if they do not fit the shape, or are no finite numbers.
+        Refused, naming the file, if it is not the file that is described, or does not fit.
         """
+        names = {field.name for field in fields(ModelConfig)}
+        given = {name: value for name, value in about.items() if name in names}
+        expected = about.get("weights_sha256")  # not there, if the hub's library wrote the file
+        if expected not in (None, found := files.sha256(path)):
+            raise _broken(path, f"has SHA-256 {found} but {CONFIG} says {expected}")
         weights.require_numbers(tensors, path)
-        model = cls(shape)
         try:
+            model = cls(cast(ModelConfig, ModelConfig.from_dict(given)))
             model.load_state_dict(tensors)
-        except RuntimeError as error:
+        except (files.UserError, RuntimeError) as error:
             raise _broken(path, f"does not fit {CONFIG}: {error}") from error
         return model.eval()
 
@@ -104,9 +113,6 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
     """Write `config.json` into a folder that has the weights already: the shape, and what it is.
 
     `more`: what else is known of the model; nothing of it is needed to build it.
-
-    Raises:
-        OSError: naming the file, if it cannot be written.
     """
     about = {
         "architectures": [HubTransformer.__name__],
@@ -123,13 +129,7 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
         temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
-def read(folder: Path) -> dict[str, Any]:
-    """What `config.json` says, where the weights are beside it.
-
-    Raises:
-        UserError: naming the file and the remedy, if one is missing, or this one is damaged.
-    """
-    path = folder / CONFIG
+def _about(path: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -138,38 +138,7 @@ def read(folder: Path) -> dict[str, Any]:
         raise _broken(path, f"is not a JSON object: {error}") from error
     if not isinstance(about, dict):
         raise _broken(path, f"is not a JSON object but {type(about).__name__}")
-    if not (folder / WEIGHTS).is_file():
-        raise _broken(folder / WEIGHTS, "is not there")
     return about
-
-
-def described(about: Mapping[str, Any], path: Path) -> ModelConfig:
-    """The shape that a `config.json` states, once these weights are those it describes.
-
-    Raises:
-        UserError: naming the file and the remedy, if it states none, or describes other weights.
-    """
-    names = {field.name for field in fields(ModelConfig)}
-    try:
-        given = {name: value for name, value in about.items() if name in names}
-        shape = cast(ModelConfig, ModelConfig.from_dict(given))
-    except files.UserError as error:
-        raise _broken(path, f"has a config that is not right: {error}") from error
-    expected = about.get("weights_sha256")  # not there, if the hub's library wrote the file
-    if expected not in (None, found := files.sha256(path)):
-        raise _broken(path, f"has SHA-256 {found} but {CONFIG} says {expected}")
-    return shape
-
-
-def _fetched(name: str, inside: str, download: dict[str, Any]) -> Path:
-    wanted = [(Path(inside) / file).as_posix() for file in (CONFIG, WEIGHTS)]
-    try:
-        return Path(snapshot_download(name, allow_patterns=wanted, **download))
-    except (HFValidationError, OSError) as error:  # OSError: not there, or no network
-        raise files.UserError(
-            f"there is no folder {name}, and the hub gave no model of that name ({error}): make "
-            f"the folder with python -m tools hub, or correct the name"
-        ) from error
 
 
 def _broken(path: Path, reason: object) -> files.UserError:

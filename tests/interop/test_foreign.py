@@ -4,8 +4,8 @@ import pytest
 import torch
 from theirs import CONFIG, checkpoint, logits
 
-from transformer_circuits.analysis import composition, heads
-from transformer_circuits.model import foreign
+from transformer_circuits.analysis import composition, heads, layer_norm
+from transformer_circuits.interop import foreign
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
@@ -121,7 +121,7 @@ def test_a_model_without_layers(generator, tokens):
         ({"normalization_type": "LN"}, "'LN' but .* has no layer norm. Gains.*not linear"),
         (
             {"normalization_type": "LNPre", "positional_embedding_type": "standard"},
-            "'LNPre' but .*layer_norm.of_weights loads it",
+            "'LNPre' but .*foreign.normed_transformer loads it",
         ),
         ({"normalization_type": "RMS"}, r"'RMS' but .* since it is not linear\.$"),
         ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),
@@ -190,3 +190,25 @@ def test_biases_change_no_circuit_that_they_are_no_part_of(generator, tokens):
     for head in ((0, 2), (1, 4)):
         ov = [heads.W_OV(one, head).norm() for one in (model, plain)]
         torch.testing.assert_close(*ov)
+
+
+@pytest.mark.parametrize("norm", ["LN", "LNPre"])
+def test_a_checkpoint_of_transformer_lens_keeps_its_layer_norm(generator, tokens, norm):
+    config = CONFIG | {"normalization_type": norm, "positional_embedding_type": "standard"}
+    theirs = checkpoint(generator, config, biases=0.7)
+    model = foreign.normed_transformer(theirs, config)
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
+    unscaled = config | {"use_attn_scale": False}
+    found = foreign.normed_transformer(theirs, unscaled)(tokens)
+    torch.testing.assert_close(found, logits(theirs, tokens, unscaled))
+    folded = layer_norm.fold(model).run(tokens)
+    torch.testing.assert_close(folded.logits, logits(theirs, tokens, config))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"normalization_type": "LN"}, {"eps": 1e-6}, {"attn_only": False}],
+)
+def test_a_checkpoint_of_another_kind_is_refused(generator, changes):
+    with pytest.raises(ValueError, match=r"are \[.*\] but a NormedTransformer has 'LN' or"):
+        foreign.normed_transformer(checkpoint(generator), CONFIG | changes)

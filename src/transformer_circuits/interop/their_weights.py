@@ -33,17 +33,21 @@ SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos")
 
 
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config with what TransformerLens takes for what it leaves out, and under its present names.
-
-    Raises:
-        ValueError: if a setting is of another type than there, or makes a model of another kind
-            than any here.
-    """
+    """A config with what TransformerLens takes for what it leaves out, and under its present names."""
     found = DEFAULTS | dict(config)
     _require(found, SWITCHES, lambda v: isinstance(v, bool), "true or false")
-    _require(found, ("attn_scale",), _is_scale, "a number above 0; -1 stands for √d_head")
-    whole = "a whole number"
-    _require(found, SIZES, lambda v: v is None or (_is_number(v) and v == int(v)), whole)
+
+    def is_number(value: Any) -> bool:
+        return type(value) in (int, float) and math.isfinite(value)
+
+    def is_scale(value: Any) -> bool:
+        return value is None or (is_number(value) and (value > 0 or value == -1))
+
+    def is_whole(value: Any) -> bool:
+        return value is None or (is_number(value) and value == int(value))
+
+    _require(found, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
+    _require(found, SIZES, is_whole, "a whole number")
     if "normalization" in found:  # so the configs of Neel Nanda's models say it
         found["normalization_type"] = found["normalization"]
     if "shortformer_pos" in found:
@@ -53,14 +57,6 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
         if found.get(name, plain[0]) not in plain:
             raise ValueError(f"{name} is {found[name]!r} but all models here have {plain[0]!r}")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _is_scale(value: Any) -> bool:
-    return value is None or (_is_number(value) and (value > 0 or value == -1))
 
 
 def _require(
@@ -75,10 +71,6 @@ class Weights:
     """The weights of a checkpoint by TransformerLens's names; each must be taken, and only once.
 
     Half precision becomes float32, float64 stays.
-
-    Raises:
-        ValueError: if there are no embeddings by this name, or a weight is not made of finite real
-            numbers.
     """
 
     def __init__(self, weights: Mapping[str, Tensor]):
@@ -92,9 +84,6 @@ class Weights:
         """One weight, transposed as TransformerLens has it.
 
         `sizes`: how large it must be along each axis; None where any size will do.
-
-        Raises:
-            ValueError: if it is not there, or has another shape.
         """
         found = self.found(name).detach().to(self.dtype)
         fits = len(sizes) == found.ndim and all(
@@ -107,21 +96,13 @@ class Weights:
         return found
 
     def shape(self, name: str) -> tuple[int, int, int]:
-        """The shape of a weight of heads.
-
-        Raises:
-            ValueError: if it is not there, or is not one of heads.
-        """
+        """The shape of a weight of heads."""
         if (found := self.found(name)).ndim != 3:
             raise ValueError(f"{name} is {tuple(found.shape)} but must be (head, d_model, d_head)")
         return found.shape[0], found.shape[1], found.shape[2]
 
     def bias(self, name: str, *sizes: int) -> Tensor:
-        """A bias, flat; zeros if it is not there.
-
-        Raises:
-            ValueError: if it has another shape.
-        """
+        """A bias, flat; zeros if it is not there."""
         if name not in self.left:
             return torch.zeros(math.prod(sizes), dtype=self.dtype)
         return self.take(name, *sizes).flatten()
@@ -134,11 +115,7 @@ class Weights:
             )
 
     def found(self, name: str) -> Tensor:
-        """One weight as it is, which is not taken by this.
-
-        Raises:
-            ValueError: if it is not there.
-        """
+        """One weight as it is, which is not taken by this."""
         if name not in self.left:
             there = sorted(self.left)[:6]
             whose = [
@@ -160,11 +137,7 @@ def attention_scale(found: Mapping[str, Any], d_head: int) -> float:
 
 
 def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -> None:
-    """Compare the sizes that a config names with those of the weights, by our names.
-
-    Raises:
-        ValueError: if one of them differs.
-    """
+    """Compare the sizes that a config names with those of the weights, by our names."""
     known = dict(sizes) | {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]}
     of_heads = () if known["n_layers"] else ("n_heads", "d_head")  # no weight is of these then
     for name in (name for name in SIZES if name not in of_heads):

@@ -1,7 +1,7 @@
 """A reader's own model, or one of the field's, from a folder, a file or a model hub.
 
 Any attention-only model of the paper's form can be loaded: positions for queries and keys alone, no
-layer norm, and no biases that could not be taken into the weights; see `model.foreign`.
+layer norm, and no biases that could not be taken into the weights; see `interop.foreign`.
 """
 
 import json
@@ -17,9 +17,10 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import foreign, weights
+from transformer_circuits.interop import foreign
+from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import config as config_of
+from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt")
 """How the names of files with weights end."""
@@ -34,7 +35,7 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
-    - a folder as `model.hub` makes them of our models;
+    - a folder as `interop.hub` makes them of our models;
     - a folder with `config.json` and one file of weights by TransformerLens's names;
     - such a file of weights, `.safetensors` or a state dict as `.pth`;
     - the name of a repository of such files on the Hugging Face hub, `owner/name`.
@@ -59,15 +60,17 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
                 else "is no .safetensors, as the config.toml beside it describes"
             )
             raise files.UserError(f"{place} {why}: say which config is its own, config=…")
-        model = _by_toml(place)
+        path = place / "weights.safetensors" if place.is_dir() else place
+        if not path.is_file():
+            raise files.UserError(f"there is no {path.name} in {path.parent}")
+        model = checkpoint.of_file(path)
     else:
         path = _file(place)
         tensors, found = _tensors(path), _config(path, config)
         if found.get("model_type") == "transformer_circuits":
-            from transformer_circuits.model import hub  # and only now the hub's own library
+            from transformer_circuits.interop import hub  # and only now the hub's own library
 
-            shape = hub.described(found, path)
-            model = hub.HubTransformer.of_tensors(tensors, shape, path).requires_grad_(False)
+            model = hub.HubTransformer.of_tensors(tensors, found, path).requires_grad_(False)
         else:
             try:
                 model = foreign.transformer(tensors, found)
@@ -93,19 +96,15 @@ def _require_finite(model: Transformer, source: object) -> None:
         largest = max(float(W.abs().max()) for W in model.parameters())
         raise files.UserError(
             f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1}, or "
-            f"products of W_E and W_U, are not. The largest weight is {largest:.2g}, and products of such numbers must stay below "
-            f"{torch.finfo(model.W_E.dtype).max:.2g}"
+            f"products of W_E and W_U, are not. The largest weight is {largest:.2g}, and products of "
+            f"such numbers must stay below {torch.finfo(model.W_E.dtype).max:.2g}"
         )
 
 
 def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The weights and the config of a model with TransformerLens's names, as they lie there.
 
-    For what `load` refuses, `analysis.layer_norm.of_weights` takes them. Arguments as for `load`.
-
-    Raises:
-        UserError: if there are no such files, more than one, or they are damaged, or hold anything
-            but finite numbers.
+    For what `load` refuses, `foreign.normed_transformer` takes them. Arguments as for `load`.
     """
     path = _file(_place(source))
     tensors, found = _tensors(path), _config(path, config)
@@ -126,34 +125,6 @@ def _file(place: Path) -> Path:
             "be one: name the file"
         )
     return found[0]
-
-
-def _by_toml(place: Path) -> Transformer:
-    """A model in the format of `data/models/`; its config needs the table `[model]` alone.
-
-    `place`: the folder, whose `weights.safetensors` is taken, or another such file in it.
-
-    Raises:
-        UserError: if a file is missing or damaged, or these weights are not what the config says.
-    """
-    path = place if place.is_file() else place / "weights.safetensors"
-    described = path.with_name("config.toml")
-    for needed in (described, path):
-        if not needed.is_file():
-            raise files.UserError(f"there is no {needed.name} in {needed.parent}")
-    tables = config_of.read(described, "model")
-    known = tables.get("provenance")
-    if known and (found := files.sha256(path)) != known.weights_sha256:
-        raise files.UserError(
-            f"{path} is not the file that [provenance] in its config describes: it has SHA-256 "
-            f"{found} and not {known.weights_sha256}"
-        )
-    model = Transformer(tables["model"])
-    try:
-        model.load_state_dict(weights.read(path))
-    except (SafetensorError, RuntimeError) as error:
-        raise files.UserError(f"{path} does not fit its config: {error}") from error
-    return model.requires_grad_(False).eval()
 
 
 def _config(weights: Path, config: Config) -> dict[str, Any]:

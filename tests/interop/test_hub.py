@@ -9,8 +9,8 @@ from conftest import SHAPE
 from huggingface_hub import ModelCard, PyTorchModelHubMixin
 
 from transformer_circuits import files
-from transformer_circuits.model import hub
-from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.interop import hub
+from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.transformer import Transformer
 
 
@@ -108,11 +108,17 @@ def cut_off(folder):
     "damage, said",
     [
         (lambda folder: (folder / hub.CONFIG).unlink(), "config.json is not there"),
-        (lambda folder: (folder / hub.WEIGHTS).unlink(), "model.safetensors is not there"),
+        (
+            lambda folder: (folder / hub.WEIGHTS).unlink(),
+            "model.safetensors does not fit .* No such",
+        ),
         (lambda folder: (folder / hub.CONFIG).write_text("{"), "config.json is not a JSON object"),
         (lambda folder: (folder / hub.CONFIG).write_text("[]"), "config.json is not a JSON object"),
         (lambda folder: (folder / hub.CONFIG).write_bytes(b"\xff"), "is not a JSON object"),
-        (lambda folder: changed(folder, n_heads=None), r"is not right: .* misses \['n_heads'\]"),
+        (
+            lambda folder: changed(folder, n_heads=None),
+            r"does not fit config.json: .* misses \['n_heads'\]",
+        ),
         (lambda folder: changed(folder, n_heads="5"), "n_heads is '5' but must be a whole number"),
         (lambda folder: changed(folder, d_model=15), "d_model is 15 but must be even"),
         (lambda folder: changed(folder, n_heads=4), "does not fit config.json: .*size mismatch"),

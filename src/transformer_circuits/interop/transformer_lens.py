@@ -18,10 +18,6 @@ def to_transformer_lens(model: Transformer) -> nn.Module:
     twice, the Q- and K-composition scores of that model are ours divided by √2; V-scores are the same.
 
     Contexts may be as long as the model's n_ctx.
-
-    Raises:
-        ImportError: if TransformerLens is not installed (the `peers` extra).
-        ValueError: if the model has MLPs.
     """
     import transformer_lens  # noqa: F401  # says so, if it is not there
 

@@ -9,12 +9,11 @@ from conftest import SHAPE
 from theirs import CONFIG, checkpoint
 
 from transformer_circuits import files, settings
-from transformer_circuits.analysis import layer_norm
-from transformer_circuits.model import foreign, weights
-from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.interop import foreign, own_model
+from transformer_circuits.interop.hub import HubTransformer
+from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint as of_the_book
-from transformer_circuits.training import own_model
 
 
 def with_one(value):
@@ -106,7 +105,7 @@ def test_tensors_without_a_file_are_asked_the_same(generator, kind):
     change, said = WRONG[kind]
     theirs = checkpoint(generator)
     theirs["embed.W_E"] = change(theirs["embed.W_E"])
-    for load in (foreign.transformer, layer_norm.of_weights):
+    for load in (foreign.transformer, foreign.normed_transformer):
         with pytest.raises(files.UserError, match=f"^embed.W_E {said.format(n=238)}"):
             load(theirs, CONFIG)
 

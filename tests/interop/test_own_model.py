@@ -13,11 +13,10 @@ from safetensors.torch import load_file, save_file
 from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits import files, settings
-from transformer_circuits.analysis import layer_norm
-from transformer_circuits.model.hub import HubTransformer
+from transformer_circuits.interop import foreign, own_model
+from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint as of_the_book
-from transformer_circuits.training import own_model
 
 
 @pytest.fixture
@@ -104,9 +103,11 @@ def test_layer_norm_is_refused_with_the_way_to_load_it(place, generator, tokens)
     theirs = checkpoint(generator, config, biases=0.5)
     torch.save(theirs, place / "model_final.pth")
     (place / "config.json").write_text(json.dumps(config))
-    with pytest.raises(files.UserError, match=f"{place}/.*has no layer norm.*of_weights loads it"):
+    with pytest.raises(
+        files.UserError, match=f"{place}/.*has no layer norm.*normed_transformer loads it"
+    ):
         own_model.load(place)
-    model = layer_norm.of_weights(*own_model.read(place))
+    model = foreign.normed_transformer(*own_model.read(place))
     torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
 
 
@@ -117,9 +118,10 @@ def test_what_is_missing_or_too_much_is_named(place):
     (place / "config.json").write_text("[1]")
     with pytest.raises(files.UserError, match=r"config.json is list but must be an object"):
         own_model.load(place / "another.pth")
-    (place / "config.json").write_text("{")
-    with pytest.raises(files.UserError, match=r"config.json is not JSON"):
-        own_model.load(place / "another.pth")
+    for text in ("{", "[" * 100_000 + "]" * 100_000):
+        (place / "config.json").write_text(text)
+        with pytest.raises(files.UserError, match=r"config.json is not JSON"):
+            own_model.load(place / "another.pth")
     (place / "config.json").unlink()
     with pytest.raises(
         files.UserError, match=r"no config.json for .*another.pth, nor a config.toml"
@@ -153,11 +155,10 @@ def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, caps
     assert "unpacked" not in capsys.readouterr().out
 
 
-def test_a_state_dict_within_another_is_said_to_be_one(place, theirs):
-    torch.save({"model": theirs, "step": 3}, place / "model_final.pth")
-    with pytest.raises(
-        files.UserError, match=r"has the names \['model', 'step'\]; where one of them"
-    ):
+@pytest.mark.parametrize("name", ["model", 0])
+def test_a_state_dict_within_another_is_said_to_be_one(place, theirs, name):
+    torch.save({name: theirs if name else torch.ones(2)}, place / "model_final.pth")
+    with pytest.raises(files.UserError, match=rf"must hold .* the names \[{name!r}\]; where one"):
         own_model.load(place)
 
 
@@ -225,7 +226,9 @@ def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path,
     described = settings.dumps(model=SHAPE, provenance=provenance | {"weights_sha256": sha})
     (tmp_path / "config.toml").write_text(described)
     own_model.load(tmp_path / "weights.safetensors")
-    with pytest.raises(files.UserError, match=f"other.safetensors is not the file .* not {sha}"):
+    with pytest.raises(
+        files.UserError, match=f"other.safetensors is not the .* its config says {sha}"
+    ):
         own_model.load(tmp_path / "other.safetensors")
 
 
@@ -252,26 +255,6 @@ def test_the_first_token_is_a_whole_number_that_there_is(place, begin):
 def test_what_is_no_path_is_said_to_be_none(source):
     with pytest.raises(files.UserError, match=f"source is {source!r} but must be the path of"):
         as_a_reader_calls_it(source)
-
-
-def test_a_config_that_is_nested_without_end_is_no_json(place):
-    (place / "config.json").write_text("[" * 100_000 + "]" * 100_000)
-    with pytest.raises(files.UserError, match=r"config.json is not JSON"):
-        own_model.load(place)
-    HubTransformer(SHAPE).save_pretrained(place)
-    (place / "config.json").write_text("[" * 100_000 + "]" * 100_000)
-    with pytest.raises(files.UserError, match=r"config.json is not a JSON object"):
-        HubTransformer.from_pretrained(place)
-    two_of_the_book(place)
-    (place / "config.toml").write_text("a = " + "[" * 100_000 + "]" * 100_000)
-    with pytest.raises(files.UserError, match=r"config.toml is not TOML"):
-        own_model.load(place)
-
-
-def test_names_of_weights_are_text(place):
-    torch.save({0: torch.ones(2)}, place / "model_final.pth")
-    with pytest.raises(files.UserError, match=r"must hold a state dict, .* has the names \[0\]"):
-        own_model.load(place)
 
 
 @pytest.mark.parametrize("name", ["n_ctx", "n_vocab", "n_layers"])
@@ -304,15 +287,15 @@ def test_a_token_too_long_for_its_products_is_refused(tmp_path):
 
 
 def test_a_model_of_the_field_s_size_is_read_exactly(tmp_path, generator):
-    """2 × 12 × 64, d_model 768, vocabulary 50,278, in half precision, as such models are published."""
-    large = {"n_layers": 2, "n_heads": 12, "d_model": 768, "d_vocab": 50278, "n_ctx": 2048}
+    """2 × 12 × 64, d_model 768, in half precision, as such models are published."""
+    large = {"n_layers": 2, "n_heads": 12, "d_model": 768, "d_vocab": 5027, "n_ctx": 2048}
     config = CONFIG | large | {"d_head": 64}
     theirs = checkpoint(generator, config, dtype=torch.float16)
     torch.save(theirs, tmp_path / "attn_only_2L_half.pth")
     model = own_model.load(tmp_path / "attn_only_2L_half.pth", config)
-    assert model.config.n_vocab == 50278 and model.W_P.shape == (2048, 768)
+    assert model.config.n_vocab == 5027 and model.W_P.shape == (2048, 768)
     assert torch.equal(model.W_E.half().T, theirs["embed.W_E"])
-    tokens = torch.randint(50278, (1, 20), generator=generator)
+    tokens = torch.randint(5027, (1, 20), generator=generator)
     whole = {name: W.float() for name, W in theirs.items()}
     expected = logits(whole, tokens, config)
     torch.testing.assert_close(model(tokens), expected, atol=2e-3, rtol=0)

@@ -6,6 +6,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from calls import CALLS, MORE, beside, n_layers, name, outcome, random
 from conftest import SHAPE
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
@@ -13,25 +14,16 @@ from torch.utils import _pytree as pytree
 from transformer_circuits.analysis import (
     ablation,
     bigrams,
-    composition,
     copying_scores,
-    edge_effects,
-    expansion,
     heads,
     induction,
-    layer_norm,
-    path_patching,
-    patterns,
-    repeats,
     superposition,
-    term_importance,
 )
-from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
+from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.experiments import development
 from transformer_circuits.figures import charts
-from transformer_circuits.model import quantisation
+from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import cross_entropy
 from transformer_circuits.website.live import weights
 
 GPU = torch.device("cuda", 0)
@@ -139,6 +131,17 @@ def on_the_gpu(module):
     return module
 
 
+STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
+TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
+ON_PROCESSOR = ("since_2021", "one_layer.ensemble", "one_layer.skip_trigram_places")
+"""What chapters run on the processor alone."""
+FACTORS = skip_trigrams.factors
+
+
+def on_processor(function):
+    return any(part in function.__module__ for part in ON_PROCESSOR)
+
+
 def one_layer(model):
     smaller = copy.deepcopy(model)
     smaller.layers = smaller.layers[:1]
@@ -146,97 +149,31 @@ def one_layer(model):
     return smaller
 
 
-STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
-TOKENS = STREAM[:28].reshape(4, 7)
-TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
-PASSAGES = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
-
-
-def random():
-    return torch.Generator().manual_seed(0)
-
-
-def here():
-    return TOKENS.to(GPU)
-
-
-def normed(model):
-    return layer_norm.NormedTransformer(SHAPE, generator=random()).to("cpu")
-
-
-def factors(model):
-    return skip_trigrams.factors(model, (0, 1))
-
-
-def common():
-    return TABLE.sum(dim=0) / TABLE.sum()
-
-
-ANALYSES = {
-    "evaluate": lambda m: cross_entropy.evaluate(m, STREAM, 4),
-    "loss_nats": lambda m: cross_entropy.loss_nats(m, here(), here()),
-    "probe": lambda m: development.probe(longer(m), STREAM.repeat(4), 2),
-    "repeats.predictions": lambda m: vars(repeats.predictions(m, PASSAGES)),
-    "in_context_learning_score": lambda m: induction.in_context_learning_score(
-        m, STREAM, 9, (8, 10), (2, 4)
+HERE = {
+    "evaluate": lambda m, x: cross_entropy.evaluate(m, STREAM, 4),
+    "loss_nats": lambda m, x: cross_entropy.loss_nats(m, x.IN, x.IN),
+    "probe": lambda m, x: development.probe(longer(m), STREAM.repeat(4), 2),
+    "uniform_matching": lambda m, x: induction.uniform_matching(x.IN),
+    "copying": lambda m, x: copying_scores.copying(
+        heads.full_ov(m, (0, 1)), 5, 3, generator=random()
     ),
-    "prefix_matching_score": lambda m: induction.prefix_matching_score(
-        m.trace(here()).patterns[0], here()
-    ),
-    "uniform_matching": lambda m: induction.uniform_matching(here()),
-    "copying": lambda m: copying_scores.copying(heads.full_ov(m, (0, 1)), 5, 3, generator=random()),
-    "positivity": lambda m: copying_scores.positivity(heads.full_ov(m, (0, 1)).eigenvalues()),
-    "copying_scores.null": lambda m: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
-    "own_ranks": lambda m: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
-    "deletion": lambda m: copying_scores.deletion(m.W_U, *m.trace(here()).residual[:2]),
-    "eigenvalues": lambda m: charts.eigenvalues(
+    "own_ranks": lambda m, x: copying_scores.own_ranks(heads.full_ov(m, (0, 1)), 5),
+    "eigenvalues": lambda m, x: charts.eigenvalues(
         {"0.1": heads.full_ov(m, (0, 1)).eigenvalues()}, title="Eigenvalues", alt="Eigenvalues."
     ),
-    "svd": lambda m: heads.full_qk(m, (0, 1)).svd(),
-    "singular_values": lambda m: heads.full_qk(m, (0, 1)).singular_values(),
-    "without": lambda m: ablation.without(m, [(0, 1)])(here()),
-    "ablation.loss_increase": lambda m: ablation.loss_increase(m, here(), here()),
-    "ablation.loss_increase, mean": lambda m: ablation.loss_increase(
-        m, here(), here(), "mean", frozen=True
+    "svd": lambda m, x: heads.full_qk(m, (0, 1)).svd(),
+    "frozen mean": lambda m, x: ablation.loss_increase(m, x.IN, x.IN, "mean", frozen=True),
+    "skip_trigrams": lambda m, x: (
+        top := skip_trigrams.top(FACTORS(m, (0, 1)), 3, TABLE.sum(dim=0)),
+        skip_trigrams.rank(FACTORS(m, (0, 1)), top[0]),
+        skip_trigrams.strongest_sources(FACTORS(m, (0, 1)), 3, TABLE.sum(dim=0)),
+        skip_trigrams.strongest_of_source(FACTORS(m, (0, 1)), 4, 3, TABLE.sum(dim=0)),
     ),
-    "loss_increase_by_copy": lambda m: repeats.loss_increase_by_copy(m, [PASSAGES]),
-    "losses_at": lambda m: ablation.losses_at(m, STREAM, torch.tensor([20, 40, 60])),
-    "path_patching.loss_increase": lambda m: path_patching.loss_increase(m, here(), here()),
-    "edge_effects.effects": lambda m: edge_effects.effects(m, here(), here(), torch.arange(3)),
-    "split": lambda m: skip_trigram_bugs.split(one_layer(m), here()),
-    "veto": lambda m: skip_trigram_bugs.veto(
-        one_layer(m), STREAM, skip_trigram_bugs.never_seen(TABLE, 0.5), 3
-    ),
-    "gated": lambda m: skip_trigram_bugs.gated(m)(here()),
-    "with_more_heads": lambda m: skip_trigram_bugs.with_more_heads(m, 2, generator=random())(
-        here()
-    ),
-    "skip_trigrams.top": lambda m: skip_trigrams.top(factors(m), 3, common()),
-    "strongest_sources": lambda m: skip_trigrams.strongest_sources(factors(m), 3, common()),
-    "strongest_of_source": lambda m: skip_trigrams.strongest_of_source(factors(m), 4, 3, common()),
-    "rank": lambda m: skip_trigrams.rank(factors(m), skip_trigrams.top(factors(m), 1)[0]),
-    "weights.dumps": weights.dumps,
-    "quantisation.rounded": lambda m: quantisation.rounded(m)(here()),
-    "kl": lambda m: bigrams.kl(m.W_U @ m.W_E, TABLE),
-    "correlation": lambda m: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
-    "composition.scores": lambda m: composition.scores(m, "K"),
-    "matching": lambda m: composition.matching(m, (1, 2), (0, 3)).eigenvalues(),
-    "change_basis": lambda m: composition.change_basis(m, 2 * torch.eye(SHAPE.d_model).to(GPU))(
-        here()
-    ),
-    "paths": lambda m: expansion.paths(m, here()),
-    "score_terms": lambda m: expansion.score_terms(m, here(), (1, 2)),
-    "streams": lambda m: term_importance.streams(m, here(), frozen=False),
-    "patterns_of_embeddings": lambda m: term_importance.patterns_of_embeddings(m, here()),
-    "losses": lambda m: term_importance.losses(m, here(), here()),
-    "losses_by_steps": lambda m: term_importance.losses_by_steps(m, here(), here()),
-    "fold": lambda m: paths_of_folded(layer_norm.fold(normed(m)), here()),
-    "by_distance": lambda m: patterns.by_distance(m.trace(here()).patterns[0], 2),
-    "value_weighted": lambda m: patterns.value_weighted(m, m.trace(here()), 0),
-    "rotated_kurtosis": lambda m: superposition.rotated_kurtosis(
-        m.trace(here()).residual[1], 2, generator=random()
-    ),
-    "recovered": lambda m: superposition.recovered(m.W_E, m.W_E[0]),
+    "weights.dumps": lambda m, x: weights.dumps(m),
+    "quantisation.rounded": lambda m, x: quantisation.rounded(m)(x.IN),
+    "kl": lambda m, x: bigrams.kl(m.W_U @ m.W_E, TABLE),
+    "correlation": lambda m, x: bigrams.correlation(m.W_U @ m.W_E, TABLE, 2),
+    "recovered": lambda m, x: superposition.recovered(m.W_E, m.W_E[0]),
 }
 
 
@@ -246,24 +183,29 @@ def longer(model):
     return Transformer(shape, generator=random()).requires_grad_(False).to("cpu")
 
 
-def paths_of_folded(folded, tokens):
-    return folded.paths(tokens, folded.run(tokens))
-
-
-@pytest.mark.parametrize("name", ANALYSES)
-def test_works_with_a_model_on_a_gpu(model, name):
-    ANALYSES[name](model)
+@pytest.mark.parametrize(
+    "case",
+    [*(f for f in CALLS if not on_processor(f)), *MORE, *HERE],
+    ids=lambda case: case if case in HERE else name(case),
+)
+def test_works_with_a_model_on_a_gpu(model, case):
+    if case in HERE:
+        HERE[case](model, beside(model))
+        return
+    one = model if n_layers(case) == 2 else one_layer(model)
+    outcome(case, one, one.trace(beside(one).IN))
 
 
 def test_the_pretended_gpu_refuses_what_a_real_one_does(model):
     with pytest.raises(RuntimeError, match="same device"):
-        model(TOKENS)
+        model(STREAM[:7][None])
     with pytest.raises(RuntimeError, match="same device"):
         model.W_E + torch.ones(SHAPE.n_vocab)
     with pytest.raises(RuntimeError, match="same device"):
-        TOKENS[here()]
+        STREAM[beside(model).IN]
     with pytest.raises(RuntimeError, match="generator"):
         torch.randn(3, generator=random(), device=GPU)
     with pytest.raises(TypeError, match="numpy"):
         np.asarray(model.W_E)
-    assert model(here()).device == GPU and model(here()).cpu().device.type == "cpu"
+    assert model(beside(model).IN).device == GPU
+    assert model(beside(model).IN).cpu().device.type == "cpu"
