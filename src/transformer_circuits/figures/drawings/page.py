@@ -3,7 +3,8 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree
 
 from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings.canvas import Canvas
@@ -11,6 +12,9 @@ from transformer_circuits.figures.html import captioned
 from transformer_circuits.figures.voice import Px
 from transformer_circuits.record import SVG, Record
 
+FOLDER = Path(__file__).parent / "svg"
+"""Where the drawings lie that take no data."""
+LAYOUTS = ("wide", "tall")
 GAP = 24.0
 """Pixels between panels."""
 
@@ -19,26 +23,10 @@ GAP = 24.0
 class Drawing:
     """A drawing that Jupyter shows under its title."""
 
-    wide: Canvas
-    """The layout for columns of at least `voice.BREAK` pixels."""
-    tall: Canvas
-    """The layout for phones."""
+    svgs: tuple[str, str]
+    """The layout for columns of at least `voice.BREAK` pixels and the one for phones, each an SVG
+    document of its own."""
     record: Record
-
-    @cached_property
-    def svgs(self) -> tuple[str, str]:
-        """The wide and the tall layout, each an SVG document of its own."""
-        return self._svg(self.wide, "wide"), self._svg(self.tall, "tall")
-
-    def _svg(self, canvas: Canvas, layout: str) -> str:
-        title, alt = html.escape(self.record.title), html.escape(self.record.text)
-        wide, high = round(canvas.width), round(canvas.height + 4)
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
-            f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
-            f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
-            f"{''.join(canvas.parts)}</svg>"
-        )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
@@ -61,9 +49,34 @@ class Drawing:
         return shown, record.metadata
 
 
+def load(name: str) -> Drawing:
+    """A drawing that takes no data: `svg/NAME-wide.svg` and `svg/NAME-tall.svg`, which are its source."""
+    svgs = tuple(
+        (FOLDER / f"{name}-{layout}.svg").read_text(encoding="utf-8").strip() for layout in LAYOUTS
+    )
+    title, alt = (
+        ElementTree.fromstring(svgs[0]).findtext(f"{{*}}{tag}") for tag in ("title", "desc")
+    )
+    return Drawing(svgs, Record("figure", title, alt, picture=SVG))
+
+
 def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing with its record; `data`: its numbers, units and words, where it has some."""
-    return Drawing(wide, tall, Record("figure", title, alt, picture=SVG, **data))
+    svgs = tuple(
+        _svg(canvas, layout, html.escape(title), html.escape(alt))
+        for canvas, layout in zip((wide, tall), LAYOUTS, strict=True)
+    )
+    return Drawing(svgs, Record("figure", title, alt, picture=SVG, **data))
+
+
+def _svg(canvas: Canvas, layout: str, title: str, alt: str) -> str:
+    wide, high = round(canvas.width), round(canvas.height + 4)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
+        f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
+        f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
+        f"{''.join(canvas.parts)}</svg>"
+    )
 
 
 def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:

@@ -1,6 +1,4 @@
-"""The residual stream as a channel that everything reads and adds to, and the folding of layer norm."""
-
-from collections.abc import Sequence
+"""The residual stream as a channel that everything reads and adds to."""
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
@@ -90,47 +88,3 @@ def _length(canvas: Canvas, x: Px, y: Px, wrote, index: int, role: Name) -> None
     share = wrote[index] / wrote.max() if wrote.max() else 0.0
     canvas.text(x, y - 8, f"writes length {wrote[index]:.1f}", size=SMALL)
     canvas.bar(x, y + 4, 140 * share, 8, role)
-
-
-def layer_norm(
-    *, title: str = "Folded, layer norm leaves one number that depends on the token"
-) -> page.Drawing:
-    """Layer norm before a linear map as it is written, and folded into that map.
-
-    Subtracting the mean, multiplying by the gain and adding the bias are linear and fixed. Only the
-    division by the standard deviation depends on what comes in; it is one number per token.
-    """
-    written: Sequence[tuple[str, str, bool]] = (
-        ("subtract the mean", "C", False),
-        ("divide by the deviation", "÷ σ(x)", True),
-        ("multiply by the gain", "diag(g)", False),
-        ("add the bias", "+ b", False),
-        ("the layer's map", "W", False),
-    )
-    folded: Sequence[tuple[str, str, bool]] = (
-        ("one fixed matrix", "W diag(g) C", False),
-        ("divide by the deviation", "÷ σ(x)", True),
-        ("one fixed vector", "+ W b", False),
-    )
-    alt = (
-        "Two chains of boxes. As written: subtract the mean, divide by the deviation, multiply by "
-        "the gain, add the bias, multiply by W. Folded: one fixed matrix W diag(g) C, divide by the "
-        "deviation, add the fixed vector W b. In both, only the division depends on the token."
-    )
-    return page.panels([_chain("As written", written), _chain("Folded", folded)], title, alt)
-
-
-def _chain(name: str, steps: Sequence[tuple[str, str, bool]]) -> Canvas:
-    canvas, y = Canvas(TALL), 10.0
-    canvas.text(0, y, name, bold=True)
-    canvas.box(0, y + 16, 120, 30, ["x"], role="direct")
-    y += 48
-    for words, formula, depends in steps:
-        canvas.line([(60, y), (60, y + 20)], "direct")
-        role: Name = "muted" if depends else "ink"
-        canvas.box(0, y + 20, 120, 30, [formula], role=role, dashed=depends)
-        canvas.text(132, y + 35, words, size=SMALL)
-        y += 52
-    canvas.line([(60, y), (60, y + 20)], "direct")
-    canvas.note(0, y + 32, "dashed: depends on the token", TALL)
-    return canvas
