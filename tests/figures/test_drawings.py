@@ -219,10 +219,7 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
 
 
 OF_VOICE = {
-    "figures/scripts/views.js": {
-        "up": voice.MORE, "down": voice.LESS,
-        **{f"c{k}": voice.ROLES[name] for k, name in enumerate(voice.CURVES[:3])},
-    },
+    "figures/scripts/views.js": {"up": voice.MORE, "down": voice.LESS},
     "website/live/live.css": {"up": voice.MORE, "down": voice.LESS},
     "website/train/train.css": {
         f"train-{name}": voice.ROLES[role]

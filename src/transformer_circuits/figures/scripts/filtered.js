@@ -1,23 +1,25 @@
-// A table of skip-trigrams with filters.
+// A table whose rows the reader narrows down.
 (function () {
   "use strict";
   const { View, make } = Circuits.views;
 
-  // data: heads (their names), of: the head of each row, words: what each row is searched for.
-  class Trigrams extends View {
+  // data: by (what rows are chosen by), of: that of each row, first: the one chosen at first, or null for all;
+  // words: what each row is searched for.
+  class Filtered extends View {
     constructor(host, data) {
       const table = host.firstElementChild;
       super(host, data.label);
       this.data = data;
       this.rows = [...table.querySelector("tbody").rows];
-      this.head = make("select");
-      this.head.append(new Option("every head", ""), ...data.heads.map((name) => new Option(name)));
+      this.chosen = make("select");
+      this.chosen.append(new Option(`every ${data.by}`, ""), ...[...new Set(data.of)].map((name) => new Option(name)));
+      this.chosen.value = data.first ?? "";
       this.word = make("input");
       this.word.type = "search";
       this.word.size = 12;
       const controls = make("div", "cv-filter");
-      const named = { "Head ": this.head, "Token contains ": this.word };
-      for (const [text, input] of Object.entries(named)) {
+      const by = data.by[0].toUpperCase() + data.by.slice(1);
+      for (const [text, input] of Object.entries({ [`${by} `]: this.chosen, "Token contains ": this.word })) {
         const label = make("label", "", text);
         label.append(input);
         controls.append(label);
@@ -31,11 +33,11 @@
       const wanted = this.word.value.trimEnd().toLowerCase().replaceAll(" ", "␣");
       this.rows.forEach((row, i) => {
         const { of, words } = this.data;
-        row.hidden = (this.head.value && of[i] !== this.head.value) || !words[i].includes(wanted);
+        row.hidden = (this.chosen.value && of[i] !== this.chosen.value) || !words[i].includes(wanted);
       });
       this.say.textContent = `${this.rows.filter((row) => !row.hidden).length} of ${this.rows.length} rows`;
     }
   }
 
-  Circuits.views.register("trigrams", (host, data) => new Trigrams(host, data));
+  Circuits.views.register("filtered", (host, data) => new Filtered(host, data));
 })();
