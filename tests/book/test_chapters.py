@@ -166,7 +166,6 @@ def test_chapters_only_call_the_library(cells):
     for cell in cells[2:]:
         if cell.cell_type == "code":
             for word in (
-                "matplotlib",
                 "import *",
                 "../",
                 "%",

@@ -12,19 +12,32 @@ import torch
 
 from transformer_circuits.figures import drawings, voice
 from transformer_circuits.figures.drawings import (
-    composition,
     heads,
     induction,
     page,
     paths,
     stream,
     superposition,
-    trigrams,
     words,
 )
 from transformer_circuits.figures.drawings.canvas import LOOK
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
+VIRTUAL = {
+    "read": "Mor", "waits": "de", "arrives": "cai", "earlier": "0.3", "later": "1.7",
+    "attention": [0.81, 0.64], "product": 0.5184,
+}  # fmt: skip
+FILLED = {
+    "virtual-head": VIRTUAL,
+    "circuit-paths": {"n_vocab": 4096, "d_model": 256, "d_head": 64},
+}
+"""What is filled in where a file has room for it."""
+
+
+def loaded(path):
+    name = path.stem.rpartition("-")[0]
+    return drawings.load(name, **FILLED.get(name, {}))
+
 
 LINE = ["Then", "Mor", "de", "cai", "spoke", ",", "and", "the", "king", "heard", "Mor"]
 WORDS = ["Then", "the", "old", "man", "went", "down", "to", "the", "sea"]
@@ -42,22 +55,15 @@ def ring(n):
 DRAWINGS = {
     "stream": stream.residual_stream("queen", [3.2, 5.13, 7.4]),
     "head": heads.two_circuits(WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], head="0.7"),
-    "circuits": heads.circuit_paths(4096, 256, 64),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
-    "kinds": composition.three_kinds("0.3", "1.7", {"Q": 0.081, "K": 0.173, "V": 0.062}),
-    "virtual": composition.virtual_head(["Mor", "de", "cai"], ["0.3", "1.7"], [0.81, 0.64]),
     "induction": induction.induction_steps(
         LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
-    ),
-    "bug": trigrams.skip_trigram_bug(
-        "keep", ["in", "at"], ["mind", "bay"], [0.62, 0.48], [2.4, 1.9]
     ),
     "superposition": superposition.superposition(
         {"2 features": ring(4)[:2], "3 features": ring(3), "5 features": ring(5)}
     ),
-} | {path.name.removesuffix("-wide.svg"): drawings.load(path.name.removesuffix("-wide.svg"))
-     for path in FILES if path.name.endswith("-wide.svg")}  # fmt: skip
+} | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
 LAYOUTS = [(name, layout) for name in DRAWINGS for layout in ("wide", "tall")]
 
 
@@ -154,12 +160,11 @@ def written(drawing):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_has_the_colours_and_the_type_of_the_voice_and_names_itself(path):
-    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    layout, drawn = path.stem.rpartition("-")[2], loaded(path)
+    root = ElementTree.fromstring(drawn.svgs[layout == "tall"])
     title, said, style = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc", "style"))
-    layout = path.stem.rpartition("-")[2]
-    loaded = drawings.load(path.stem.removesuffix(f"-{layout}"))
     assert root.get("class") == f"circuit-drawing {layout}" and root.get("aria-label") == said
-    assert (title, said) == (loaded.record.title, loaded.record.text)
+    assert (title, said) == (drawn.record.title, drawn.record.text)
     assert style == voice.style("circuit-drawing")
     looks = "".join(value for _, element, *_ in tags(ElementTree.tostring(root)) if element.get("style")
                     for value in element.attrib.values())  # fmt: skip
@@ -192,7 +197,7 @@ def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(
     """Text runs to the right, in a column downwards; a head looks back in it and moves on in it."""
     texts, lines = read(DRAWINGS[name].svgs[layout == "tall"])
     arrows = [line for line in lines if line.arrow]
-    if name not in ("stream", "circuits", "superposition"):  # without a line of text
+    if name not in ("stream", "circuit-paths", "superposition"):  # without a line of text
         for arrow in arrows:
             (x0, y0), (x1, y1) = arrow.points[0], arrow.points[-1]
             on = (x1 - x0) if abs(x1 - x0) > 0.2 else y1 - y0
@@ -281,11 +286,12 @@ def test_bars_add_up_and_what_has_no_row_shares_one():
     assert f"{sum(value for _, value in rest):+.2f}" in shown
 
 
-def test_a_bug_is_a_product():
-    shown = written(DRAWINGS["bug"])
-    for weight in (0.62, 0.48):
-        for raised in (2.4, 1.9):
-            assert f"{weight * raised:+.2f}" in shown
+def test_what_is_filled_in_is_text_and_stays_in_its_box():
+    odd = VIRTUAL | {"read": "a<b", "waits": "x" * 40}
+    drawn = drawings.load("virtual-head", **odd)
+    assert "a<b" in written(drawn) and "x" * 14 in written(drawn)
+    assert 'from "a<b" to' in drawn.record.text
+    assert drawn.record.numbers["attention"] == [0.81, 0.64]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """How a drawing is shown: two layouts, of which the page's width chooses one."""
 
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import captioned
+from transformer_circuits.figures.values import array
 from transformer_circuits.figures.voice import Px
 from transformer_circuits.record import SVG, Record
 
@@ -49,15 +51,28 @@ class Drawing:
         return shown, record.metadata
 
 
-def load(name: str) -> Drawing:
-    """A drawing that takes no data: `svg/NAME-wide.svg` and `svg/NAME-tall.svg`, which are its source."""
-    svgs = tuple(
-        (FOLDER / f"{name}-{layout}.svg").read_text(encoding="utf-8").strip() for layout in LAYOUTS
-    )
-    title, alt = (
-        ElementTree.fromstring(svgs[0]).findtext(f"{{*}}{tag}") for tag in ("title", "desc")
-    )
-    return Drawing(svgs, Record("figure", title, alt, picture=SVG))
+def load(name: str, **data: object) -> Drawing:
+    """A drawing whose lines take no data: `svg/NAME-wide.svg` and `svg/NAME-tall.svg`, its source.
+
+    Where a file says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
+    """
+    numbers = {key: array(value) for key, value in data.items() if not isinstance(value, str)}
+    words = {key: _Text(text) for key, text in data.items() if isinstance(text, str)}
+    svgs = []
+    for layout in LAYOUTS:
+        text = (FOLDER / f"{name}-{layout}.svg").read_text(encoding="utf-8").strip()
+        head, style, body = re.split("(<style>.*</style>)", text)  # its braces are its own
+        svgs.append(head.format(**numbers, **words) + style + body.format(**numbers, **words))
+    root = ElementTree.fromstring(svgs[0])
+    title, alt = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc"))
+    return Drawing(tuple(svgs), Record("figure", title, alt, numbers, picture=SVG))
+
+
+class _Text(str):
+    """Words that are escaped when they are filled in, after they are cut to their place."""
+
+    def __format__(self, spec: str) -> str:
+        return html.escape(format(str(self), spec))
 
 
 def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
