@@ -1,14 +1,12 @@
 """Drawings of the ideas: nothing lies on anything else, all can be read, and they say what they show."""
 
 import itertools
-import math
 import re
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-import torch
 
 from transformer_circuits.figures import drawings, voice
 from transformer_circuits.figures.drawings import (
@@ -16,8 +14,6 @@ from transformer_circuits.figures.drawings import (
     induction,
     page,
     paths,
-    stream,
-    superposition,
     words,
 )
 from transformer_circuits.figures.drawings.canvas import LOOK
@@ -30,6 +26,7 @@ VIRTUAL = {
 FILLED = {
     "virtual-head": VIRTUAL,
     "circuit-paths": {"n_vocab": 4096, "d_model": 256, "d_head": 64},
+    "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
 }
 """What is filled in where a file has room for it."""
 
@@ -47,21 +44,12 @@ BOTH = ROW | {("1.5",): 3.4, ("1.1",): -0.6, ("0.3", "1.5"): 0.45, ("0.2", "1.6"
 }  # fmt: skip
 
 
-def ring(n):
-    angle = torch.arange(n) * math.tau / n + 0.3
-    return torch.stack([angle.cos(), angle.sin()], dim=1)
-
-
 DRAWINGS = {
-    "stream": stream.residual_stream("queen", [3.2, 5.13, 7.4]),
     "head": heads.two_circuits(WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], head="0.7"),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
     "induction": induction.induction_steps(
         LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
-    ),
-    "superposition": superposition.superposition(
-        {"2 features": ring(4)[:2], "3 features": ring(3), "5 features": ring(5)}
     ),
 } | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
 LAYOUTS = [(name, layout) for name in DRAWINGS for layout in ("wide", "tall")]
@@ -168,7 +156,7 @@ def test_a_file_has_the_colours_and_the_type_of_the_voice_and_names_itself(path)
     assert style == voice.style("circuit-drawing")
     looks = "".join(value for _, element, *_ in tags(ElementTree.tostring(root)) if element.get("style")
                     for value in element.attrib.values())  # fmt: skip
-    assert {*re.findall(r"var\((.*?)\)", looks)} <= {f"--{name}" for name in voice.ROLES}
+    assert {*re.findall(r"var\((.*?)\)", looks)} <= {"--on", *(f"--{name}" for name in voice.ROLES)}
     assert not re.search(r"#[0-9a-f]{3}|rgb", looks)
 
 
@@ -197,7 +185,7 @@ def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(
     """Text runs to the right, in a column downwards; a head looks back in it and moves on in it."""
     texts, lines = read(DRAWINGS[name].svgs[layout == "tall"])
     arrows = [line for line in lines if line.arrow]
-    if name not in ("stream", "circuit-paths", "superposition"):  # without a line of text
+    if name not in ("residual-stream", "circuit-paths", "superposition"):  # without a line of text
         for arrow in arrows:
             (x0, y0), (x1, y1) = arrow.points[0], arrow.points[-1]
             on = (x1 - x0) if abs(x1 - x0) > 0.2 else y1 - y0
@@ -299,9 +287,7 @@ def test_what_is_filled_in_is_text_and_stays_in_its_box():
     [
         (lambda: paths.path_sum({}, what="x", unit="y"), "no paths"),
         (lambda: paths.path_sum({("1.0", "0.0"): 1}, what="x", unit="y"), "in this order"),
-        (lambda: stream.residual_stream("a", [1.0]), "1 or 2 layers"),
         (lambda: heads.two_circuits(["a"], [2.0], ["b"], head="0.0"), "probabilit"),
-        (lambda: superposition.superposition({}), "room for 1 to 3"),
     ],
 )
 def test_data_that_cannot_be_drawn_is_refused_in_words(wrong, message):

@@ -108,14 +108,6 @@ class Canvas:
         )
         self._reach(y + radius)
 
-    def ring(self, x: Px, y: Px, radius: Px, role: Name) -> None:
-        """A thin circle."""
-        self.parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" '
-            f'style="fill:none;stroke:var(--{role})" stroke-width="1.25"/>'
-        )
-        self._reach(y + radius)
-
     def line(
         self,
         points: Sequence[Point],
@@ -153,11 +145,6 @@ class Canvas:
         if arrow:
             self.parts.append(_head(points[-2], points[-1], role, max(1.0, thick / LINE)))
         self._reach(max(y for _, y in points) + thick / 2)
-
-    def place(self, other: "Canvas", x: Px, y: Px) -> None:
-        """Another canvas with its upper left corner at (x, y)."""
-        self.parts += [f'<g transform="translate({x:.1f} {y:.1f})">', *other.parts, "</g>"]
-        self._reach(y + other.height)
 
     def _reach(self, y: Px) -> None:
         self.height = max(self.height, y)

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,8 +17,6 @@ from transformer_circuits.record import SVG, Record
 FOLDER = Path(__file__).parent / "svg"
 """Where the drawings lie that take no data."""
 LAYOUTS = ("wide", "tall")
-GAP = 24.0
-"""Pixels between panels."""
 
 
 @dataclass(frozen=True)
@@ -97,33 +95,3 @@ def _svg(canvas: Canvas, layout: str, title: str, alt: str) -> str:
 def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing whose painter is given the width it has; `data` as in `drawing`."""
     return drawing(paint(voice.WIDE), paint(voice.TALL), title, alt, **data)
-
-
-def panels(each: Sequence[Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
-    """Panels side by side, and on a phone one below the other; `data` as in `drawing`."""
-    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
-    room = voice.WIDE - sum(panel.width for panel in each)
-    step = room / max(1, len(each) - 1) if len(each) > 1 else 0.0
-    x = 0.0 if len(each) > 1 else room / 2
-    for panel in each:
-        wide.place(panel, x, 0)
-        x += panel.width + step
-        tall.place(panel, (voice.TALL - panel.width) / 2, tall.height + GAP if tall.height else 0.0)
-    return drawing(wide, tall, title, alt, **data)
-
-
-def annotated(
-    panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: str, **data: Mapping
-) -> Drawing:
-    """A panel with notes: beside it, each at its height; on a phone below it, in their order.
-
-    `notes`: the height in the panel that a note is about, and its words; `data` as in `drawing`.
-    """
-    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
-    wide.place(panel, 0, 0)
-    tall.place(panel, (voice.TALL - panel.width) / 2, 0)
-    left, below, under = panel.width + 2 * GAP, tall.height + GAP, 0.0
-    for y, words in notes:
-        under = wide.note(left, max(y, under), words, voice.WIDE - left) + 4
-        below = tall.note(0, below, words, voice.TALL) + 6
-    return drawing(wide, tall, title, alt, **data)

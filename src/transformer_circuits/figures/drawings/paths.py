@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.stream import LAYERS
 from transformer_circuits.figures.values import Number, number
 from transformer_circuits.figures.voice import SMALL, TALL, Name, Px
 
+LAYERS: tuple[Name, Name] = ("first", "second")
+"""The roles of layers 0 and 1."""
 Path = tuple[str, ...]
 """The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
 _ROW = 30.0
