@@ -210,17 +210,6 @@ def test_bad_input_is_named():
         charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
     with pytest.raises(ValueError, match='both axes are called "a"'):
         charts.scatter([1], [2], labels="p", x="a", y="a", **WORDS)
-    for spectra in ({}, {"W": [0, 0]}):
-        with pytest.raises(ValueError, match=r"all eigenvalues of .* are 0"):
-            charts.eigenvalues(spectra, **WORDS)
-    with pytest.raises(ValueError, match=r"series are \['s'\] but items are of \['t'\]"):
-        charts.over_time({"s": np.eye(2)}, [1, 2], items={"t": "ab"}, x="t", y="v", **WORDS)
-    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
-        diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
-    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
-        diagrams.compared({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
-    with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
-        charts.over_time({"s": np.eye(2, 3)}, [1], items={"s": "abc"}, x="t", y="v", **WORDS)
 
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():

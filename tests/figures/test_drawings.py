@@ -280,16 +280,3 @@ def test_what_is_filled_in_is_text_and_stays_in_its_box():
     assert "a<b" in written(drawn) and "x" * 14 in written(drawn)
     assert 'from "a<b" to' in drawn.record.text
     assert drawn.record.numbers["attention"] == [0.81, 0.64]
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        (lambda: paths.path_sum({}, what="x", unit="y"), "no paths"),
-        (lambda: paths.path_sum({("1.0", "0.0"): 1}, what="x", unit="y"), "in this order"),
-        (lambda: heads.two_circuits(["a"], [2.0], ["b"], head="0.0"), "probabilit"),
-    ],
-)
-def test_data_that_cannot_be_drawn_is_refused_in_words(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        wrong()

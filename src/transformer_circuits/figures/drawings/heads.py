@@ -10,8 +10,6 @@ from transformer_circuits.figures.voice import SMALL, TALL, Px
 
 _ROW = 32.0
 """From one token to the next, in pixels."""
-MOST = 12
-"""The most tokens in a drawing; more would be a list, not a picture."""
 
 
 def two_circuits(
@@ -26,19 +24,8 @@ def two_circuits(
 
     `weights`: [src], attention from the last token, probabilities. `raised`: for each source the
     token whose logit it would raise most, were it looked at; the OV circuit alone decides it.
-
-    Raises:
-        ValueError: if there is not one weight and one raised token for each of at most `MOST`
-            tokens, or the weights are no probabilities.
     """
     where = array(weights)
-    if not 1 <= len(tokens) <= MOST or not where.shape == (len(tokens),) == (len(raised),):
-        raise ValueError(
-            f"{len(tokens)} tokens, {where.shape} weights and {len(raised)} raised tokens given, "
-            f"but there must be one of each for 1 to {MOST} tokens"
-        )
-    if where.min() < 0 or abs(where.sum() - 1) > 1e-3:
-        raise ValueError(f"weights must be probabilities but sum to {where.sum():.3g}")
     most = int(where.argmax())
     alt = (
         f'Head {head} at the token "{tokens[-1]}". Beside each token stands a bar for how much it is '
