@@ -10,6 +10,7 @@ import torch
 
 from transformer_circuits import files
 from transformer_circuits.book import claims, notebooks
+from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training.config import TrainConfig
@@ -171,6 +172,30 @@ def saved(watched, tmp_path):
         view.save(tmp_path / "view.html")
         watched.goto((tmp_path / "view.html").as_uri())
         watched.wait_for_selector(".circuit-view[role=group]")
+        return watched
+
+    return open_it
+
+
+def chart_page(chart, tmp_path, monkeypatch):
+    """The address of a page with a chart beside the book's own copy of Vega."""
+    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
+    monkeypatch.setenv(files.IN_BOOK, "1")
+    body = chart._repr_mimebundle_()[0]["text/html"]
+    script = (html.SCRIPTS / "charts.js").read_text(encoding="utf-8")
+    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
+    page = tmp_path / "chart.html"
+    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
+    return page.as_uri()
+
+
+@pytest.fixture
+def drawn(watched, tmp_path, monkeypatch):
+    """Opens a chart."""
+
+    def open_it(chart):
+        watched.goto(chart_page(chart, tmp_path, monkeypatch))
+        watched.wait_for_selector(".hover-chart[data-drawn]")
         return watched
 
     return open_it

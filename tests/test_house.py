@@ -57,8 +57,8 @@ def test_the_library_page_has_every_module():
 
 def test_only_figures_import_matplotlib_and_altair():
     for library, modules in (
-        ("matplotlib", {"figures.drawing"}),
-        ("altair", {"figures.vega", "figures.charts", "figures.diagrams"}),
+        ("matplotlib", {"figures.drawing", "figures.plots"}),
+        ("altair", {"figures.vega", "figures.charts", "figures.diagrams", "figures.explorers"}),
     ):
         assert {name(p) for p in MODULES if library in p.read_text()} <= modules
 

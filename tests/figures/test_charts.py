@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, diagrams, html, vega
+from transformer_circuits.figures import charts, diagrams, explorers, html, vega
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
+PATHS = {
+    ("0.1", "1.0"): [0.5, 0.25],
+    ("0.0",): [-1.0, 0.0],
+    (): [2.0, 1.0],
+    ("0.1",): [3.0, 1.0],
+    ("1.0",): [0.0, 4.0],
+}
 
 
 def every_chart():
@@ -22,7 +29,38 @@ def every_chart():
             {"Q": np.eye(2), "K": np.ones((2, 2))}, earlier="ab", later="de", **WORDS
         ),
         charts.over_time({"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS),
+        *explorers_of(**WORDS).values(),
     ]
+
+
+def explorers_of(**words):
+    """Each of them, small, by what it asks."""
+    rest = np.array([[0.0, 0.5], [0.5, 0.0]])
+    scores, effects = np.full((2, 2, 2), 0.1), np.zeros((2, 2, 2))
+    effects[1, 0, 1], scores[1, 0, 1], effects[1, 1, 1] = 0.5, 0.4, 0.25
+    whole = np.array([np.nan, 0.5, 0.9])
+    without, together = np.tile(whole, (2, 2, 2, 1)), np.tile(whole, (2, 2, 1))
+    without[1, 0, 1, 2] = 0.1
+    together[1, 1, 1] = 0.2
+    looks = np.tile(np.eye(4), (3, 2, 1, 1))
+    looks[2, 1, 3] = 0, 1, 0, 0
+    panels = {
+        "Loss [nats]": {"text": [8.0, 6.0, 4.0]},
+        "Attention": {"one back": [0.0, 0.5, 1.0], "matching": [0.0, 0.0, 0.75]},
+    }
+    return {
+        "spectrum": explorers.spectrum(torch.eye(2), rest, tokens="ab", **words),
+        "paths": explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **words),
+        "edges": explorers.edges(
+            scores, effects, kinds="QK", later=["1.0", "1.1"], earlier=["0.0", "0.1"],
+            chance=(0.2, torch.tensor(0.01)), unit="nats", tokens="aba", whole=whole,
+            without=without, together=together, **words,
+        ),
+        "training": explorers.training(
+            [1, 2, 4], panels, "abab", looks, [[np.nan, 0, 0, p] for p in (0.0, 0.25, 1.0)],
+            heads=["head 0.0", "head 1.0"], x="million tokens", **words,
+        ),
+    }  # fmt: skip
 
 
 CHARTS = every_chart()
@@ -136,6 +174,33 @@ def test_no_plane_of_eigenvalues_stands_in_a_row_alone():
         assert n % columns != 1 and columns <= 5, (n, columns)
 
 
+def test_eigenvalues_are_those_of_the_mixture():
+    generator = torch.Generator().manual_seed(7)
+    copying, rest = torch.eye(4) * 3, torch.randn(4, 4, generator=generator)
+    rows = values(explorers.spectrum(copying, rest, tokens="abcd", **WORDS))
+    for s in (-1.0, 0.0, 0.5):
+        shown = [complex(r["real"], r["imaginary"]) for r in rows if "real" in r and r["s"] == s]
+        expected = np.linalg.eigvals((s * copying + rest).numpy())
+        assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
+        (said,) = (row["text"] for row in rows if "text" in row and row["s"] == s)
+        assert f"Σλ/Σ|λ| {expected.sum().real / np.abs(expected).sum():.2f}," in said
+
+
+def test_paths_are_grouped_by_their_heads():
+    chart = explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS)
+    groups = {row["path"]: row["group"] for row in values(chart) if "group" in row}
+    assert groups == {
+        "direct path": "the direct path",
+        "0.0": "one head of layer 0",
+        "0.1": "one head of layer 0",
+        "1.0": "one head of layer 1",
+        "0.1 → 1.0": "two heads in a row",
+    }
+    assert [list(map(float, row[1:])) for row in chart.table.rows] == [
+        [2.0, 1.0], [2.0, 1.0], [0.0, 4.0], [0.5, 0.25],
+    ]  # fmt: skip
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
         charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
@@ -145,17 +210,6 @@ def test_bad_input_is_named():
         charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
     with pytest.raises(ValueError, match='both axes are called "a"'):
         charts.scatter([1], [2], labels="p", x="a", y="a", **WORDS)
-    for spectra in ({}, {"W": [0, 0]}):
-        with pytest.raises(ValueError, match=r"all eigenvalues of .* are 0"):
-            charts.eigenvalues(spectra, **WORDS)
-    with pytest.raises(ValueError, match=r"series are \['s'\] but items are of \['t'\]"):
-        charts.over_time({"s": np.eye(2)}, [1, 2], items={"t": "ab"}, x="t", y="v", **WORDS)
-    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
-        diagrams.links({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
-    with pytest.raises(ValueError, match=r'panel "Q" is \(3, 3\) but there are 2 later and 2'):
-        diagrams.compared({"Q": np.eye(3)}, earlier="ab", later="de", **WORDS)
-    with pytest.raises(ValueError, match=r'"s" is \(2, 3\) but there are 1 times and 3 items'):
-        charts.over_time({"s": np.eye(2, 3)}, [1], items={"s": "abc"}, x="t", y="v", **WORDS)
 
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():

@@ -1,25 +1,40 @@
 """Drawings of the ideas: nothing lies on anything else, all can be read, and they say what they show."""
 
 import itertools
-import math
 import re
 from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
-import torch
 
-from transformer_circuits.figures import voice
+from transformer_circuits.figures import drawings, voice
 from transformer_circuits.figures.drawings import (
-    composition,
     heads,
     induction,
-    later_openings,
-    openings,
+    page,
     paths,
-    stream,
-    superposition,
-    trigrams,
+    words,
 )
+from transformer_circuits.figures.drawings.canvas import LOOK
+
+FILES = sorted(page.FOLDER.glob("*.svg"))
+VIRTUAL = {
+    "read": "Mor", "waits": "de", "arrives": "cai", "earlier": "0.3", "later": "1.7",
+    "attention": [0.81, 0.64], "product": 0.5184,
+}  # fmt: skip
+FILLED = {
+    "virtual-head": VIRTUAL,
+    "circuit-paths": {"n_vocab": 4096, "d_model": 256, "d_head": 64},
+    "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
+}
+"""What is filled in where a file has room for it."""
+
+
+def loaded(path):
+    name = path.stem.rpartition("-")[0]
+    return drawings.load(name, **FILLED.get(name, {}))
+
 
 LINE = ["Then", "Mor", "de", "cai", "spoke", ",", "and", "the", "king", "heard", "Mor"]
 WORDS = ["Then", "the", "old", "man", "went", "down", "to", "the", "sea"]
@@ -29,61 +44,138 @@ BOTH = ROW | {("1.5",): 3.4, ("1.1",): -0.6, ("0.3", "1.5"): 0.45, ("0.2", "1.6"
 }  # fmt: skip
 
 
-def ring(n):
-    angle = torch.arange(n) * math.tau / n + 0.3
-    return torch.stack([angle.cos(), angle.sin()], dim=1)
-
-
 DRAWINGS = {
-    "stream": stream.residual_stream("queen", [3.2, 5.13, 7.4]),
-    "norm": stream.layer_norm(),
     "head": heads.two_circuits(WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], head="0.7"),
-    "circuits": heads.circuit_paths(4096, 256, 64),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
-    "kinds": composition.three_kinds("0.3", "1.7", {"Q": 0.081, "K": 0.173, "V": 0.062}),
-    "virtual": composition.virtual_head(["Mor", "de", "cai"], ["0.3", "1.7"], [0.81, 0.64]),
     "induction": induction.induction_steps(
         LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
     ),
-    "bug": trigrams.skip_trigram_bug(
-        "keep", ["in", "at"], ["mind", "bay"], [0.62, 0.48], [2.4, 1.9]
-    ),
-    "superposition": superposition.superposition(
-        {"2 features": ring(4)[:2], "3 features": ring(3), "5 features": ring(5)}
-    ),
-    "opens 1": openings.notation(),
-    "opens 3": openings.attention_heads(),
-    "opens 4": openings.zero_layers(),
-    "opens 5b": later_openings.skip_trigrams_at_work(),
-    "opens 6": openings.copying(),
-    "opens 6b": openings.every_head(),
-    "opens 7b": later_openings.who_reads_whom(),
-    "opens 8": openings.induction(),
-    "opens 9": later_openings.formation(),
-    "opens 10": openings.hand_built(),
-    "opens 11b": later_openings.taken_away(),
-    "opens 12": later_openings.left_out(),
-    "opens 13": later_openings.features(),
-    "opens 14": later_openings.over_text(),
-    "opens 15": later_openings.two_runs(),
-}
+} | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
 LAYOUTS = [(name, layout) for name in DRAWINGS for layout in ("wide", "tall")]
+
+
+class Words(NamedTuple):
+    """A piece of text, its role and the box around it, as estimated with a wide font."""
+
+    text: str
+    role: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    size: float
+
+
+class Line(NamedTuple):
+    """The points on a line, its role, whether it is dotted, and whether it ends in an arrow's head."""
+
+    points: list
+    role: str
+    dotted: bool
+    arrow: bool
+
+
+def tags(svg):
+    """The elements of a drawing, each with its name and the place that its coordinates begin at."""
+
+    def walk(element, x, y):
+        for child in element:
+            moved = re.findall(r"-?[\d.]+", child.get("transform", "0 0"))
+            at = x + float(moved[0]), y + float(moved[1])
+            yield child.tag.rpartition("}")[2], child, *at
+            yield from walk(child, *at)
+
+    yield from walk(ElementTree.fromstring(svg), 0.0, 0.0)
+
+
+def read(svg):
+    """Words and lines of a drawing; a head belongs to the line before it."""
+    texts, lines = [], []
+    for tag, element, dx, dy in tags(svg):
+        role = (re.findall(r"(?:fill|stroke):var\(--(\w+)\)", element.get("style", "")) or [""])[0]
+        if tag == "text":
+            size, mono = float(element.get("font-size")), element.get("class") == "mono"
+            pieces = [(element.text, size)] + [
+                piece for part in element
+                for piece in ((part.text, float(part.get("font-size", size))), (part.tail, size))
+            ]  # fmt: skip
+            wide = sum(
+                words.width(
+                    (text or "").strip("\u200b"),
+                    of,
+                    mono=mono,
+                    bold=bool(element.get("font-weight")),
+                )
+                for text, of in pieces
+            )
+            left = (
+                float(element.get("x"))
+                + dx
+                - wide * {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
+            )
+            y = float(element.get("y")) + dy - 0.35 * size
+            text = "".join(text or "" for text, _ in pieces)
+            texts.append(Words(text, role, left, y - 0.6 * size, left + wide, y + 0.6 * size, size))
+        numbers = [
+            float(n)
+            for n in re.findall(r"-?[\d.]+", element.get("d") or element.get("points") or "")
+        ]
+        points = [(x + dx, y + dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+        if tag == "path":
+            if "C" in element.get("d"):
+                points = [
+                    tuple(
+                        (1 - t) ** 3 * p
+                        + 3 * (1 - t) ** 2 * t * q
+                        + 3 * (1 - t) * t * t * r
+                        + t**3 * s
+                        for p, q, r, s in zip(*points, strict=True)
+                    )
+                    for t in (i / 24 for i in range(25))
+                ]
+            lines.append(Line(points, role, element.get("stroke-dasharray") == LOOK, False))
+        if tag == "polygon":
+            last = lines.pop()
+            lines.append(last._replace(points=[*last.points, points[0]], arrow=True))
+    return texts, lines
+
+
+def written(drawing):
+    """All words of the wide layout."""
+    return [word.text for word in read(drawing.svgs[0])[0]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_has_the_colours_and_the_type_of_the_voice_and_names_itself(path):
+    layout, drawn = path.stem.rpartition("-")[2], loaded(path)
+    root = ElementTree.fromstring(drawn.svgs[layout == "tall"])
+    title, said, style = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc", "style"))
+    assert root.get("class") == f"circuit-drawing {layout}" and root.get("aria-label") == said
+    assert (title, said) == (drawn.record.title, drawn.record.text)
+    assert style == voice.style("circuit-drawing")
+    looks = "".join(value for _, element, *_ in tags(ElementTree.tostring(root)) if element.get("style")
+                    for value in element.attrib.values())  # fmt: skip
+    assert {*re.findall(r"var\((.*?)\)", looks)} <= {"--on", *(f"--{name}" for name in voice.ROLES)}
+    assert not re.search(r"#[0-9a-f]{3}|rgb", looks)
 
 
 @pytest.mark.parametrize("name, layout", LAYOUTS)
 def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
-    canvas = getattr(DRAWINGS[name], layout)
-    for index, one in enumerate(canvas.words):
-        assert one.left >= -0.5 and one.right <= canvas.width + 0.5, one.text
+    svg = DRAWINGS[name].svgs[layout == "tall"]
+    texts, lines = read(svg)
+    _, _, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())
+    assert texts and width == {"wide": voice.WIDE, "tall": voice.TALL}[layout]
+    for index, one in enumerate(texts):
+        assert one.left >= -0.5 and one.right <= width + 0.5 and one.bottom <= height, one.text
         assert one.size >= 12, "as large on the page as here"
-        for other in canvas.words[index + 1 :]:
+        for other in texts[index + 1 :]:
             beside = one.right <= other.left or other.right <= one.left
             assert beside or one.bottom <= other.top or other.bottom <= one.top, (one, other)
-        for line in canvas.strokes:
-            for (x0, y0), (x1, y1) in itertools.pairwise(line):
-                for share in torch.linspace(0, 1, 41).tolist():
-                    x, y = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
+        for line in lines:
+            for (x0, y0), (x1, y1) in itertools.pairwise(line.points):
+                for share in range(41):
+                    x, y = x0 + (x1 - x0) * share / 40, y0 + (y1 - y0) * share / 40
                     over = one.left < x < one.right and one.top + 1 < y < one.bottom - 1
                     assert not over, (one.text, line)
 
@@ -91,17 +183,22 @@ def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
 @pytest.mark.parametrize("name, layout", LAYOUTS)
 def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(name, layout):
     """Text runs to the right, in a column downwards; a head looks back in it and moves on in it."""
-    canvas = getattr(DRAWINGS[name], layout)
-    if name not in ("stream", "circuits", "superposition"):  # without a line of text
-        for arrow in canvas.arrows:
-            on = arrow.end[0] - arrow.start[0] or arrow.end[1] - arrow.start[1]
-            assert arrow.role == "ink" or arrow.looks == (on < 0), arrow
-    for words in canvas.words:
-        named = words.role not in ("ink", "muted")
-        for word, looks in (("looks", True), ("moves", False)):
-            if named and re.search(rf"\b{word}\b", words.text) and canvas.arrows:
-                its = {arrow.looks for arrow in canvas.arrows if arrow.role == words.role}
-                assert looks in its, (words.text, its)
+    texts, lines = read(DRAWINGS[name].svgs[layout == "tall"])
+    arrows = [line for line in lines if line.arrow]
+    if name not in ("residual-stream", "circuit-paths", "superposition"):  # without a line of text
+        for arrow in arrows:
+            (x0, y0), (x1, y1) = arrow.points[0], arrow.points[-1]
+            on = (x1 - x0) if abs(x1 - x0) > 0.2 else y1 - y0
+            assert arrow.role == "ink" or arrow.dotted == (on < 0), arrow
+    for word in texts:
+        for verb, dotted in (("looks", True), ("moves", False)):
+            if (
+                word.role not in ("ink", "muted")
+                and re.search(rf"\b{verb}\b", word.text)
+                and arrows
+            ):
+                its = {arrow.dotted for arrow in arrows if arrow.role == word.role}
+                assert dotted in its, (word.text, its)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -115,10 +212,7 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
 
 
 OF_VOICE = {
-    "figures/scripts/views.js": {
-        "up": voice.MORE, "down": voice.LESS,
-        **{f"c{k}": voice.ROLES[name] for k, name in enumerate(voice.CURVES[:3])},
-    },
+    "figures/scripts/views.js": {"up": voice.MORE, "down": voice.LESS},
     "website/live/live.css": {"up": voice.MORE, "down": voice.LESS},
     "website/train/train.css": {
         f"train-{name}": voice.ROLES[role]
@@ -173,30 +267,16 @@ def test_a_drawing_says_what_is_to_be_seen(name):
 
 def test_bars_add_up_and_what_has_no_row_shares_one():
     drawn = paths.path_sum(BOTH, what="x", unit="logits", most=4)
-    shown = [word.text for word in drawn.wide.words]
+    shown = written(drawn)
     assert f"{sum(BOTH.values()):+.2f}" in shown
     assert f"{len(BOTH) - 5} more" in shown
     rest = sorted(BOTH.items(), key=lambda item: -abs(item[1]) if item[0] else -9)[5:]
     assert f"{sum(value for _, value in rest):+.2f}" in shown
 
 
-def test_a_bug_is_a_product():
-    shown = [word.text for word in DRAWINGS["bug"].wide.words]
-    for weight in (0.62, 0.48):
-        for raised in (2.4, 1.9):
-            assert f"{weight * raised:+.2f}" in shown
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        (lambda: paths.path_sum({}, what="x", unit="y"), "no paths"),
-        (lambda: paths.path_sum({("1.0", "0.0"): 1}, what="x", unit="y"), "in this order"),
-        (lambda: stream.residual_stream("a", [1.0]), "1 or 2 layers"),
-        (lambda: heads.two_circuits(["a"], [2.0], ["b"], head="0.0"), "probabilit"),
-        (lambda: superposition.superposition({}), "room for 1 to 3"),
-    ],
-)
-def test_data_that_cannot_be_drawn_is_refused_in_words(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        wrong()
+def test_what_is_filled_in_is_text_and_stays_in_its_box():
+    odd = VIRTUAL | {"read": "a<b", "waits": "x" * 40}
+    drawn = drawings.load("virtual-head", **odd)
+    assert "a<b" in written(drawn) and "x" * 14 in written(drawn)
+    assert 'from "a<b" to' in drawn.record.text
+    assert drawn.record.numbers["attention"] == [0.81, 0.64]

@@ -5,9 +5,9 @@ Run by `make test` after the book is built: `pytest -m browser`.
 
 import numpy as np
 import pytest
-from conftest import watch
+from conftest import chart_page, watch
 from test_built_book import HTML, PAGES
-from test_views_in_browser import chart_page
+from test_charts import explorers_of
 
 from transformer_circuits.figures import charts, diagrams
 
@@ -100,6 +100,7 @@ HARD = {
         **WORDS,
     ),
     "eigenvalues": charts.eigenvalues({name: [1, 1j, -1] for name in LONG}, **WORDS),
+    **explorers_of(**WORDS),
 }
 
 

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from transformer_circuits.figures.marks import marks
 from transformer_circuits.figures.tables import Link
 
@@ -33,10 +31,3 @@ def test_columns_come_in_the_order_of_the_symbols():
     assert head.index("<span>holds") < head.index("<span>does not")
     cells = re.findall(r'<td role="cell">(.*?)</td>', page)
     assert [bool(cell) for cell in cells] == [True, False, False, True]
-
-
-def test_rows_have_the_columns_that_have_symbols():
-    with pytest.raises(ValueError, match="has no rows"):
-        marks({}, symbols=SYMBOLS, title="All")
-    with pytest.raises(ValueError, match=r'row "a" has columns \[.holds.\] but'):
-        marks({"a": {"holds": []}}, symbols=SYMBOLS, title="All")

@@ -35,14 +35,5 @@ def test_intervals_are_read_aloud_and_text_is_text():
     assert "a &lt;control&gt;" in shown
 
 
-def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ValueError, match=r'"mine" must be one of \[\'every seed\''):
-        made(ours="mine")
-    with pytest.raises(ValueError, match="none of which may be empty"):
-        made(rows={"every seed": []})
-    with pytest.raises(ValueError, match='side is "left" but must be "above" or "below"'):
-        made(side="left")
-
-
 def test_values_that_are_all_alike_are_drawn():
     assert "nan" not in made(rows={"every seed": [(0.2, 0.2, 0.2)]})

@@ -15,13 +15,6 @@ from transformer_circuits.training import checkpoint
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]
-PATHS = {
-    ("0.1", "1.0"): [0.5, 0.25],
-    ("0.0",): [-1.0, 0.0],
-    (): [2.0, 1.0],
-    ("0.1",): [3.0, 1.0],
-    ("1.0",): [0.0, 4.0],
-}
 
 
 def pattern(heads, n, generator=None):
@@ -40,58 +33,9 @@ def every_view():
     return [
         views.attention(TOKENS, pattern(2, 3), **WORDS),
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
-        views.skip_trigrams([{"head": "0.1", "source": "␣a", "strength": 1.5}], **WORDS),
-        views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS),
-        formation(),
-        views.tenths({"all": [1.0] * 10}, [{"tenth": 1, "text": "␣a"}], **WORDS),
-        views.spectrum(np.eye(2), np.ones((2, 2)), tokens="ab", **WORDS),
+        views.filtered([{"head": "0.1", "source": "␣a", "strength": 1.5}], by="head", **WORDS),
         views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
-        edges(),
     ]
-
-
-def edges(**changed):
-    """One kind of edge from one head to two others, on three tokens."""
-    asked = {
-        "scores": np.ones((1, 2, 1)),
-        "effects": np.ones((1, 2, 1)),
-        "kinds": "K",
-        "later": ["1.0", "1.1"],
-        "earlier": ["0.0"],
-        "chance": (0.1, torch.tensor(0.01)),
-        "unit": "nats",
-        "tokens": TOKENS,
-        "whole": np.array([np.nan, 0.5, 0.5]),
-        "without": np.ones((1, 2, 1, 3)),
-    } | changed
-    return views.edges(**asked, **WORDS)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            {"scores": np.ones((1, 1, 2))},
-            r"scores is \(1, 1, 2\) but needs finite numbers \(1, 2, 1\)",
-        ),
-        ({"effects": np.full((1, 2, 1), np.nan)}, "effects is .* but needs finite numbers"),
-        ({"whole": np.ones(2)}, r"whole is \(2,\) .* for 3 tokens they must be \(3,\)"),
-        ({"without": np.ones((1, 2, 1, 2))}, r"without \(1, 2, 1, 2\)"),
-        (
-            {"together": np.ones((1, 2, 3))},
-            r"together is \(1, 2, 3\) but must be \(1, 1, 3\)",
-        ),
-    ],
-)
-def test_edges_that_do_not_fit_are_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        edges(**wrong)
-
-
-def test_all_edges_of_a_head_at_once_are_the_last_row():
-    data = held(edges(together=np.full((1, 1, 3), 0.25)))
-    assert data["without"][0] == [[[1.0] * 3], [[1.0] * 3], [[0.25] * 3]]
-    assert len(data["scores"][0]) == len(data["effects"][0]) == 2
 
 
 def test_circuits_carry_the_largest_entries_by_weight(generator):
@@ -124,66 +68,6 @@ def test_circuits_that_do_not_fit_are_refused():
             views.head_circuits(by_head, "abc", sources, **WORDS)
     with pytest.raises(ValueError, match=r"head 0.1 is asked for but the heads are \['0.0'\]"):
         views.head_circuits({"0.0": (square, square)}, "abc", [0], head="0.1", **WORDS)
-
-
-def test_eigenvalues_are_those_of_the_mixture(generator):
-    copying, rest = torch.eye(4) * 3, torch.randn(4, 4, generator=generator)
-    data = held(views.spectrum(copying, rest, tokens="abcd", **WORDS))
-    for step in data["steps"]:
-        expected = torch.linalg.eigvals(step["s"] * copying + rest).numpy()
-        shown = np.array([complex(*pair) for pair in step["eigenvalues"]])
-        assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
-
-
-def test_matrices_that_are_not_square_are_refused():
-    for wrong in (np.ones((2, 3)), np.ones(2), np.array([[1.0, np.inf], [0, 1]])):
-        with pytest.raises(ValueError, match=r"finite numbers \[2, 2\] are needed for 2 tokens"):
-            views.spectrum(np.eye(2), wrong, tokens="ab", **WORDS)
-
-
-@pytest.mark.parametrize(
-    ("shares", "row", "message"),
-    [
-        ([1.0] * 9, {"tenth": 1}, r"all has shares \(9,\) but there are ten tenths"),
-        ([0.9] * 10, {"tenth": 1}, "must add up to 1 but do to"),
-        ([1.0] * 10, {"tenth": 0}, r"rows are of the tenths \[0\]"),
-        ([1.0] * 10, {"text": "␣a"}, r"rows are of the tenths \[None\]"),
-    ],
-)
-def test_tenths_that_are_none_are_refused(shares, row, message):
-    with pytest.raises(ValueError, match=message):
-        views.tenths({"all": shares}, [row], **WORDS)
-
-
-def formation(**changed):
-    """Two moments of two heads on three tokens."""
-    asked = {
-        "times": [1.0, 2.0],
-        "panels": {"Loss [nats]": {"text": [3.0, 2.0]}},
-        "tokens": TOKENS,
-        "patterns": pattern(4, 3).reshape(2, 2, 3, 3),
-        "chances": np.full((2, 3), np.nan),
-        "heads": ["0.0", "1.0"],
-        "x": "million tokens",
-    } | changed
-    return views.formation(**asked, **WORDS)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"times": [0.0, 1.0]}, "must rise from above 0"),
-        ({"times": [2.0, 1.0]}, "must rise from above 0"),
-        ({"heads": ["0.0"]}, r"for 2 moments, 1 heads and 3 tokens they must be \(2, 1, 3, 3\)"),
-        ({"chances": np.zeros((2, 2))}, r"chances \(2, 2\)"),
-        ({"panels": {"Loss": {"text": [1.0]}}}, "text is .* but must have 2 finite values"),
-        ({"panels": {"Loss": {"text": [1.0, np.nan]}}}, "but must have 2 finite values"),
-        ({"patterns": np.ones((2, 2, 3, 3))}, "must be probabilities"),
-    ],
-)
-def test_a_training_that_does_not_fit_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        formation(**wrong)
 
 
 def test_a_view_is_html_a_picture_and_words():
@@ -298,32 +182,3 @@ def test_bad_input_is_named():
             ValueError, match=r"\['saved'\] are asked for but the values are \['l'\]"
         ):
             views.tokens(TOKENS, {"l": [1, 2, 3]}, unit="nats", **wrong, **WORDS)
-    with pytest.raises(ValueError, match='must have "head"'):
-        views.skip_trigrams([{"source": "a"}], **WORDS)
-
-
-def test_paths_are_grouped_by_their_heads_the_largest_first():
-    data = held(views.paths(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS))
-    found = {group["name"]: [path["name"] for path in group["paths"]] for group in data["groups"]}
-    assert found == {
-        "the direct path": ["direct path"],
-        "one head of layer 0": ["0.1", "0.0"],
-        "one head of layer 1": ["1.0"],
-        "two heads in a row": ["0.1 → 1.0"],
-    }
-    sums = np.sum([path["values"] for group in data["groups"] for path in group["paths"]], axis=0)
-    assert sums.tolist() == [4.5, 6.25]
-
-
-@pytest.mark.parametrize(
-    ("values", "answers", "message"),
-    [
-        ({}, ["a"], "0 paths and 1 answers given"),
-        ({(): [1.0]}, [], "1 paths and 0 answers given"),
-        ({("0.1",): [1.0, 2.0]}, ["a"], "0.1 has .* needs a number for each of 1"),
-        ({(): [float("nan")]}, ["a"], "direct path has .* needs a number for each of 1"),
-    ],
-)
-def test_a_sum_over_paths_needs_a_number_for_each(values, answers, message):
-    with pytest.raises(ValueError, match=message):
-        views.paths(values, answers=answers, unit="logits", **WORDS)

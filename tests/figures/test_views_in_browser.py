@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
+from conftest import chart_page
 from playwright.sync_api import expect
 
-from transformer_circuits import files
 from transformer_circuits.figures import charts, diagrams, views
-from transformer_circuits.figures.html import SCRIPTS
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -258,7 +257,7 @@ def test_a_table_can_be_narrowed(saved):
         {"head": f"0.{k % 2}", "source": f"␣s{k}", "destination": "␣in the", "strength": 1.0 * k}
         for k in range(6)
     ]
-    page = saved(views.skip_trigrams(rows, label="Trigrams"))
+    page = saved(views.filtered(rows, by="head", label="Trigrams"))
     page.get_by_label("Head").select_option("0.1")
     expect(page.locator("tbody tr:visible")).to_have_count(3)
     page.get_by_label("Token contains").fill(" s3")
@@ -266,28 +265,14 @@ def test_a_table_can_be_narrowed(saved):
     expect(page.locator(".cv-say")).to_have_text("1 of 6 rows")
 
 
-def chart_page(chart, tmp_path, monkeypatch):
-    """The address of a page with a chart beside the book's own copy of Vega."""
-    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    monkeypatch.setenv(files.IN_BOOK, "1")
-    body = chart._repr_mimebundle_()[0]["text/html"]
-    script = (SCRIPTS / "charts.js").read_text(encoding="utf-8")
-    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
-    page = tmp_path / "chart.html"
-    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
-    return page.as_uri()
-
-
-@pytest.fixture
-def drawn(watched, tmp_path, monkeypatch):
-    """Opens a chart."""
-
-    def open_it(chart):
-        watched.goto(chart_page(chart, tmp_path, monkeypatch))
-        watched.wait_for_selector(".hover-chart[data-drawn]")
-        return watched
-
-    return open_it
+def test_a_table_opens_where_it_is_asked_to(saved):
+    rows = [{"tenth": tenth, "text": f"place {tenth}"} for tenth in range(10, 0, -1)]
+    page = saved(views.filtered(rows, by="tenth", first=10, label="Looks, by tenth"))
+    expect(page.locator("tbody tr:visible")).to_have_text(["10place 10"])
+    page.get_by_label("Tenth").press("ArrowDown")
+    expect(page.locator("tbody tr:visible")).to_have_text(["9place 9"])
+    page.get_by_label("Tenth").select_option("every tenth")
+    expect(page.locator("tbody tr:visible")).to_have_count(10)
 
 
 def test_a_point_says_its_name(drawn):

@@ -34,9 +34,6 @@ def links(
     largest value; the reader switches. The darkest line is the largest value of all panels;
     values of 0 or less have no line. Earlier dots are on the left. Hovering over a dot hides all
     lines but its own.
-
-    Raises:
-        ValueError: if a panel does not have one row per later and one column per earlier name.
     """
     values = {name: array(panel) for name, panel in panels.items()}
     edges = _edges(values, earlier, later)
@@ -67,9 +64,6 @@ def compared(
     """The panels of `links` side by side; lines that only one of them has are of another colour.
 
     Hovering over a dot hides all lines but its own, in every panel.
-
-    Raises:
-        ValueError: as `links`.
     """
     values = {name: array(panel) for name, panel in panels.items()}
     edges = _edges(values, earlier, later)
@@ -108,17 +102,7 @@ def compared(
 
 
 def _edges(values: Mapping[str, np.ndarray], earlier: Sequence[str], later: Sequence[str]) -> list:
-    """A line for every value above 0, panel by panel.
-
-    Raises:
-        ValueError: as `links`.
-    """
-    for name, panel in values.items():
-        if panel.shape != (len(later), len(earlier)):
-            raise ValueError(
-                f'panel "{name}" is {panel.shape} but there are {len(later)} later '
-                f"and {len(earlier)} earlier names"
-            )
+    """A line for every value above 0, panel by panel."""
     most = max(panel.max() for panel in values.values())
     return [
         {"panel": name, "from": earlier[i], "to": later[j], "i": i, "j": j,

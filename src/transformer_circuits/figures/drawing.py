@@ -3,11 +3,13 @@
 import io
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib import get_data_path, rc_context
+from matplotlib import get_data_path, style
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
@@ -25,28 +27,46 @@ MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
 """Solid, dashed, dashes and dots, dotted."""
-_STYLE = {
-    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
-    "svg.hashsalt": "book", "legend.frameon": False,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"),
-                    voice.ROLES["ink"].light),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), voice.ROLES["muted"].light),
-}  # fmt: skip
+STYLE = "transformer_circuits.figures.book"
+"""The file `book.mplstyle`, by the name under which matplotlib finds it in any notebook."""
 
 
-def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Figure:
-    """One pair of axes on which `paint(axes)` draws what a record holds; width and height in inches."""
-    with rc_context(_STYLE):
-        figure = MplFigure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        paint(axes)
-        labels.wrap(axes)
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A figure of matplotlib that Jupyter shows under its title, in the colours of its page.
+
+    It is drawn when it is shown, so `plots.curves(...)` may be changed before: after
+    `plot.axes.set_ylim(0, 1)` the axis goes from 0 to 1.
+    """
+
+    figure: MplFigure
+    record: Record
+
+    @property
+    def axes(self) -> Axes:
+        """The axes on which the data are drawn."""
+        return self.figure.axes[0]
+
+    @property
+    def svg(self) -> str:
+        """The picture as it is now, a document of its own."""
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
-    return Figure(voice.themed(svg), record)
+        with style.context(STYLE):
+            labels.wrap(self.axes)
+            self.figure.savefig(buffer, format="svg", metadata={"Date": None})
+        svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
+        return voice.themed(svg)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        return Figure(self.svg, self.record)._repr_mimebundle_()
+
+
+def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Plot:
+    """One pair of axes on which `paint(axes)` draws what a record holds; width and height in inches."""
+    with style.context(STYLE):
+        figure = MplFigure(figsize=size, layout="constrained")
+        paint(figure.subplots())
+    return Plot(figure, record)
 
 
 def scale(middle: bool) -> LinearSegmentedColormap:
@@ -76,7 +96,7 @@ def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80)
     With `across` they fill lines of at most `width` characters; else each has a line of its own.
     """
     text = textwrap.fill("  ".join(pieces), width) if across else "\n".join(pieces)
-    with rc_context(_STYLE):
+    with style.context(STYLE):
         figure = MplFigure(figsize=(0.1, 0.1))
         figure.text(0, 0, text, family="monospace", fontsize=8)
         buffer = io.BytesIO()

@@ -30,15 +30,10 @@ class Figure:
     """A document of its own."""
     record: Record
 
-    @property
-    def picture(self) -> str:
-        """HTML of the picture alone."""
-        return inline(self.svg, self.record.title, self.record.text)
-
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         record = self.record
         shown = {
-            "text/html": captioned(record.title, self.picture),
+            "text/html": captioned(record.title, inline(self.svg, record.title, record.text)),
             SVG: self.svg,
             "text/plain": f"[figure: {record.title}. {record.text}]",
         }

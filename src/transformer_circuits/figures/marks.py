@@ -76,15 +76,5 @@ def marks(rows: Rows, *, symbols: Mapping[str, str], title: str) -> Marks:
 
     A `Link` leads where it says; plain text is a mark without a link. `symbols`: the character that
     stands on the marks of each column; columns come in its order.
-
-    Raises:
-        ValueError: if there are no rows, or one does not have exactly the columns of `symbols`.
     """
-    if not rows:
-        raise ValueError(f'the figure "{title}" has no rows')
-    for name, row in rows.items():
-        if {*row} != {*symbols}:
-            raise ValueError(
-                f'row "{name}" has columns {[*row]} but the symbols are of {[*symbols]}'
-            )
     return Marks(rows, symbols, title)

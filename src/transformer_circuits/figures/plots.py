@@ -2,7 +2,8 @@
 
 Two colour maps, through which the page is seen where there is nothing: one from 0 for probabilities
 and norms, one symmetric about 0, or about what chance gives.
-Every figure has a title that states the finding and an `alt` text for those who do not see it.
+Every figure has a title that states the finding and an `alt` text for those who do not see it. Its
+`axes` are matplotlib's, and whatever a reader changes on them is shown.
 """
 
 import re
@@ -11,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from transformer_circuits.figures import labels, voice
-from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, draw, scale
-from transformer_circuits.figures.html import Figure
+from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, Plot, draw, scale
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.record import SVG, Record
 
@@ -28,7 +28,7 @@ def matrix(
     row_labels: Sequence[str] = (),
     col_labels: Sequence[str] = (),
     null: Number | None = None,
-) -> Figure:
+) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
@@ -84,7 +84,7 @@ def curves(
     baselines: Mapping[str, Number] | None = None,
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
-) -> Figure:
+) -> Plot:
     """Named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
@@ -106,7 +106,7 @@ def bundles(
     baselines: Mapping[str, Number] | None = None,
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
-) -> Figure:
+) -> Plot:
     """As `curves`, with several curves of one look under each name: one for every seed, say."""
 
     def paint(axes):
@@ -143,7 +143,7 @@ def bars(
     title: str,
     alt: str,
     baseline: tuple[str, Number] | None = None,
-) -> Figure:
+) -> Plot:
     """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers.
@@ -173,9 +173,7 @@ def bars(
     return draw(paint, record, (6.5, 1.2 + 0.32 * len(values)))
 
 
-def stacked(
-    values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str
-) -> Figure:
+def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
     """Named horizontal bars, one below the other, each of the same named parts end to end.
 
     Under each part stands its share of its bar, in per cent.
@@ -228,7 +226,7 @@ def histogram(
     alt: str,
     bins: int = 40,
     marks: Mapping[str, Numbers] | None = None,
-) -> Figure:
+) -> Plot:
     """How many values fall into each of `bins` equal intervals; `marks`: named values, drawn as
     triangles on the axis."""
 
@@ -250,7 +248,7 @@ def histogram(
 
 def singular_values(
     spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: Number | None = None
-) -> Figure:
+) -> Plot:
     """Singular values of named matrices, largest first; `rank` marks the largest rank possible."""
 
     def paint(axes):

@@ -18,14 +18,7 @@ def strips(rows: Mapping[str, Sequence[Span]], threshold: float, side: str, *, o
 
     It takes the colour of the text around it. Intervals are drawn; in words they are for screen
     readers alone, for the book's page hides them from the eye.
-
-    Raises:
-        ValueError: if a row is empty, `ours` names none, or `side` is neither word.
     """
-    if ours not in rows or not all(rows.values()):
-        raise ValueError(f'"{ours}" must be one of {list(rows)}, none of which may be empty')
-    if side not in ("above", "below"):
-        raise ValueError(f'side is "{side}" but must be "above" or "below"')
     ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
     low, high = min(ends), max(ends)
     scale = (WIDTH - 2 * MARGIN) / ((high - low) or 1)

@@ -83,7 +83,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     """The Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
     ink, muted = (voice.ROLES[name].light for name in ("ink", "muted"))
-    words = {"labelColor": ink, "titleColor": ink}
+    words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
     chart = chart.configure(
         background="transparent", font=FONT, axis=words | lines, legend=words, header=words,

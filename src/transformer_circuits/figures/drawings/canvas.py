@@ -1,13 +1,11 @@
 """What drawings are made of: words, boxes, lines with arrows, bars.
 
-A canvas remembers where its words and lines are, so that a test can say whether any two are on
-top of each other. Places are in pixels, from the upper left corner; y grows downwards.
+Places are in pixels, from the upper left corner; y grows downwards.
 """
 
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from transformer_circuits.figures.drawings.words import INDEX, width, wrap
@@ -17,32 +15,8 @@ Point = tuple[Px, Px]
 Anchor = Literal["start", "middle", "end"]
 LOOK = "2 4"
 """The stroke-dasharray of an arrow that looks."""
-_SHIFT = {"start": 0.0, "middle": 0.5, "end": 1.0}
 HEAD = 9.0
 """The length of an arrow's head."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """A piece of text and the box around it, as estimated with a wide font."""
-
-    text: str
-    role: Name
-    left: Px
-    top: Px
-    right: Px
-    bottom: Px
-    size: Px
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """Where an arrow begins and ends, and whether it looks or, if not, moves or leads somewhere."""
-
-    start: Point
-    end: Point
-    role: Name
-    looks: bool
 
 
 class Canvas:
@@ -51,10 +25,6 @@ class Canvas:
     def __init__(self, width: Px):
         self.width, self.height = width, 0.0
         self.parts: list[str] = []
-        self.words: list[Words] = []
-        self.strokes: list[list[Point]] = []
-        """Every line as the points on it."""
-        self.arrows: list[Arrow] = []
 
     def text(
         self,
@@ -69,11 +39,6 @@ class Canvas:
         mono: bool = False,
     ) -> None:
         """One line of words; y is its middle. `W_OV` has its index set lower."""
-        wide = width(words, size, mono=mono, bold=bold)
-        left = x - wide * _SHIFT[anchor]
-        self.words.append(
-            Words(words, role, left, y - 0.6 * size, left + wide, y + 0.6 * size, size)
-        )
         inner = html.escape(words)
         if not mono:
             inner = INDEX.sub(
@@ -143,14 +108,6 @@ class Canvas:
         )
         self._reach(y + radius)
 
-    def ring(self, x: Px, y: Px, radius: Px, role: Name) -> None:
-        """A thin circle."""
-        self.parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" '
-            f'style="fill:none;stroke:var(--{role})" stroke-width="1.25"/>'
-        )
-        self._reach(y + radius)
-
     def line(
         self,
         points: Sequence[Point],
@@ -170,14 +127,7 @@ class Canvas:
         """A cubic curve from the first to the last of four points, with an arrow at its end."""
         a, b, c, d = _short(points, True)
         path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*a, *b, *c, *d)
-        passed = [
-            tuple(
-                (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t**3 * s
-                for p, q, r, s in zip(*points, strict=True)
-            )
-            for t in (i / 24 for i in range(25))
-        ]
-        self._stroke(path, [*passed[:-1], points[-2], points[-1]], role, thick, True, dash, passed)
+        self._stroke(path, points, role, thick, True, dash)
 
     def look(self, points: Sequence[Point], role: Name) -> None:
         """A dotted arrow from the place that looks to the place that is looked at: a straight one
@@ -185,7 +135,7 @@ class Canvas:
         draw = self.line if len(points) == 2 else self.curve
         draw(points, role, dash=LOOK)
 
-    def _stroke(self, path, points, role: Name, thick, arrow, dash, passed=None) -> None:
+    def _stroke(self, path, points, role: Name, thick, arrow, dash) -> None:
         dash = ROLES[role].dash if dash is None else dash
         dashes = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(
@@ -193,24 +143,8 @@ class Canvas:
             f'stroke-linejoin="round"{dashes}/>'
         )
         if arrow:
-            self.arrows.append(Arrow(points[0], points[-1], role, dash == LOOK))
             self.parts.append(_head(points[-2], points[-1], role, max(1.0, thick / LINE)))
-        self.strokes.append(list(passed or points))
-        self._reach(max(y for _, y in passed or points) + thick / 2)
-
-    def place(self, other: "Canvas", x: Px, y: Px) -> None:
-        """Another canvas with its upper left corner at (x, y)."""
-        self.parts += [f'<g transform="translate({x:.1f} {y:.1f})">', *other.parts, "</g>"]
-        self.words += [
-            Words(w.text, w.role, w.left + x, w.top + y, w.right + x, w.bottom + y, w.size)
-            for w in other.words
-        ]
-        self.arrows += [
-            Arrow((a.start[0] + x, a.start[1] + y), (a.end[0] + x, a.end[1] + y), a.role, a.looks)
-            for a in other.arrows
-        ]
-        self.strokes += [[(a + x, b + y) for a, b in line] for line in other.strokes]
-        self._reach(y + other.height)
+        self._reach(max(y for _, y in points) + thick / 2)
 
     def _reach(self, y: Px) -> None:
         self.height = max(self.height, y)

@@ -53,21 +53,7 @@ def induction_steps(
     the one that looks back and the one that matches, by name; `weights`: attention of the first
     from `found` to the place before it, and of the second from `now` to `found`. `predicted`: the
     token that the model puts first at `now`.
-
-    Raises:
-        ValueError: if the places are not in order, the tokens at `now` and before `found` differ,
-            or there are not two heads and two weights.
     """
-    if not 1 <= found < now < len(tokens) or (len(heads), len(weights)) != (2, 2):
-        raise ValueError(
-            f"places {found} and {now} of {len(tokens)} tokens, {len(heads)} heads and "
-            f"{len(weights)} weights given, but needed are 1 <= found < now and two of each"
-        )
-    if tokens[found - 1] != tokens[now]:
-        raise ValueError(
-            f'before place {found} stands "{tokens[found - 1]}" but at {now} "{tokens[now]}": '
-            "induction needs the same token"
-        )
     line = _shown(tokens, now, found, heads, [number(w) for w in weights], predicted)
     alt = (
         f'A line of text in which "{tokens[now]}" comes twice. Step 1: at "{tokens[found]}", head '

@@ -1,44 +1,32 @@
 """How a drawing is shown: two layouts, of which the page's width chooses one."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree
 
 from transformer_circuits.figures import voice
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import captioned
+from transformer_circuits.figures.values import array
 from transformer_circuits.figures.voice import Px
 from transformer_circuits.record import SVG, Record
 
-GAP = 24.0
-"""Pixels between panels."""
+FOLDER = Path(__file__).parent / "svg"
+"""Where the drawings lie that take no data."""
+LAYOUTS = ("wide", "tall")
 
 
 @dataclass(frozen=True)
 class Drawing:
     """A drawing that Jupyter shows under its title."""
 
-    wide: Canvas
-    """The layout for columns of at least `voice.BREAK` pixels."""
-    tall: Canvas
-    """The layout for phones."""
+    svgs: tuple[str, str]
+    """The layout for columns of at least `voice.BREAK` pixels and the one for phones, each an SVG
+    document of its own."""
     record: Record
-
-    @cached_property
-    def svgs(self) -> tuple[str, str]:
-        """The wide and the tall layout, each an SVG document of its own."""
-        return self._svg(self.wide, "wide"), self._svg(self.tall, "tall")
-
-    def _svg(self, canvas: Canvas, layout: str) -> str:
-        title, alt = html.escape(self.record.title), html.escape(self.record.text)
-        wide, high = round(canvas.width), round(canvas.height + 4)
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
-            f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
-            f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
-            f"{''.join(canvas.parts)}</svg>"
-        )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
@@ -61,41 +49,49 @@ class Drawing:
         return shown, record.metadata
 
 
+def load(name: str, **data: object) -> Drawing:
+    """A drawing whose lines take no data: `svg/NAME-wide.svg` and `svg/NAME-tall.svg`, its source.
+
+    Where a file says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
+    """
+    numbers = {key: array(value) for key, value in data.items() if not isinstance(value, str)}
+    words = {key: _Text(text) for key, text in data.items() if isinstance(text, str)}
+    svgs = []
+    for layout in LAYOUTS:
+        text = (FOLDER / f"{name}-{layout}.svg").read_text(encoding="utf-8").strip()
+        head, style, body = re.split("(<style>.*</style>)", text)  # its braces are its own
+        svgs.append(head.format(**numbers, **words) + style + body.format(**numbers, **words))
+    root = ElementTree.fromstring(svgs[0])
+    title, alt = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc"))
+    return Drawing(tuple(svgs), Record("figure", title, alt, numbers, picture=SVG))
+
+
+class _Text(str):
+    """Words that are escaped when they are filled in, after they are cut to their place."""
+
+    def __format__(self, spec: str) -> str:
+        return html.escape(format(str(self), spec))
+
+
 def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing with its record; `data`: its numbers, units and words, where it has some."""
-    return Drawing(wide, tall, Record("figure", title, alt, picture=SVG, **data))
+    svgs = tuple(
+        _svg(canvas, layout, html.escape(title), html.escape(alt))
+        for canvas, layout in zip((wide, tall), LAYOUTS, strict=True)
+    )
+    return Drawing(svgs, Record("figure", title, alt, picture=SVG, **data))
+
+
+def _svg(canvas: Canvas, layout: str, title: str, alt: str) -> str:
+    wide, high = round(canvas.width), round(canvas.height + 4)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
+        f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
+        f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
+        f"{''.join(canvas.parts)}</svg>"
+    )
 
 
 def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing whose painter is given the width it has; `data` as in `drawing`."""
     return drawing(paint(voice.WIDE), paint(voice.TALL), title, alt, **data)
-
-
-def panels(each: Sequence[Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
-    """Panels side by side, and on a phone one below the other; `data` as in `drawing`."""
-    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
-    room = voice.WIDE - sum(panel.width for panel in each)
-    step = room / max(1, len(each) - 1) if len(each) > 1 else 0.0
-    x = 0.0 if len(each) > 1 else room / 2
-    for panel in each:
-        wide.place(panel, x, 0)
-        x += panel.width + step
-        tall.place(panel, (voice.TALL - panel.width) / 2, tall.height + GAP if tall.height else 0.0)
-    return drawing(wide, tall, title, alt, **data)
-
-
-def annotated(
-    panel: Canvas, notes: Sequence[tuple[Px, str]], title: str, alt: str, **data: Mapping
-) -> Drawing:
-    """A panel with notes: beside it, each at its height; on a phone below it, in their order.
-
-    `notes`: the height in the panel that a note is about, and its words; `data` as in `drawing`.
-    """
-    wide, tall = Canvas(voice.WIDE), Canvas(voice.TALL)
-    wide.place(panel, 0, 0)
-    tall.place(panel, (voice.TALL - panel.width) / 2, 0)
-    left, below, under = panel.width + 2 * GAP, tall.height + GAP, 0.0
-    for y, words in notes:
-        under = wide.note(left, max(y, under), words, voice.WIDE - left) + 4
-        below = tall.note(0, below, words, voice.TALL) + 6
-    return drawing(wide, tall, title, alt, **data)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.stream import LAYERS
 from transformer_circuits.figures.values import Number, number
 from transformer_circuits.figures.voice import SMALL, TALL, Name, Px
 
+LAYERS: tuple[Name, Name] = ("first", "second")
+"""The roles of layers 0 and 1."""
 Path = tuple[str, ...]
 """The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
 _ROW = 30.0
@@ -28,18 +29,8 @@ def path_sum(
     The direct path and the `most` largest others, either sign, have tracks of their own; all that
     are left share the last one, so that the bars add up to the total below. `what`: the answer that
     is added up, `logit of " queen"`, say; `unit`: of the values.
-
-    Raises:
-        ValueError: if a path has more than two heads, one names its layers out of order, or there
-            are no paths.
     """
-    if not values:
-        raise ValueError("there are no paths to draw, but at least one is needed")
     named = {path: number(value) for path, value in values.items()}
-    for path in named:
-        layers = [_layer(head) for head in path]
-        if layers != sorted(set(layers)) or not {*layers} <= {0, 1}:
-            raise ValueError(f"the path {path} must go through layers 0 and 1 in this order")
     others = sorted((p for p in named if p), key=lambda path: -abs(named[path]))
     shown = [path for path in named if not path] + sorted(others[:most], key=len)
     rows = [(path, named[path]) for path in shown]
@@ -60,15 +51,8 @@ def path_sum(
 
 
 def _layer(head: str) -> int:
-    """The layer of a head by its name, "1.5" for instance.
-
-    Raises:
-        ValueError: if the name is not two numbers with a point between them.
-    """
-    layer, point, index = head.partition(".")
-    if not (point and layer.isdigit() and index.isdigit()):
-        raise ValueError(f'a head is named "layer.head" but one is "{head}"')
-    return int(layer)
+    """The layer of a head by its name, "1.5" for instance."""
+    return int(head.partition(".")[0])
 
 
 def _name(path: Path) -> str:

@@ -40,64 +40,13 @@
 .circuit-view{--up:#b2182b;--down:#2166ac}
 .circuit-view[data-dark]{--up:#f4a582;--down:#92c5de}
 .circuit-view .cv-path{display:grid;grid-template-columns:minmax(8em,15em) 1fr 4em;gap:8px;align-items:center;font-size:13px;min-height:24px}
-.circuit-view .cv-path label{overflow-wrap:anywhere}
-.circuit-view .cv-path input{margin-right:6px}
 .circuit-view .cv-path output{text-align:right;font-variant-numeric:tabular-nums}
-.circuit-view .cv-path.cv-off{opacity:.6;border:0}
 .circuit-view .cv-bar{position:relative;height:12px;border-left:1px solid transparent}
 .circuit-view .cv-bar i{position:absolute;top:0;bottom:0;min-width:1px}
-.circuit-view details.cv-members{margin:0 0 4px 1.5em}
-.circuit-view details.cv-members summary{font-size:12px;color:var(--soft);cursor:pointer;width:max-content}
-.circuit-view .cv-total{border-top:1px solid var(--line);margin-top:6px;padding-top:4px}
-.circuit-view .cv-panels{flex:1 1 300px}
-.circuit-view .cv-beside{flex:1 1 200px}
-.circuit-view .cv-panels .cv-key-0{fill:var(--c0)}
-.circuit-view .cv-panels .cv-key-1{fill:var(--c1)}
-.circuit-view .cv-panels .cv-key-2{fill:var(--c2)}
-.circuit-view .cv-panels svg{display:block;width:100%;max-width:560px;cursor:ew-resize;touch-action:pan-y}
-.circuit-view .cv-panels text{font:12px system-ui,sans-serif;fill:var(--fg)}
-.circuit-view .cv-panels .cv-name{font-weight:600}
-.circuit-view .cv-zero{stroke:var(--line);stroke-width:.5}
-.circuit-view .cv-cursor{stroke:var(--fg);stroke-dasharray:3 2}
-.circuit-view{--c0:#0068a8;--c1:#b84300;--c2:#00704f}
-.circuit-view[data-dark]{--c0:#63b8f2;--c1:#ff9a5c;--c2:#3fcf9f}
-.circuit-view .cv-curve{fill:none;stroke-width:2}
-.circuit-view .cv-curve-0{stroke:var(--c0)}
-.circuit-view .cv-curve-1{stroke:var(--c1);stroke-dasharray:6 3}
-.circuit-view .cv-curve-2{stroke:var(--c2);stroke-dasharray:2 3}
-.circuit-view .cv-dot{fill:var(--bg);stroke-width:2;stroke-dasharray:none}
-.circuit-view .cv-slide{display:flex;gap:10px;align-items:center;font-size:13px;margin-bottom:8px}
-.circuit-view .cv-slide input{flex:1;max-width:420px}
-.circuit-view .cv-tenths{display:grid;grid-template-columns:repeat(10,minmax(24px,56px));gap:4px;margin:4px 0}
-.circuit-view .cv-tenth{display:flex;flex-direction:column;align-items:center;font-size:12px}
-.circuit-view .cv-stack{display:flex;flex-direction:column-reverse;width:100%;height:96px;border:1px solid var(--line)}
-.circuit-view .cv-tenth[aria-pressed=true]{font-weight:700;box-shadow:0 0 0 3px var(--mark)}
-.circuit-view .cv-part-0{background:var(--c0)}
-.circuit-view .cv-part-1{background:repeating-linear-gradient(45deg,var(--c1) 0 3px,var(--bg) 3px 5px)}
-.circuit-view .cv-part-2{background:radial-gradient(circle,var(--line) 1px,transparent 1.3px) 0 0/6px 6px}
-.circuit-view .cv-key{display:inline-block;margin-left:8px;width:14px;height:11px;border:1px solid var(--line)}
 .circuit-view .cv-column{flex:1 1 290px}
 .circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
 .circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
 .circuit-view .cv-mono{font-family:ui-monospace,monospace;white-space:pre;overflow:hidden;text-overflow:ellipsis}
-.circuit-view .cv-edge-table{display:grid;grid-template-columns:max-content 1fr;gap:3px;font-size:12px}
-.circuit-view :is(.cv-edges,.cv-edge-names,.cv-edge-side){display:grid;gap:3px;text-align:center}
-.circuit-view .cv-edge-side{align-items:center}
-.circuit-view .cv-edge{aspect-ratio:1;min-height:24px;border:1px solid var(--line)}
-.circuit-view .cv-edge[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
-.circuit-view .cv-facts{display:flex;flex-direction:column;font-size:14px;margin-bottom:8px}
-.circuit-view .cv-places{display:flex;flex-wrap:wrap;gap:6px 4px}
-.circuit-view .cv-place{display:flex;flex-direction:column;align-items:center;font-size:12px}
-.circuit-view .cv-pair-bars{display:flex;align-items:flex-end;gap:1px;height:44px;border-bottom:1px solid var(--line)}
-.circuit-view .cv-pair-bars i{width:9px}
-.circuit-view .cv-narrow{flex:0 1 310px}
-.circuit-view .cv-matrix{display:grid;gap:2px;width:max-content;max-width:100%;font-size:12px}
-.circuit-view .cv-matrix span{min-width:36px;padding:4px 3px;text-align:center;border:2px solid transparent}
-.circuit-view .cv-matrix .cv-name{font-family:ui-monospace,monospace}
-.circuit-view .cv-matrix .cv-first{border-color:var(--fg);font-weight:700}
-.circuit-view .cv-above{fill:var(--up);stroke:var(--up)}
-.circuit-view .cv-below{fill:var(--down);stroke:var(--down)}
-.circuit-view .cv-open{fill:var(--bg);stroke-width:2}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
@@ -209,14 +158,6 @@
     });
   }
 
-  function svg(parent, tag, attributes, text) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = text;
-    parent.append(element);
-    return element;
-  }
-
   class View {
     constructor(host, label) {
       if (!document.getElementById("circuit-view-style")) {
@@ -243,16 +184,6 @@
         this.host.toggleAttribute("data-dark", isDark());
         this.paint();
       });
-    }
-
-    // A slider that sets `at`, from 0 to most, beside its name.
-    slider(name, most) {
-      const label = make("label", "cv-slide", `${name} `);
-      this.input = make("input");
-      Object.assign(this.input, { type: "range", min: 0, max: most, value: this.at });
-      this.input.addEventListener("input", () => ((this.at = Number(this.input.value)), this.draw()));
-      label.append(this.input);
-      return label;
     }
 
     tokenButtons(tokens) {
@@ -312,6 +243,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, hue, inflate, isDark, make, mount, readableOn, register, svg, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, hue, inflate, isDark, make, mount, readableOn, register, triangles,
   };
 })(window);

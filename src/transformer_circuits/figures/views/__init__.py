@@ -7,25 +7,8 @@ do not run it is a picture or a table. Its script, and `views.js` that all share
 """
 
 from transformer_circuits.figures.views.circuits import head_circuits
-from transformer_circuits.figures.views.edges import edges
-from transformer_circuits.figures.views.moments import formation
-from transformer_circuits.figures.views.path_sums import paths
-from transformer_circuits.figures.views.spectra import spectrum
-from transformer_circuits.figures.views.tenths import tenths
+from transformer_circuits.figures.views.filtered import filtered
 from transformer_circuits.figures.views.text import attention, tokens
-from transformer_circuits.figures.views.trigrams import skip_trigrams
 from transformer_circuits.figures.views.view import MOST_BYTES, View
 
-__all__ = [
-    "MOST_BYTES",
-    "View",
-    "attention",
-    "edges",
-    "formation",
-    "head_circuits",
-    "paths",
-    "skip_trigrams",
-    "spectrum",
-    "tenths",
-    "tokens",
-]
+__all__ = ["MOST_BYTES", "View", "attention", "filtered", "head_circuits", "tokens"]

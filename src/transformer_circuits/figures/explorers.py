@@ -1,0 +1,483 @@
+"""Charts that a reader asks: a slider, a list or a box of the page says what they show.
+
+Each answers one question of one chapter. As in `charts`: arrays and labels, never a model. Without
+scripts there is the picture of what it opens with, and the table below it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import altair
+import numpy as np
+
+from transformer_circuits.figures import vega, voice
+from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.values import Number, Numbers, array, number
+
+INK, MUTED = (voice.ROLES[name].light for name in ("ink", "muted"))
+SIGN = altair.Color(
+    "below:N",
+    scale=altair.Scale(domain=[True, False], range=[voice.LESS.light, voice.MORE.light]),
+    legend=None,
+)
+"""The colour of what is below zero, and of the rest."""
+SHADE = altair.Opacity("share:Q", scale=None)
+PALEST = 0.6
+"""The opacity of the strongest cell with words in it: ink must still be read there."""
+STRONGEST = 15
+"""How many paths have a bar of their own."""
+UPRIGHT = altair.Axis(labelAngle=-90)
+BARE = altair.ViewBackground(stroke=None)
+"""A chart without a frame."""
+
+
+def _every(names: Sequence) -> altair.Scale:
+    """A scale on which every name has its place, whether or not there is a mark."""
+    return altair.Scale(domain=list(names))
+
+
+def _short(value: float) -> float | None:
+    """To four digits, as JSON has it."""
+    return None if np.isnan(value) else float(f"{value:.4g}")
+
+
+def _heading(text: str) -> altair.Title:
+    return altair.Title(text, anchor="start", fontSize=12)
+
+
+def _sentences(rows: Sequence[Mapping], lines: int) -> altair.Chart:
+    """The lines of text of the row that is left."""
+    mark = {"align": "left", "baseline": "top", "lineBreak": "\n", "lineHeight": 15, "fontSize": 12}
+    chart = vega.chart(rows, 200, 15 * lines).properties(view=BARE).mark_text(**mark)
+    return chart.encode(x=altair.value(0), y=altair.value(0), text="text:N")
+
+
+def spectrum(
+    copying: Numbers, rest: Numbers, *, tokens: Sequence[str], title: str, alt: str
+) -> vega.HoverChart:
+    """The matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
+
+    `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
+    """
+    base, added, n = array(rest), array(copying), len(tokens)
+    shares = np.linspace(-1, 1, 41)
+    matrices = shares[:, None, None] * added + base
+    spectra = np.linalg.eigvals(matrices).astype(complex)
+    scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
+    said, dots = [], []
+    for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
+        real = values.imag == 0
+        text = (
+            f"{s:.2f} of the copying part: score Σλ/Σ|λ| {score:.2f},\nwith "
+            f"{(real & (values.real < 0)).sum()} negative and {(~real).sum()} complex eigenvalues.\n"
+            f"{(matrix.diagonal() > 0).sum()} of {n} tokens raise themselves; "
+            f"{(matrix.argmax(axis=0) == np.arange(n)).sum()} of {n} raise themselves most."
+        )
+        said.append({"s": s, "text": text})
+        dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
+    now = "abs(datum.s - s) < 0.01"
+    cells = [
+        {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
+        for i, j in np.ndindex(n, n)
+    ]
+    grid = vega.chart(cells, 200, 200).transform_calculate(
+        value="datum.base + s * datum.added",
+        share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
+        below="datum.value < 0",
+    )
+    grid = grid.transform_joinaggregate(most="max(value)", groupby=["in"]).encode(
+        altair.X("in:N", sort=None, title="token looked at", axis=UPRIGHT),
+        altair.Y("out:N", sort=None, title="what it raises; framed: most"),
+    )
+    first = grid.transform_filter("datum.value == datum.most")
+    heat = altair.layer(
+        grid.mark_rect().encode(SIGN, SHADE),
+        first.mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2),
+        grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
+    )
+    end = 1.1 * np.abs(spectra).max()
+    plane = vega.chart(dots, 150, 200).transform_calculate(below="datum.real < 0")
+    plane = plane.encode(
+        vega.x_axis("real:Q", "real part of the eigenvalue", (-end, end)),
+        vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
+    )
+    here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
+    full, turning = (here.transform_filter(f"datum.imaginary {sign} 0") for sign in ("==", "!="))
+    points = altair.layer(
+        plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
+        full.mark_point(filled=True, size=90, opacity=1),
+        turning.mark_point(size=90, strokeWidth=2),
+    )
+    slider = altair.binding_range(min=-1, max=1, step=0.05, name="From anti-copying to copying ")
+    drawn = _sentences(said, 3).transform_filter(now) & (heat | points)
+    told = {"copying part": shares, "Σλ/Σ|λ|": scores}
+    told["smallest real part"] = spectra.real.min(axis=1)
+    kept = {"copying": added, "rest": base, **told}
+    kept |= {"real parts": np.sort(spectra.real), "imaginary parts": np.sort(spectra.imag)}
+    return vega.finish(
+        drawn.add_params(altair.param("s", value=1, bind=slider)),
+        title,
+        alt,
+        numbers=kept,
+        words={"tokens": tokens},
+        rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
+    )
+
+
+def path_sums(
+    values: Mapping[tuple[str, ...], Numbers],
+    *,
+    answers: Sequence[str],
+    unit: str,
+    title: str,
+    alt: str,
+) -> vega.HoverChart:
+    """The logits of some answers as sums over paths, of which the reader switches any off.
+
+    `values`: by the heads on a path, earliest first, `()` for the direct one, as in
+    `drawings.paths.path_sum`; for each path one number per answer. `unit`: of the values.
+    Groups of paths are switched off in boxes, the strongest paths by a click on their bars, and all
+    paths whose name contains what the reader types.
+    """
+    given = {" → ".join(path) or "direct path": array(row) for path, row in values.items()}
+    groups = {}
+    for path, name in zip(values, given, strict=True):
+        one = f"one head of layer {path[0].partition('.')[0]}" if path else "the direct path"
+        groups[name] = len(path), one if len(path) < 2 else "two heads in a row"
+    kinds = [kind for _, kind in sorted({*groups.values()})]
+    strongest = sorted(given, key=lambda name: -np.abs(given[name]).sum())[:STRONGEST]
+    rows = [
+        {"path": name, "group": groups[name][1], "answer": answer, "value": _short(value)}
+        for name, row in given.items()
+        for answer, value in zip(answers, row, strict=True)
+    ]
+    sums = {
+        kind: sum(row for name, row in given.items() if groups[name][1] == kind) for kind in kinds
+    }
+    ends = [0.0, *np.ravel([*given.values()]), *np.ravel([*sums.values()]), *sum(sums.values())]
+    across = vega.x_axis("value:Q", unit, (min(ends), max(ends)))
+    across.axis.tickCount = 5
+    radio = altair.binding_radio(options=list(answers), name="Logit of ")
+    boxes = [
+        altair.param(f"on{k}", value=True, bind=altair.binding_checkbox(name=f"{kind} "))
+        for k, kind in enumerate(kinds)
+    ]
+    typed = altair.binding(input="text", placeholder="0.3 →", name="Without paths that contain ")
+    off = altair.selection_point("off", fields=["path"], on="click", toggle="true", empty=False)
+    boxed = " || ".join(f"(on{k} && datum.group == '{kind}')" for k, kind in enumerate(kinds))
+    is_on = f"({boxed}) && (!without || indexof(datum.path, without) < 0)"
+
+    def bars(of: str, names: Sequence[str], heading: str, shown: str = "true"):
+        """A place for every name, and the sums of what is on as bars and numbers."""
+        chart = vega.chart(rows, 240, 17 * len(names)).properties(title=_heading(heading))
+        chart = chart.transform_filter(shown).encode(
+            altair.Y(f"{of}:N", sort=names, title=None, scale=_every(names))
+        )
+        on = chart.transform_filter(is_on).transform_filter(~off)
+        on = on.transform_aggregate(value="sum(value)", groupby=[of])
+        on = on.transform_calculate(below="datum.value < 0")
+        tips = [vega.tip(f"{of}:N"), vega.tip("value:Q", unit)]
+        numbers = on.mark_text(align="left", fontSize=12).encode(
+            x=altair.value(246), text=altair.Text("value:Q", format=".2f")
+        )
+        return chart, [on.mark_bar().encode(across, SIGN, tooltip=tips), numbers]
+
+    chosen = "datum.answer == answer"
+    listed = f"{chosen} && indexof({json.dumps(strongest)}, datum.path) >= 0"
+    heading = f"Single paths, the {len(strongest)} strongest; a click switches one"
+    _, of_groups = bars("group", kinds, "Sums of groups", chosen)
+    single, of_paths = bars("path", strongest, heading, listed)
+    _, of_answers = bars("answer", answers, "The sum of what is on, for each answer")
+    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(across)
+    of_paths = [pale.add_params(off), *of_paths]
+    drawn = altair.vconcat(*(altair.layer(*each) for each in (of_groups, of_paths, of_answers)))
+    params = (
+        altair.param("answer", value=answers[0], bind=radio),
+        *boxes,
+        altair.param("without", value="", bind=typed),
+    )
+    return vega.finish(
+        drawn.add_params(*params),
+        title,
+        alt,
+        numbers=given,
+        units=dict.fromkeys(given, unit),
+        words={"answers": answers},
+        rows=[
+            {"paths": kind, **dict(zip(answers, map(float, row), strict=True))}
+            for kind, row in sums.items()
+        ],
+    )
+
+
+def edges(
+    scores: Numbers,
+    effects: Numbers,
+    *,
+    kinds: Sequence[str],
+    later: Sequence[str],
+    earlier: Sequence[str],
+    chance: tuple[Number, Number],
+    unit: str,
+    tokens: Sequence[str],
+    whole: Numbers,
+    without: Numbers,
+    together: Numbers,
+    title: str,
+    alt: str,
+) -> vega.HoverChart:
+    """Choose an edge: its score beside chance, its effect, and a text with and without it.
+
+    `scores`, `effects`: [kind, later head, earlier head], the effects in `unit`; `kinds`, `later`,
+    `earlier`: their names. `chance`: mean and standard deviation of the score of random heads.
+    `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
+    where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
+    `together`: [kind, earlier head, pos], with all edges of that head cut at once, whichever later head
+    they lead to; it is a last row of the grid, without scores and effects.
+    """
+    score, effect, given, n = array(scores), array(effects), array(whole), len(tokens)
+    cut = np.concatenate([array(without), array(together)[:, None]], axis=1)
+    mean, spread = map(number, chance)
+    by_score, by_effect = (
+        1 + (-of).ravel().argsort().argsort().reshape(of.shape) for of in (score, effect)
+    )
+    names, rows = [*later, "all"], []
+    for at in np.ndindex(cut.shape[:3]):
+        kind, j, i = at
+        worst = int(np.nanargmax(given - cut[at]))
+        row = {"kind": kinds[kind], "later": names[j], "earlier": earlier[i]}
+        facts = "several edges at once, which have no score of their own\n"
+        if j < len(later):
+            row |= {"score": _short(score[at]), "effect": _short(effect[at])}
+            row |= {"above": _short(score[at] - mean)}
+            facts = (
+                f"score {score[at]:.3f}, place {by_score[at]} of {score.size}; "
+                f"by chance {mean:.3f} ± {spread:.3f}\n"
+                f"cut: {effect[at]:.2g} {unit}, place {by_effect[at]} of {effect.size}"
+            )
+        row["text"] = (
+            f"{earlier[i]} → {names[j]}, into {kinds[kind]}\n{facts}\nWithout it, “{tokens[worst]}” "
+            f"({worst}) loses most: {given[worst]:.2f} becomes {cut[at][worst]:.2f}."
+        )
+        rows.append(row | {"cut": [*map(_short, cut[at])]})
+    ranked = sorted((row for row in rows if "effect" in row), key=lambda row: -row["effect"])
+    kind_radio = altair.binding_radio(options=list(kinds), name="Into ")
+    colour_radio = altair.binding_radio(options=["effect", "score"], name="Colour ")
+    lists = {
+        "later": altair.binding_select(options=names, name="Later head, which reads "),
+        "earlier": altair.binding_select(options=list(earlier), name="Earlier head, which wrote "),
+    }
+    opens = [{name: ranked[0][name] for name in lists}]
+    edge = altair.selection_point(
+        "edge", fields=[*lists], bind=lists, on="click", clear=False, empty=False, value=opens
+    )
+    most = f"(colour == 'score' ? {np.abs(score - mean).max()} : {np.abs(effect).max()})"
+    of_kind = vega.chart(rows, 28 * len(earlier), 28 * len(names))
+    of_kind = of_kind.transform_filter("datum.kind == into")
+    squares = of_kind.transform_calculate(
+        off="colour == 'score' ? datum.above : datum.effect",
+        below="datum.off < 0",
+        share=f"isValid(datum.off) ? abs(datum.off) / {most} : 0",
+    ).encode(
+        altair.X("earlier:N", sort=None, title="earlier head, which wrote", axis=UPRIGHT),
+        altair.Y("later:N", sort=None, title="later head, which reads", scale=_every(names)),
+    )
+    tips = [vega.tip(of) for of in ("earlier:N", "later:N", "score:Q", "effect:Q")]
+    fill = altair.FillOpacity("share:Q", scale=None)
+    framed = squares.transform_filter(edge).mark_rect(fillOpacity=0, stroke=INK, strokeWidth=3)
+    squares = squares.mark_rect(stroke=MUTED, cursor="pointer").encode(SIGN, fill, tooltip=tips)
+    chosen = "datum.kind == into"
+    ways = ("as it is", "with the edge cut")
+    named = [f"{token} ({k})" for k, token in enumerate(tokens)]
+    legend = altair.Legend(
+        title="how likely the model held each token", orient="top", titleLimit=400
+    )
+    bars = (
+        vega.chart(rows, 19 * n, 90)
+        .transform_filter(chosen)
+        .transform_filter(edge)
+        .transform_calculate(pos=f"sequence({n})")
+        .transform_flatten(["cut", "pos"])
+        .transform_calculate(
+            **{
+                "token": f"{json.dumps(named)}[datum.pos]",
+                ways[0]: f"{json.dumps([*map(_short, given)])}[datum.pos]",
+                ways[1]: "datum.cut",
+            }
+        )
+        .transform_fold(list(ways), as_=["model", "probability"])
+        .mark_bar(stroke=INK, strokeWidth=0.5)
+        .encode(
+            altair.X("token:N", sort=None, title=None, axis=UPRIGHT),
+            vega.y_axis("probability:Q", "probability", (0.0, 1.0)),
+            altair.Color(
+                "model:N", sort=ways, scale=altair.Scale(range=COLOURS[:2]), legend=legend
+            ),
+            altair.XOffset("model:N", sort=ways),
+            tooltip=[vega.tip(of) for of in ("token:N", "model:N", "probability:Q")],
+        )
+    )
+    said = _sentences(rows, 4).transform_filter(chosen).transform_filter(edge)
+    drawn = said & altair.layer(squares.add_params(edge), framed) & bars
+    params = (
+        altair.param("into", value=ranked[0]["kind"], bind=kind_radio),
+        altair.param("colour", value="effect", bind=colour_radio),
+    )
+    table = [
+        {"edge": f"{row['earlier']} → {row['later']}", "into": row["kind"], "score": row["score"]}
+        | {f"effect [{unit}]": row["effect"]}
+        for row in ranked[:8]
+    ]
+    numbers = {"scores": score, "effects": effect, "chance": mean, "spread": spread}
+    return vega.finish(
+        drawn.resolve_scale(color="independent").add_params(*params),
+        title,
+        alt,
+        numbers=numbers | {"whole": given, "without": cut},
+        units={"effects": unit},
+        words={"kinds": kinds, "later": later, "earlier": earlier, "tokens": tokens},
+        rows=table,
+    )
+
+
+def training(
+    times: Numbers,
+    panels: Mapping[str, Mapping[str, Numbers]],
+    tokens: Sequence[str],
+    patterns: Numbers,
+    chances: Numbers,
+    *,
+    heads: Sequence[str],
+    x: str,
+    title: str,
+    alt: str,
+) -> vega.HoverChart:
+    """Curves of a training above each other, and the attention of some heads, all moved by one slider.
+
+    `times`: [checkpoint], positive and rising; `x`: what they count, "million tokens" for instance.
+    `panels`: under a title with its unit, the curves of one scale: their names and values,
+    [checkpoint]. `tokens`: a text that the model read at every checkpoint, and `patterns`:
+    [checkpoint, head, dst, src], the attention that it paid there; `heads`: names of these heads.
+    `chances`: [checkpoint, pos], the probability that each token of the text was given before it
+    came; NaN where nothing predicts it.
+    """
+    when, seen, given = array(times), array(patterns), array(chances)
+    curves = {name: {k: array(v) for k, v in lines.items()} for name, lines in panels.items()}
+    named = {f"{panel}: {name}": v for panel, of in curves.items() for name, v in of.items()}
+    slider = altair.binding_range(min=0, max=len(when) - 1, step=1, name="Checkpoint ")
+    at = altair.selection_point(
+        "at", fields=["k"], bind={"k": slider}, on="click", nearest=True, clear=False, empty=False,
+        value=[{"k": 0}],
+    )  # fmt: skip
+    drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
+    drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
+    pictures = (_pattern(head, seen[:, h], at) for h, head in enumerate(heads))
+    drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
+    table = [
+        {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
+        for k, time in enumerate(when)
+    ]
+    return vega.finish(
+        altair.vconcat(*drawn).resolve_scale(color="independent", strokeDash="independent"),
+        title,
+        alt,
+        numbers=named | {x: when, "probability of each token": given, "attention": seen},
+        words={"tokens": tokens, "heads": heads},
+        rows=table,
+    )
+
+
+def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Parameter):
+    """The curves of one scale, with a line and their values at the checkpoint that is chosen."""
+    rows = [
+        {"line": of, "k": k, "time": _short(times[k]), "value": _short(value)}
+        for of, values in lines.items()
+        for k, value in enumerate(values)
+    ]
+    up = altair.Scale(zero=False)
+    base = vega.chart(rows, 330, 70).encode(
+        altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
+        altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
+    )
+    legend = altair.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
+    looks = (altair.Color, COLOURS), (altair.StrokeDash, ([1, 0], [6, 3], [2, 3]))
+    colour, dash = (
+        channel(
+            "line:N", legend=legend, scale=altair.Scale(domain=[*lines], range=of[: len(lines)])
+        )
+        for channel, of in looks
+    )
+    here = base.transform_filter(at)
+    values = (
+        here.transform_filter(altair.datum.line == of)
+        .mark_text(align="left", fontSize=12, color=COLOURS[i])
+        .encode(
+            x=altair.value(336),
+            y=altair.value(12 + 18 * i),
+            text=altair.Text("value:Q", format=".2f"),
+        )
+        for i, of in enumerate(lines)
+    )
+    return altair.layer(
+        base.mark_point(size=90, opacity=0).encode(tooltip=["line:N", "time:Q", "value:Q"]),
+        base.mark_line(strokeWidth=2).encode(colour, dash),
+        here.mark_rule(strokeDash=[4, 3], color=INK, strokeWidth=0.7).encode(altair.Y()),
+        here.mark_point(size=60, filled=True, opacity=1).encode(colour),
+        *values,
+    )
+
+
+def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Chart:
+    """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src]."""
+    n = patterns.shape[-1]
+    shares = np.round(patterns, 2).reshape(-1, n * n)
+    rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
+    axis = {"scale": _every(range(n)), "axis": altair.Axis(labels=False, ticks=False)}
+    return (
+        vega.chart(rows, 160, 160)
+        .properties(title=_heading(f"Attention of {head}"))
+        .transform_filter(at)
+        .transform_calculate(place=f"sequence({n * n})")
+        .transform_flatten(["share", "place"])
+        .transform_filter("datum.share > 0")
+        .transform_calculate(source=f"datum.place % {n}", destination=f"floor(datum.place / {n})")
+        .mark_rect(color=INK)
+        .encode(
+            altair.X("source:O", **axis),
+            altair.Y("destination:O", **axis),
+            SHADE,
+            tooltip=["destination:Q", "source:Q", vega.tip("share:Q", "attention")],
+        )
+    )
+
+
+def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
+    """Tokens in lines, each the redder the likelier it was; chances: [checkpoint, pos]."""
+    places, x, y, line, high = [], 0, 0, 380, 24
+    for pos, token in enumerate(tokens):
+        wide = 8 * len(token) + 10
+        x, y = (x, y) if x + wide <= line else (0, y + high)
+        place = {"pos": pos, "token": token, "x": x, "y": y, "x2": x + wide - 2, "y2": y + high - 3}
+        places.append(place)
+        x += wide
+    known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
+    rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
+    across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
+    heading = _heading("The redder a token, the likelier the model held it before it came")
+    text = (
+        vega.chart(rows, line, y + high)
+        .properties(view=BARE, title=heading)
+        .transform_filter(at)
+        .transform_calculate(pos=f"sequence({len(tokens)})")
+        .transform_flatten(["probability", "pos"])
+        .transform_lookup("pos", known)
+        .transform_calculate(share=f"{PALEST} * datum.probability")
+        .encode(
+            altair.X("x:Q", scale=across, axis=None),
+            altair.Y("y:Q", scale=down, axis=None),
+            tooltip=["token:N", "probability:Q"],
+        )
+    )
+    shade = text.mark_rect(color=voice.MORE.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
+    words = text.mark_text(align="left", baseline="top", fontSize=12, dx=4, dy=4)
+    return altair.layer(shade, words.encode(text="token:N"))

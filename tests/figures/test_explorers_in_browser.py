@@ -1,0 +1,90 @@
+"""Charts that a reader asks, by pointer and by keyboard, on a wide page and on a phone."""
+
+import pytest
+from playwright.sync_api import expect
+from test_charts import explorers_of
+
+pytestmark = pytest.mark.browser
+CHARTS = explorers_of(title="It rises", alt="A line that rises")
+TEXTS = ".hc-live .role-mark text"
+
+
+def spectrum(page):
+    said, slider = page.locator(TEXTS).first, page.locator("input[type=range]")
+    expect(said).to_contain_text("1.00 of the copying part: score Σλ/Σ|λ| 1.00")
+    expect(page.locator(TEXTS).nth(1)).to_have_text("1.0")
+    slider.press("Home")
+    expect(said).to_contain_text("-1.00 of the copying part: score Σλ/Σ|λ| -1.00,with 2 negative")
+    expect(page.locator(TEXTS).nth(1)).to_have_text("−1.0")
+    for _ in range(25):
+        slider.press("ArrowRight")
+    expect(said).to_contain_text("0.25 of the copying part: score Σλ/Σ|λ| 0.50,with 1 negative")
+    expect(said).to_contain_text("0 of 2 raise themselves most")
+
+
+def paths(page):
+    sums = page.locator(TEXTS)
+    expect(sums).to_have_text(
+        ["0.50", "2.00", "2.00", "0.00", "0.50", "−1.00", "2.00", "3.00", "0.00", "4.50", "6.25"]
+    )
+    page.get_by_role("checkbox", name="one head of layer 1").press(" ")
+    expect(sums.nth(-1)).to_have_text("2.25")
+    page.get_by_role("checkbox", name="one head of layer 1").press(" ")
+    page.locator("input[type=text]").fill("0.1")
+    expect(sums.nth(-1)).to_have_text("5.00")
+    page.locator("input[type=text]").fill("")
+    bar = page.locator(".hc-live").get_by_label("path: direct path").first
+    bar.click(force=True)
+    expect(sums.nth(-1)).to_have_text("5.25")
+    page.locator(".hc-live").get_by_label("path: direct path").first.click(force=True)
+    expect(sums.nth(-1)).to_have_text("6.25")
+    page.get_by_role("radio", name="␣b").check()
+    two = page.locator('.hc-live [aria-label="group: two heads in a row; value: 0.25"]')
+    expect(two).to_have_count(1)
+
+
+def edges(page):
+    said = page.locator(TEXTS)
+    expect(said).to_contain_text("0.1 → 1.0, into K")
+    expect(said).to_contain_text("score 0.400, place 1 of 8; by chance 0.200 ± 0.010")
+    expect(said).to_contain_text("cut: 0.5 nats, place 1 of 8")
+    expect(said).to_contain_text("“a” (2) loses most: 0.90 becomes 0.10.")
+    expect(page.locator(".hc-live").get_by_label("token: a (2); probability: 0.1; ")).to_have_count(
+        1
+    )
+    page.locator("select[name=edge_later]").press("ArrowDown")
+    expect(said).to_contain_text("0.1 → 1.1, into K")
+    page.get_by_role("radio", name="Q").check()
+    expect(said).to_contain_text("0.1 → 1.1, into Q")
+    page.get_by_role("radio", name="K").check()
+    page.locator("select[name=edge_later]").select_option("all")
+    expect(said).to_contain_text("several edges at once")
+    expect(said).to_contain_text("“b” (1) loses most: 0.50 becomes 0.20.")
+    page.locator(".hc-live .mark-rect path").first.click(force=True)
+    expect(said).to_contain_text("0.0 → 1.0, into K")
+    expect(page.locator("select[name=edge_earlier]")).to_have_value("0.0")
+
+
+def training(page):
+    values, slider = page.locator(f"{TEXTS}[fill^=var]"), page.locator("input[type=range]")
+    shown = page.locator(".hc-live").get_by_label("source: 1; destination: 3; ")
+    expect(values.filter(has_text="8.00")).to_have_count(1)
+    slider.press("End")
+    for value in ("4.00", "1.00", "0.75"):
+        expect(values.filter(has_text=value)).to_have_count(1)
+    expect(shown).to_have_count(1)
+    slider.press("ArrowLeft")
+    expect(values.filter(has_text="6.00")).to_have_count(1)
+    expect(shown).to_have_count(0)
+    frame = page.locator(".hc-live .mark-group.role-scope path.background").first.bounding_box()
+    page.mouse.click(frame["x"] + frame["width"] - 5, frame["y"] + 20)
+    expect(slider).to_have_value("2")
+
+
+@pytest.mark.parametrize("ask", [spectrum, paths, edges, training], ids=lambda ask: ask.__name__)
+def test_a_chart_answers(drawn, ask):
+    page = drawn(CHARTS[ask.__name__])
+    ask(page)
+    for width in (390, 1200):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
