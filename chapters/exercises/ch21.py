@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from transformer_circuits.book import claims
 from transformer_circuits.book.exercises import Exercise
-from transformer_circuits.verdicts import rules
+from transformer_circuits.claims import rules
 
 
 def paper_only(counts, of_rules) -> Exercise:

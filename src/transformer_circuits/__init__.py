@@ -6,13 +6,13 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 |---|---|
 | `__main__` | the command line |
 | `release` | what reviewers and publishers get: compared results, the article, archives, hubs |
-| `verdicts` | whether a claim about trained models holds: metrics, controls, rules |
+| `claims` | what is said, when it counts, how it is measured, what came out |
 | `experiments` | long runs: what is measured along them, variants of the training, speed |
 | `website` | what Sphinx and the browser need |
 | `analysis` | the paper: circuits in the weights, and what heads do on text |
 | `training` | how models are trained, and where trained ones lie |
 | `figures` | arrays and labels in, pictures out |
-| `book` | what a chapter calls: set-up, claims, exercises; how chapters are executed |
+| `book` | what a chapter calls: set-up, checks, exercises; how chapters are executed |
 | `text` | what the models read |
 | `model` | the mathematics |
 | `record` | what a figure, a table, a check or a verdict leaves as data |

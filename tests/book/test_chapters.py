@@ -99,7 +99,7 @@ def test_every_section_has_a_check(path, cells):
                     f"no check in: {section}"
                 )
                 section, checked = title, False
-        elif "book.check(" in cell.source or "evaluate.decide(" in cell.source:
+        elif "book.check(" in cell.source or ".decide()" in cell.source:
             checked = True
     assert section == ("To keep" if path.stem in GUIDES else "Exercises")
 
@@ -251,7 +251,7 @@ def test_what_a_claim_asks_of_a_figure_is_decided_there(cells):
         )
         after = itertools.takewhile(lambda cell: cell.cell_type == "code", cells[index + 1 :])
         code = "\n".join(cell.source for cell in after)
-        assert not stated or "evaluate.decide(" in code or "book.check(" in code, stated
+        assert not stated or ".decide()" in code or "book.check(" in code, stated
 
 
 def test_prose_states_no_number_that_a_cell_must_print(cells):

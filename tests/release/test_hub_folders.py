@@ -11,12 +11,12 @@ from tokenizers import Tokenizer
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files
+from transformer_circuits.claims import rules, subjects
 from transformer_circuits.model.hub import WEIGHTS, HubTransformer
 from transformer_circuits.release.hub import cards, folders, measures
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint, cross_entropy
 from transformer_circuits.training.config import TrainConfig
-from transformer_circuits.verdicts import rules, subjects
 
 ROOT = Path(__file__).parents[2]
 TOKENS = tokenizer.context("the cat sat on the mat, and the cat sat")

@@ -21,7 +21,7 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
-from transformer_circuits.book import claims, runners
+from transformer_circuits.book import runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
@@ -30,13 +30,11 @@ CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 GUIDES = ("your-own-model",)
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
-DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
-              "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
-              "requirements.lock")  # fmt: skip
+DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/*.toml",
+              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
-_METRICS = "transformer_circuits.verdicts.metrics"
 
 
 def root() -> Path:
@@ -104,7 +102,7 @@ def modules(sources: Iterable[str]) -> list[Path]:
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `data/models/` counts for every chapter.
+    Any file of `DATA_FILES` counts for every chapter, and for the scorecard all others count, too.
 
     Raises:
         UserError: naming the chapter, if its code cannot be read.
@@ -114,22 +112,13 @@ def fingerprints() -> dict[str, str]:
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
-        # `book.check` knows the ids of claims, `evaluate.decide` also their rules, and imports
-        # metrics by name; the scorecard reads all of their file.
-        named, metrics = [], []
-        for claim in claims.read().values():
-            if claim.chapter and f'"{claim.id}"' in "".join(cells):
-                named.append(claim.id)
-                if rule := claims.rules().get(claim.id):
-                    named.append(f"{claim.statement} {rule}")
-                    metrics.append(f"from {_METRICS} import {rule.metric.partition('.')[0]}")
         try:
-            known = [*map(files.sha256, modules([*cells, *metrics])), *data]
+            known = [*map(files.sha256, modules(cells)), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
         if chapter == SCORECARD:
-            known += [files.sha256(root() / "data" / "claims.toml"), *sorted(found.items())]
-        made_of = json.dumps([cells, known, named, sys.version_info[:2]])
+            known += sorted(found.items())
+        made_of = json.dumps([cells, known, sys.version_info[:2]])
         found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return found
 

@@ -1,4 +1,4 @@
 """Long runs: what is measured along them, trainings that differ in a choice, the speed next to others.
 
-May import everything but `verdicts` and the command line.
+May import everything but `claims` and the command line.
 """

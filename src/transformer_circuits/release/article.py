@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from transformer_circuits import files
-from transformer_circuits.book import claims, scorecard
-from transformer_circuits.book.claims import Claim
+from transformer_circuits.claims import registry, rules, scorecard
+from transformer_circuits.claims.registry import Claim
 from transformer_circuits.release import comparison, manifest
 from transformer_circuits.release.hub import cards
-from transformer_circuits.verdicts import rules
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -33,8 +32,8 @@ def text(found: Mapping) -> str:
     Raises:
         UserError: if its claims are not those of `data/claims.toml`.
     """
-    if (listed := [*found["claims"]]) != [*claims.read()]:
-        odd = sorted(set(listed) ^ set(claims.read())) or "their order"
+    if (listed := [*found["claims"]]) != [*registry.read()]:
+        odd = sorted(set(listed) ^ set(registry.read())) or "their order"
         raise files.UserError(
             f"the manifest has other claims than data/claims.toml ({odd}): run "
             "`python -m transformer_circuits reproduce --write`"
@@ -97,7 +96,7 @@ class _Claims:
 
     def __init__(self, found: Mapping, sources: Sequence[str]):
         self.found = found["claims"]
-        self.rows = [claim for claim in claims.read().values() if claim.source in sources]
+        self.rows = [claim for claim in registry.read().values() if claim.source in sources]
 
     def _with(self, verdicts: Iterable[str]) -> list[Claim]:
         """In the order of the verdicts, then in that of the file of claims."""
@@ -136,7 +135,7 @@ class _Claims:
         return _table(("claim", "made by or in", "verdict"), rows)
 
     def untested(self) -> str:
-        rows = self._with(claims.UNTESTED)
+        rows = self._with(registry.UNTESTED)
         said = "; ".join(f"{c.statement} ({self.found[c.id]['verdict']})" for c in rows)
         return f"Of the paper's claims, {len(rows)} were not tested: {said or 'none'}."
 
@@ -161,7 +160,7 @@ def _estimates(found: Mapping, *, ends: bool = True) -> str:
 
 
 def _must(claim: Claim) -> str:
-    rule = claims.rules()[claim.id]
+    rule = registry.rules()[claim.id]
     return f"{rule.side}\u00a0{rule.threshold:g}"
 
 
@@ -179,7 +178,7 @@ def _about() -> dict[str, str]:
 
 def _rules() -> dict[str, int]:
     """How many rules there are, and how many were not written before they could be measured."""
-    registered = [rule.registered for rule in claims.rules().values()]
+    registered = [rule.registered for rule in registry.rules().values()]
     ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
     ends |= {"rules_unproven": "unproven"}
     counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
@@ -191,7 +190,7 @@ def _references() -> str:
     import pybtex  # Jupyter Book's; chapters do without
 
     bibliography = files.data_dir().parent / "chapters/reference/references.bib"
-    sections = [claim.section for claim in claims.read().values()]
+    sections = [claim.section for claim in registry.read().values()]
     found = re.findall(r"(\w+) (?:et al\.|and \w+) (\d{4})", "\n".join(sections))
     named = {f"{name.lower()}{year}" for name, year in found}
     listed = pybtex.PybtexEngine().format_from_file(
@@ -224,7 +223,7 @@ def _parts(found: Mapping) -> str:
         "reproduced": [rules.REPRODUCED],
         "in part, or undecided": IN_PART,
         "not reproduced": [rules.NOT_REPRODUCED],
-        "not tested": claims.UNTESTED,
+        "not tested": registry.UNTESTED,
     }
     group_of = {verdict: name for name, verdicts in groups.items() for verdict in verdicts}
     counted = Counter(
@@ -232,7 +231,7 @@ def _parts(found: Mapping) -> str:
             scorecard.part(claim) if claim.source == "paper" else _LATER,
             group_of.get(found["claims"][claim.id]["verdict"]),
         )
-        for claim in claims.read().values()
+        for claim in registry.read().values()
     )
     rows = [
         (part, *(counted[part, name] for name in groups)) for part in (*scorecard.PARTS, _LATER)

@@ -10,12 +10,12 @@ from pathlib import Path
 import safetensors.torch
 
 from transformer_circuits import files
+from transformer_circuits.claims import subjects
 from transformer_circuits.model import hub
 from transformer_circuits.release.hub import cards, measures, model_card, text_card
 from transformer_circuits.release.placeholders import NAMELESS, NOWHERE
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint, config
-from transformer_circuits.verdicts import subjects
 
 FOLDER, DATASET = "_build/hub", "dataset"
 

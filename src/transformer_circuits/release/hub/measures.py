@@ -9,12 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import induction
+from transformer_circuits.claims import about_copying, about_induction, rules, subjects
+from transformer_circuits.claims.rules import Interval
+from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.training import cross_entropy
-from transformer_circuits.verdicts import rules, subjects
-from transformer_circuits.verdicts.metrics import copying
-from transformer_circuits.verdicts.metrics import induction as of_induction
-from transformer_circuits.verdicts.rules import Interval
-from transformer_circuits.verdicts.subjects import Subject
 
 
 @dataclass(frozen=True)
@@ -79,19 +77,19 @@ MEASURES = (
     Measure(
         "accuracy", "induction",
         "How often the right token gets the highest logit of all in the second copy, 0 to 1.",
-        _TWICE, of_induction.right_first_on_random_tokens,
+        _TWICE, about_induction.right_first_on_random_tokens,
     ),
     Measure(
         "prefix_matching", "matching",
         "How much the head of the last layer that does so most looks at what followed earlier "
         "copies of the present token, 0 to 1. The head is chosen on other passages.",
-        _TWICE, of_induction.best_matching, 1,
+        _TWICE, about_induction.best_matching, 1,
     ),
     Measure(
         "copying", "copying",
         "Share of the last layer's heads whose OV circuit raises the token that it reads more than "
         "random heads' do, by four standard deviations of their eigenvalue scores.",
-        _WEIGHTS, copying.share_of_copying_heads, 1,
+        _WEIGHTS, about_copying.share_of_copying_heads, 1,
     ),
 )  # fmt: skip
 
