@@ -91,13 +91,16 @@ def test_every_section_has_a_name_that_outlives_its_title(page):
 
 
 def test_every_section_has_a_check(path, cells):
+    """But on the scorecard, which shows what others have checked."""
     section, checked = "opening", True
     for cell in cells:
         if cell.cell_type == "markdown":
             for title in re.findall(r"^## (.*)$", cell.source, re.MULTILINE):
-                assert checked or section.startswith(("What", "Three", "To keep")), (
-                    f"no check in: {section}"
-                )
+                assert (
+                    checked
+                    or section.startswith(("What", "Three", "To keep"))
+                    or path.stem == SCORECARD
+                ), f"no check in: {section}"
                 section, checked = title, False
         elif "book.check(" in cell.source or ".decide()" in cell.source:
             checked = True

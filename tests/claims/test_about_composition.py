@@ -54,9 +54,9 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
 
 
 def test_keys_that_read_the_previous_token_head_lead(built, subject):
-    assert about_composition.previous_token_head(built) == (0, 0)
+    assert built.previous_token_head == (0, 0)
     assert about_composition.lead_of_previous_token_keys(built) > 0
-    previous = about_composition.previous_token_head(subject).head
+    previous = subject.previous_token_head.head
     first, second = subject.model.layers
     second.W_K[0] = first.W_O[previous].T
     second.W_Q[0] = torch.randn(second.W_Q[0].shape, generator=torch.Generator().manual_seed(0))
@@ -95,7 +95,7 @@ def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):
 
 def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
     change = torch.full((about_composition.WINDOWS, 3, 5, 5), 0.1, dtype=torch.float64)
-    earlier = about_composition.previous_token_head(subject).head
+    earlier = subject.previous_token_head.head
     change[:, 1, 2, earlier] = 0.4
     measured = edge_effects.Effects(change, change)
     monkeypatch.setattr(about_composition, "effects", lambda _: measured)

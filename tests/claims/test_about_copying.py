@@ -9,7 +9,6 @@ import torch
 from transformer_circuits.analysis import copying_scores
 from transformer_circuits.claims import about_copying, controls, planted, rules
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
@@ -102,17 +101,9 @@ def test_the_begin_token_s_value_is_as_short_as_its_embedding(subject):
     assert short.mean() < 0.1 < 0.5 < plain.mean()
 
 
-def test_previous_token_heads_are_found():
-    model = hand_built.induction(n_vocab=7, n_ctx=9)
-    tokens = torch.randint(1, 7, (3, 9), generator=torch.Generator().manual_seed(1))
-    assert about_copying._previous_token_head(model, tokens) == (0, 0)
-
-
 def test_what_helps_inside_words_is_worth_more_there(subject, monkeypatch):
     """A loss that rises by one nat inside words, when the previous-token head is off, is seen."""
-    previous = about_copying._previous_token_head(
-        subject.model, about_copying._passages(subject)[0]
-    )
+    previous = subject.previous_token_head
 
     def losses(model, inputs, targets):
         off = (model.layers[previous.layer].W_O[previous.head] == 0).all()

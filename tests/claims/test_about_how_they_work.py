@@ -3,7 +3,6 @@ import torch
 
 from transformer_circuits.claims import (
     about_how_they_work,
-    about_induction,
     controls,
     planted,
     rules,
@@ -51,9 +50,9 @@ def test_the_plain_story_is_the_whole_of_the_built_circuit(built):
 def test_the_corner_is_where_heads_match_if_they_stand_in_the_same_order(monkeypatch, subject):
     order = torch.tensor([0.1, 0.5, 0.2, 0.9, 0.4])
     monkeypatch.setattr(about_how_they_work, "_spectra", lambda _: torch.stack([order, order + 1]))
-    monkeypatch.setattr(about_induction, "matching", lambda _: order**2)
+    monkeypatch.setitem(vars(subject), "matching", order**2)
     assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(1)
-    monkeypatch.setattr(about_induction, "matching", lambda _: -order)
+    monkeypatch.setitem(vars(subject), "matching", -order)
     assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(-1)
 
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from transformer_circuits.analysis import head_roles, induction, repeats
 from transformer_circuits.claims import about_induction, controls, planted, rules
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import hand_built
@@ -77,26 +78,26 @@ def test_two_tokens_in_a_row_are_told_from_one(built):
 def test_the_built_head_matches_prefixes(built, untrained):
     assert rules.interval(about_induction.best_matching(built)).low > 0.9
     assert rules.interval(about_induction.best_matching(untrained)).high < 0.4
-    assert about_induction.previous_token_head(built) == (0, 0)
-    assert about_induction.strongest(built) == (1, 0)
+    assert built.previous_token_head == (0, 0)
+    assert built.induction_head == (1, 0)
 
 
 def test_a_head_that_looks_as_far_back_whatever_stands_there_does_not_match(built):
     """On passages of one length it would, as far as their tokens are different."""
-    model = hand_built.induction(n_vocab=101, n_ctx=2 * max(about_induction.LENGTHS) + 1)
+    model = hand_built.induction(n_vocab=101, n_ctx=2 * max(head_roles.LENGTHS) + 1)
     n_ctx, layer = model.config.n_ctx, model.layers[1]
     place, channels = torch.arange(n_ctx), slice(0, n_ctx)
     first = int(model.W_P[0].nonzero()[0])
     at = slice(first, first + n_ctx)  # where positions stand in the stream
     layer.W_Q[0], layer.W_K[0] = 0, 0
     layer.W_Q[0, channels, at] = torch.eye(n_ctx, dtype=torch.float64)
-    back = (place[:, None] - place == about_induction.LENGTH - 1).double()
+    back = (place[:, None] - place == head_roles.LENGTH - 1).double()
     layer.W_K[0, channels, at] = 40 * back * model.config.d_head**0.5
     fixed = dataclasses.replace(built, name="fixed", model=model)
-    tokens = about_induction.random_passages(fixed, 4, seed=1)
-    copies = about_induction.repeats.copies(tokens)
+    tokens = head_roles.random_passages(model.config, 4, seed=1)
+    copies = repeats.copies(tokens)
     A = model.trace(copies).patterns[1]
-    assert float(about_induction.induction.prefix_matching_score(A, copies)) > 0.6
+    assert float(induction.prefix_matching_score(A, copies)) > 0.6
     assert rules.interval(about_induction.best_matching(fixed)).low < 0.4
 
 

@@ -127,7 +127,7 @@ def test_chapters_count_the_rules_as_the_claims_do():
     assert (
         f"of {n('unproven')} of them the history of the repository does not prove it" in scorecard
     )
-    mended = f"{n('metric mended')} metrics and {n('threshold')} thresholds were mended"
+    mended = f"{n('metric mended')} measurements and {n('threshold')} thresholds were mended"
     assert mended in scorecard.lower()
     why = prose("20-why-they-form")
     assert f"{n('before the first record')} of the rules stand in the history" in why.lower()

@@ -51,17 +51,76 @@ def test_verdicts_follow_from_evidence(executed):
         decide("second", "mixed"),
         check("of no claim", ours="much"),
     )
-    rows = registry.read()
-    verdicts = {name: scorecard.verdict(rows[name], found.get(name)) for name in rows}
-    assert verdicts == {"first": "any weights", "second": "mixed", "far": "not testable here"}
+    card = scorecard.Scorecard(found)
+    assert card.verdicts == {"first": "any weights", "second": "mixed", "far": "not testable here"}
     assert found["first"] == scorecard.Evidence(["a"], ["0.12"])
     assert found["second"].decision["verdict"] == "mixed"
     with pytest.raises(ValueError, match="x was executed and has no evidence for second"):
-        scorecard.verdict(rows["second"], None)
-    parts = scorecard.by_part(verdicts)
+        scorecard.verdict(registry.read()["second"], None)
     columns = ["any weights", "mixed", "not testable here"]
-    assert {name: [*row] for name, row in parts.items()} == {"Appendix": columns}
-    assert [claim.id for row in parts["Appendix"].values() for claim in row] == [*rows]
+    assert {name: [*row] for name, row in card.parts().items()} == {"Appendix": columns}
+    linked = card.overview().rows["Appendix"]
+    assert [link.href for column in columns for link in linked[column]] == [
+        "x.html#claim-first", "x.html#claim-second", "#scorecard-untested",
+    ]  # fmt: skip
+
+
+def of_claims(**decisions):
+    """A scorecard of claims about trained models; each has a verdict, and one seed's interval."""
+    found = {}
+    for name, (verdict, low, high) in decisions.items():
+        seed = {"mean": (low + high) / 2, "low": low, "high": high, "n": 9}
+        row = {"must be": "above 0", "verdict": verdict}
+        details = {"verdict": verdict, "seeds": {"m": seed}, "row": row, "strips": "<svg/>"}
+        found[name] = scorecard.Evidence([], [], details)
+    return scorecard.Scorecard(found)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Four claims about trained models, of two sources, one of them untested; and an identity."""
+    about = {
+        "one": ("paper", "x"),
+        "two": ("paper", "x"),
+        "three": ("retelling", "x"),
+        "left": ("paper", ""),
+    }
+    rows = {
+        name: registry.Claim(
+            name, source, "trained", "Model Details", f"{name} holds", "1", "why", where
+        )
+        for name, (source, where) in about.items()
+    }
+    monkeypatch.setattr(registry, "read", lambda: rows)
+    card = of_claims(one=("reproduced", 1, 2), two=("not reproduced", 0, 0), three=("mixed", -1, 2))
+    return card
+
+
+def test_facts_are_counted_by_who_claims_them(few):
+    counts = {row.pop("claims of"): {v: n for v, n in row.items() if n} for row in few.counts()}
+    assert counts == {
+        "paper": {"reproduced": 1, "not reproduced": 1},
+        "follow-up": {},
+        "retelling": {"mixed": 1},
+        "all": {"reproduced": 1, "mixed": 1, "not reproduced": 1},
+    }
+
+
+def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
+    shown = few.decided("mixed", "not reproduced")
+    assert [str(row["claim"]) for row in shown] == ["three holds", "two holds"]
+    assert shown[0]["made in, reported"] == "Model Details: 1" and shown[0]["verdict"] == "mixed"
+    assert few.decided("unpowered") == [{"claim": "none"}]
+    assert (
+        few.untested("not testable here")[0] | {"because": "why"}
+        == few.untested("not testable here")[0]
+    )
+    assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]
+    assert few.held("identity") == []
+
+
+def test_what_came_to_nothing_is_listed(few):
+    assert [claim.id for claim in few.settled()] == ["two"]
 
 
 def test_a_verdict_by_hand_is_refused(executed):
@@ -97,13 +156,11 @@ def test_every_claim_has_its_part_of_the_paper():
         scorecard.part(stray)
 
 
-def test_verdicts_are_those_of_the_rules():
-    assert scorecard.VERDICTS[: -len(registry.UNTESTED)] == rules.VERDICTS
-
-
 def test_the_page_opens_with_its_picture_and_code_is_folded_away():
     cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
-    picture = next(k for k, cell in enumerate(cells) if "marks.marks(" in "".join(cell["source"]))
+    picture = next(
+        k for k, cell in enumerate(cells) if "card.overview()" in "".join(cell["source"])
+    )
     assert cells[picture - 1]["cell_type"] == "markdown"
     for cell in cells[: picture + 1]:
         tags = cell["metadata"].get("tags")
@@ -119,5 +176,5 @@ def test_the_page_says_of_a_verdict_what_the_rules_do():
     text = "\n".join("".join(cell["source"]) for cell in cells)
     (row,) = (line for line in text.splitlines() if line.startswith("| *not reproduced* |"))
     assert "or on the threshold itself" in row
-    assert "absent(c)" in text, "what came to 0 is listed"
+    assert "card.settled()" in text, "what came to 0 is listed"
     assert not re.search(r"(?<!nearly )every claim there could have come out", text)

@@ -11,10 +11,8 @@ from transformer_circuits.analysis import (
     composition,
     edge_effects,
     heads,
-    patterns,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -63,17 +61,6 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
     return float(found.mean()), float(found.std())
 
 
-@cache
-def previous_token_head(subject: Subject) -> Head:
-    """The first-layer head that looks most at the token before, on held-out text."""
-    model = subject.model
-    n_ctx = min(N_CTX, model.config.n_ctx)
-    inputs, _ = windows.evenly(subject.text, 8, model.config, n_ctx=n_ctx)
-    x, W_P = model.embed(inputs)
-    back = patterns.by_distance(model.layers[0].pattern(x, x, W_P), 2)
-    return Head(0, int(back[:, 1].argmax()))
-
-
 @decides("below-random", controls=[untrained, turned_heads])
 def share_below_random(subject: Subject) -> Float[Tensor, ""]:
     """Share of all pairs that score below random heads by two standard deviations of theirs. 0 to 1.
@@ -92,7 +79,7 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     In units of the score of random heads; negative if another pair or kind leads. A fact of the
     weights, but for which head that is (paper: "Analyzing a Two-Layer Model").
     """
-    found, earlier = scores(subject).double(), previous_token_head(subject).head
+    found, earlier = scores(subject).double(), subject.previous_token_head.head
     theirs = torch.zeros_like(found, dtype=torch.bool)
     theirs[composition.KINDS.index("K"), :, earlier] = True
     config = subject.model.config
@@ -108,7 +95,7 @@ def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " wind
     (paper: "Analyzing a Two-Layer Model", which goes by scores)
     """
     change = effects(subject).change.double()
-    earlier = previous_token_head(subject).head
+    earlier = subject.previous_token_head.head
     theirs = torch.zeros_like(change[0], dtype=torch.bool)
     theirs[composition.KINDS.index("K"), :, earlier] = True
     lead = change.new_empty(len(change))

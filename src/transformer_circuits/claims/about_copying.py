@@ -153,7 +153,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     """
     model, (inputs, targets) = subject.model, _passages(subject, n_ctx=64)
     subject.require(len(heads.every(model)) > 1, "two heads")
-    previous = _previous_token_head(model, inputs)
+    previous = subject.previous_token_head
     others = [head for head in heads.every(model) if head != previous]
     copier = max(others, key=lambda head: _ov_score(model, head))
     inside = tokenizer.inside_words(inputs)
@@ -167,15 +167,6 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
         for rise in (each - intact for each in off)
     )
     return of_previous - of_copier if of_copier.nanmean() > 0 else of_previous
-
-
-def _previous_token_head(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Head:
-    """The head that looks at the token before the present one most."""
-    back = [
-        A.diagonal(-1, dim1=2, dim2=3)[..., 1:].mean(dim=(0, 2))
-        for A in patterns.of_all_layers(model, inputs)
-    ]
-    return heads.every(model)[int(torch.cat(back).argmax())]
 
 
 def _ov_score(model: Transformer, head: Head) -> float:

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.analysis import composition, repeats
+from transformer_circuits.analysis import composition, head_roles, repeats
 from transformer_circuits.analysis.since_2021 import credit, edge_sets, singular_directions
-from transformer_circuits.claims import about_composition, about_induction
+from transformer_circuits.claims import about_composition
 from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import untrained
 from transformer_circuits.claims.measurement import decides
@@ -24,7 +24,7 @@ DRAWS = 3
 
 def key_edge(subject: Subject) -> edge_sets.EdgeName:
     """The edge of the induction story: the previous-token head into the strongest matcher's keys."""
-    return "K", about_induction.strongest(subject), about_induction.previous_token_head(subject)
+    return "K", subject.induction_head, subject.previous_token_head
 
 
 @decides("few-singular-directions", controls=[untrained])
@@ -37,7 +37,7 @@ def lead_of_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
     edge does nothing (Ahmad et al. 2025; Franco et al. 2026: they say where to look, not this).
     """
     model, edge = subject.model, key_edge(subject)
-    passages = about_induction.random_passages(subject, 8, seed=3)
+    passages = head_roles.random_passages(subject.model.config, 8, seed=3)
     tokens = repeats.copies(passages)
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
     trace, counted = model.trace(tokens), (targets != -100).sum(dim=1)

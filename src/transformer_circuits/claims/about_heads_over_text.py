@@ -6,10 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.analysis import repeats
+from transformer_circuits.analysis import head_roles, repeats
 from transformer_circuits.analysis.since_2021 import markov, over_text
 from transformer_circuits.analysis.since_2021.over_text import Looks
-from transformer_circuits.claims import about_induction
 from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
@@ -26,7 +25,7 @@ def looks(subject: Subject) -> Looks:
     """The strongest looks of the best matching head of the last layer on windows of text."""
     inputs, targets = subject.windows(WINDOWS)
     words = over_text.words(tokenizer.texts()[: subject.model.config.n_vocab])
-    head = about_induction.strongest(subject)
+    head = subject.induction_head
     return over_text.strongest(subject.model, inputs, targets, head, words)
 
 
@@ -47,10 +46,10 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     Per document. 0: as often. HeadVis 2026: what a head does over all text rarely matches what a
     narrow task suggests.
     """
-    passages = about_induction.random_passages(subject, 24, seed=2)
+    passages = head_roles.random_passages(subject.model.config, 24, seed=2)
     tokens = repeats.copies(passages)
     words = torch.arange(subject.model.config.n_vocab)  # no other forms: only exact ones count here
-    head = about_induction.strongest(subject)
+    head = subject.induction_head
     tested = over_text.strongest(subject.model, tokens[:, :-1], tokens[:, 1:], head, words)
     exact = over_text.KINDS.index("exact")
     there = (tested.chance[:, exact] > 0) & (tested.dst > passages.shape[1])
@@ -84,7 +83,7 @@ def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(3)
     counts = repeats.counts(subject.text, config.n_vocab)
-    length = min(about_induction.LENGTH, (config.n_ctx - 1) // 2)
+    length = min(head_roles.LENGTH, (config.n_ctx - 1) // 2)
     found = []
     for which in (0, 3):
         quarter = repeats.quartile(counts, which)

@@ -12,12 +12,12 @@ from transformer_circuits.analysis import (
     copying_scores,
     edge_effects,
     expansion,
+    head_roles,
     heads,
     path_patching,
     patterns,
     repeats,
 )
-from transformer_circuits.claims import about_induction
 from transformer_circuits.claims.controls import random_heads, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
@@ -35,8 +35,8 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     induction head, less the loss without whichever other edge into it costs most, be it into
     queries, keys or values. Per passage (paper: "How Induction Heads Work").
     """
-    model, to = subject.model, about_induction.strongest(subject)
-    passages = about_induction.random_passages(subject, 8, seed=2)
+    model, to = subject.model, subject.induction_head
+    passages = head_roles.random_passages(subject.model.config, 8, seed=2)
     tokens = repeats.copies(passages)
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
     trace, counted = model.trace(tokens), (targets != -100).sum(dim=1)
@@ -46,7 +46,7 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
             logits = path_patching.without_edge(model, trace, kind, to, earlier)
             loss = cross_entropy.per_token(logits, targets)
             rise[kind, earlier] = loss.double().sum(dim=1) / counted
-    claimed = rise.pop(("K", about_induction.previous_token_head(subject)))
+    claimed = rise.pop(("K", subject.previous_token_head))
     whole = cross_entropy.per_token(trace.logits, targets).double().sum(dim=1) / counted
     others = torch.stack([*rise.values(), whole])  # no edge at all costs nothing
     return claimed - others[others.mean(dim=1).argmax()]
@@ -62,8 +62,8 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     rest. Query from the token and key from one back, less the largest other pair. Per passage
     (paper: "Path Expansion of Attention Scores QK Circuit").
     """
-    model, head = subject.model, about_induction.strongest(subject)
-    passages = about_induction.random_passages(subject, 12, seed=2)
+    model, head = subject.model, subject.induction_head
+    passages = head_roles.random_passages(subject.model.config, 12, seed=2)
     tokens, length = repeats.copies(passages), passages.shape[1]
     look = patterns.by_distance(model.trace(tokens).patterns[0], 2)
     dst = torch.arange(1 + length, 2 * length + 1)
@@ -89,7 +89,7 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
 def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     """Positivity of each second-layer head's OV circuit, and of its QK circuit through the
     previous-token head."""
-    model, back = subject.model, about_induction.previous_token_head(subject)
+    model, back = subject.model, subject.previous_token_head
     second = heads.of_layer(model, len(model.layers) - 1)
     copies = [copying_scores.positivity(heads.full_ov(model, one).eigenvalues()) for one in second]
     through = [composition.matching(model, one, back).eigenvalues() for one in second]
@@ -104,7 +104,7 @@ def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
     lies fewer standard deviations above random heads between the same matrices. A fact of the
     weights (paper: "Checking the Mechanistic Theory").
     """
-    return _above_random(subject)[:, about_induction.strongest(subject).head].min().double()
+    return _above_random(subject)[:, subject.induction_head.head].min().double()
 
 
 @decides("copiers-match", controls=[untrained, turned_heads])
@@ -124,7 +124,7 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     """How far `_spectra` lie above random heads between the same matrices. [their sd]"""
     model = subject.model
     generator, d_head = torch.Generator().manual_seed(0), model.config.d_head
-    brought = (heads.W_OV(model, about_induction.previous_token_head(subject)) @ model.W_E).dense()
+    brought = (heads.W_OV(model, subject.previous_token_head) @ model.W_E).dense()
     null = torch.stack(
         [
             copying_scores.null(left, right, d_head, 100, generator=generator)
@@ -143,7 +143,7 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     A fact of the weights (paper: "Checking the Mechanistic Theory").
     """
     corner = _spectra(subject).min(dim=0).values
-    found = edge_effects.agreement(corner, about_induction.matching(subject))
+    found = edge_effects.agreement(corner, subject.matching)
     return torch.tensor(found, dtype=torch.float64)
 
 
@@ -155,7 +155,7 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     two does alone (ARENA, chapter 1.2).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
-    model, best = subject.model, about_induction.matching(subject).topk(2).indices.tolist()
+    model, best = subject.model, subject.matching.topk(2).indices.tolist()
     pair = [heads.full_ov(model, (len(model.layers) - 1, one)) for one in best]
     both = LowRank(
         torch.cat([one.left for one in pair], dim=1), torch.cat([one.right for one in pair])
@@ -175,13 +175,13 @@ def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     partners. 0 is the loss when all that these heads write comes from there, 1 the whole model's. A
     document's share is of the mean that they are worth (Redwood Research).
     """
-    model, matching = subject.model, about_induction.matching(subject)
+    model, matching = subject.model, subject.matching
     team = [h for h, found in enumerate(matching.tolist()) if found >= 0.2]
-    team = team or [about_induction.strongest(subject).head]
-    n_ctx = min(about_induction.N_CTX // 2, model.config.n_ctx)
+    team = team or [subject.induction_head.head]
+    n_ctx = min(head_roles.N_CTX // 2, model.config.n_ctx)
     inputs, targets = windows.evenly(subject.text, 24, model.config, n_ctx=n_ctx)
     found = causal_scrubbing.losses(
-        model, inputs, targets, [(1, h) for h in team], about_induction.previous_token_head(subject)
+        model, inputs, targets, [(1, h) for h in team], subject.previous_token_head
     ).double()
     whole, scrubbed, none = (subject.by_document(row) for row in found)
     return (none - scrubbed) / (none - whole).mean()
@@ -205,9 +205,7 @@ def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
         if other != text and other in places
     ]
     query, key = torch.tensor(pairs).T
-    circuit = composition.matching(
-        model, about_induction.strongest(subject), about_induction.previous_token_head(subject)
-    )
+    circuit = composition.matching(model, subject.induction_head, subject.previous_token_head)
     asked, index = query.unique(return_inverse=True)
     scores = circuit.left[asked] @ circuit.right  # [asked, token]
     right = scores[index, key]

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import induction, patterns, repeats
-from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis import head_roles, induction, repeats
 from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
@@ -16,52 +15,8 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
 
-LENGTH, N_CTX = 60, 256
-"""Tokens of a passage and of a window of text, or fewer where a model's context is shorter."""
-LENGTHS = (40, LENGTH, 80)
-"""Of the passages on which heads are told to match: with one alone, a head would do that looks so
-many tokens back, whatever stands there."""
-
-
-def random_passages(
-    subject: Subject, n: int, seed: int, length: int = LENGTH
-) -> Int[Tensor, "n length"]:
-    """Uniformly random tokens; shorter than asked where they would not come twice in a context."""
-    config = subject.model.config
-    length = min(length, (config.n_ctx - 1) // 2)
-    generator = torch.Generator().manual_seed(seed)
-    return repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
-
-
-@cache
-def strongest(subject: Subject) -> Head:
-    """The head of the last layer that matches prefixes best, on random tokens that come twice.
-
-    They are others than those on which it is measured.
-    """
-    return Head(len(subject.model.layers) - 1, int(matching(subject).argmax()))
-
-
-@cache
-def matching(subject: Subject) -> Float[Tensor, " head"]:
-    """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1.
-
-    The mean over `LENGTHS`.
-    """
-    found = []
-    for length in LENGTHS:
-        tokens = repeats.copies(random_passages(subject, 6, 1, length))
-        A = subject.model.trace(tokens).patterns[-1]
-        found.append(induction.prefix_matching_score(A, tokens))
-    return torch.stack(found).mean(dim=0)
-
-
-@cache
-def previous_token_head(subject: Subject) -> Head:
-    """The first-layer head that looks most at the token before, on such passages."""
-    tokens = repeats.copies(random_passages(subject, 8, seed=1))
-    back = patterns.by_distance(subject.model.trace(tokens).patterns[0], 2)
-    return Head(0, int(back[:, 1].argmax()))
+N_CTX = 256
+"""Tokens of a window of text, or fewer where a model's context is shorter."""
 
 
 @decides("induction-random", controls=[one_layer, untrained], planted=built_induction)
@@ -72,7 +27,9 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
     come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the time.
     """
-    found = repeats.predictions(subject.model, random_passages(subject, 48, seed=2))
+    found = repeats.predictions(
+        subject.model, head_roles.random_passages(subject.model.config, 48, seed=2)
+    )
     return (found.rank[:, 1] == 1).double().mean(dim=1)
 
 
@@ -85,7 +42,7 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     that after the shuffled tokens: what they save without order. Above 0 where most of what context gives lies in the order of tokens; copying tokens that have
     been seen, wherever, gives less (paper: "Summary of Results").
     """
-    length = random_passages(subject, 1, seed=1).shape[1]
+    length = head_roles.random_passages(subject.model.config, 1, seed=1).shape[1]
     text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], 48, length)
     generator = torch.Generator().manual_seed(1)
     order = torch.rand(text.shape, generator=generator).argsort(dim=1)
@@ -135,13 +92,13 @@ def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """Prefix matching of the best head of the last layer. 0 to 1.
 
-    Per passage of random tokens that comes twice, of one of `LENGTHS`; the head is chosen on other
+    Per passage of random tokens that comes twice, of one of `head_roles.LENGTHS`; the head is chosen on other
     passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
     found = []
-    for length in LENGTHS:
-        tokens = repeats.copies(random_passages(subject, 12, 2, length))
-        A = subject.model.trace(tokens).patterns[-1][:, [strongest(subject).head]]
+    for length in head_roles.LENGTHS:
+        tokens = repeats.copies(head_roles.random_passages(subject.model.config, 12, 2, length))
+        A = subject.model.trace(tokens).patterns[-1][:, [subject.induction_head.head]]
         each = zip(A.split(1), tokens.split(1), strict=True)
         found += [induction.prefix_matching_score(*one) for one in each]
     return torch.cat(found)
@@ -157,8 +114,8 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
     Both ends are measured, so that it does not count which stands nearer. Per passage (paper: "How
     Induction Heads Work", on keys made by two heads).
     """
-    config, head = subject.model.config, strongest(subject).head
-    length = min(LENGTH, config.n_ctx - 3)
+    config, head = subject.model.config, subject.induction_head.head
+    length = min(head_roles.LENGTH, config.n_ctx - 3)
     generator = torch.Generator().manual_seed(3)
     passages = repeats.drawn(torch.ones(config.n_vocab), 48, length, generator=generator)
     places = length // 4, length - 1 - length // 4
@@ -179,7 +136,7 @@ def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     and of every head the share of attention near by, see `_near`."""
     n_ctx = min(N_CTX, subject.model.config.n_ctx)
     inputs, targets = windows.evenly(subject.text, 32, subject.model.config, n_ctx=n_ctx)
-    head, rows = strongest(subject).head, []
+    head, rows = subject.induction_head.head, []
     for part in inputs.split(8):
         trace = subject.model.trace(part)
         A = trace.patterns[-1]
@@ -244,7 +201,7 @@ def looks_near(subject: Subject) -> Float[Tensor, " document"]:
     Per document, the present token counted, as a share of what does not rest on a BEGIN; the half of the last layer's heads
     that match least on random tokens (paper: the video on two-layer results, n-grams).
     """
-    least = matching(subject).argsort()[: max(1, subject.model.config.n_heads // 2)]
+    least = subject.matching.argsort()[: max(1, subject.model.config.n_heads // 2)]
     values = _on_text(subject)[-1][:, least].mean(dim=1).double()
     values[:, : min(8, values.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
     return subject.by_document(values)

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
-from transformer_circuits.claims import about_composition
 from transformer_circuits.claims.controls import one_layer, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
@@ -146,7 +145,7 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     (Olsson et al. 2022). Two copies of passages of the held-out text, of three lengths, for with a
     single one a head that always looks that far back would do.
     """
-    model, head = subject.model, about_composition.previous_token_head(subject)
+    model, head = subject.model, subject.previous_token_head
     longest = (model.config.n_ctx - 1) // 2
     found: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
     for length in sorted({max(2, min(longest, k)) for k in (20, 40, 60)}):

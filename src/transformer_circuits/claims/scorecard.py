@@ -7,16 +7,17 @@ of the executed copy, so half a chapter, or one executed with other code, has de
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry
+from transformer_circuits.claims import registry, rules
 from transformer_circuits.claims.registry import Claim
+from transformer_circuits.figures.marks import Marks, marks
+from transformer_circuits.figures.tables import Link, Picture
 
-VERDICTS = (
-    "reproduced", "mixed", "undecided", "not reproduced", "unpowered", *registry.UNTESTED,
-)  # fmt: skip
-"""The first five are those of `claims.rules`; they are for claims about trained models."""
+VERDICTS = (*rules.VERDICTS, *registry.UNTESTED)
+"""The first are for claims about trained models."""
 HOLDS = {"identity": "any weights", "built": "built"}
 """What an identity and a construction count as: they hold, or the chapter stops at their check."""
 VIDEOS = "The authors' videos"
@@ -130,16 +131,126 @@ def part(claim: Claim) -> str:
     raise ValueError(f'{claim.id} is of the section "{claim.section}", which is in no part')
 
 
-def by_part(verdicts: Mapping[str, str]) -> dict[str, dict[str, list[Claim]]]:
-    """The claims of each part of the paper by their verdict, parts and verdicts in order.
+Row = dict[str, str | Link | Picture]
+"""Of a table, by its columns."""
+_SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗∅…–", strict=True))
 
-    `verdicts`: one for each claim, by its id. Parts and verdicts without a claim are left out.
+
+def read() -> "Scorecard":
+    """The scorecard of this checkout.
+
+    Raises:
+        UserError: naming the chapters, if some were not executed with the present code.
+        ValueError: as `evidence` and `verdict` do.
     """
-    order = [*HOLDS.values(), *VERDICTS]
-    found: dict[str, dict[str, list[Claim]]] = {
-        name: {verdict: [] for verdict in order if verdict in verdicts.values()}
-        for name in (*PARTS, "Follow-ups", "Retellings")
-    }
-    for claim in registry.read().values():
-        found[part(claim)][verdicts[claim.id]].append(claim)
-    return {name: row for name, row in found.items() if any(row.values())}
+    return Scorecard(evidence())
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """What became of every claim; what the page shows of it."""
+
+    evidence: Mapping[str, Evidence]
+    """What was found about each testable claim, by its id."""
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All, in the order of the file."""
+        return [*registry.read().values()]
+
+    @property
+    def trained(self) -> list[Claim]:
+        """Those about trained models that are tested."""
+        return [claim for claim in self.claims if claim.chapter and claim.kind == "trained"]
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """One for each claim, by its id."""
+        return {claim.id: verdict(claim, self.evidence.get(claim.id)) for claim in self.claims}
+
+    def parts(self) -> dict[str, dict[str, list[Claim]]]:
+        """The claims of each part of the paper by their verdict, parts and verdicts in order.
+
+        Parts and verdicts without a claim are left out.
+        """
+        order = [name for name in _SYMBOLS if name in self.verdicts.values()]
+        names = (*PARTS, "Follow-ups", "Retellings")
+        found: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
+        for claim in self.claims:
+            found[part(claim)][self.verdicts[claim.id]].append(claim)
+        return {name: row for name, row in found.items() if any(row.values())}
+
+    def overview(self) -> Marks:
+        """A mark for every claim, with a link to what decided it."""
+        parts = self.parts()
+        linked = {
+            name: {column: [*map(_link, found)] for column, found in row.items()}
+            for name, row in parts.items()
+        }
+        symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
+        return marks(
+            linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
+        )
+
+    def counts(self) -> list[dict[str, str | int]]:
+        """How many facts about trained models have each verdict, by who claims them; at last, of all."""
+        groups = {
+            source: [c for c in self.trained if c.source == source] for source in registry.SOURCES
+        }
+        return [
+            {"claims of": name}
+            | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
+            for name, found in (groups | {"all": self.trained}).items()
+        ]
+
+    def settled(self) -> list[Claim]:
+        """Facts about trained models whose estimate is exactly 0 for some seed."""
+        return [
+            claim
+            for claim in self.trained
+            if any(
+                seed["n"] > 1 and seed["low"] == seed["high"] == 0
+                for seed in self.evidence[claim.id].decision["seeds"].values()
+            )
+        ]
+
+    def decided(self, *verdicts: str) -> list[Row]:
+        """The facts about trained models with these verdicts, each with its seeds and controls."""
+        rows: list[Row] = []
+        for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
+            decision = self.evidence[claim.id].decision
+            row = decision["row"]
+            rows.append(
+                _told(claim)
+                | {
+                    "must be": row["must be"],
+                    "every seed, and controls": Picture(decision["strips"], str(row)),
+                    "verdict": row["verdict"],
+                }
+            )
+        return rows or [{"claim": "none"}]
+
+    def held(self, kind: str) -> list[Row]:
+        """The claims of a kind that had to hold, with our figures, or what was checked."""
+        found = [claim for claim in self.claims if claim.chapter and claim.kind == kind]
+        of = {claim.id: self.evidence[claim.id] for claim in found}
+        return [
+            _told(claim) | {"here": "; ".join(of[claim.id].ours) or of[claim.id].statements[0]}
+            for claim in found
+        ]
+
+    def untested(self, why: str) -> list[Row]:
+        """The claims that were not tested, for one of the two reasons."""
+        found = [claim for claim in self.claims if self.verdicts[claim.id] == why]
+        rows = [_told(claim) | {"claim": claim.statement, "because": claim.rule} for claim in found]
+        return rows or [{"claim": "none", "because": "nothing is left"}]
+
+
+def _told(claim: Claim) -> Row:
+    return {"claim": _link(claim), "made in, reported": f"{claim.section}: {claim.reported}"}
+
+
+def _link(claim: Claim) -> Link:
+    """To what decided it, or to where it is said why nothing did."""
+    where = f"{claim.chapter}.html#claim-{claim.id}" if claim.chapter else "#scorecard-untested"
+    return Link(claim.statement, where)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import torch
@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.analysis import composition
+from transformer_circuits.analysis import composition, head_roles
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint, cross_entropy, own_model
@@ -46,6 +47,21 @@ class Subject:
     null_runs: bool = False
     """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
     another seed: what differs then is chance."""
+
+    @cached_property
+    def matching(self) -> Float[Tensor, " head"]:
+        """Prefix matching of the heads of the last layer, see `head_roles.matching`. 0 to 1."""
+        return head_roles.matching(self.model)
+
+    @property
+    def induction_head(self) -> Head:
+        """That of the last layer that matches prefixes best."""
+        return Head(len(self.model.layers) - 1, int(self.matching.argmax()))
+
+    @cached_property
+    def previous_token_head(self) -> Head:
+        """The first-layer head that looks most at the token before, see `head_roles`."""
+        return head_roles.previous_token_head(self.model, self.text)
 
     def require(self, holds: bool, needed: str) -> None:
         """Raise a `NotToBeHad` that says what is needed, unless it is there."""
