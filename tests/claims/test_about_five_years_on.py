@@ -2,12 +2,7 @@
 
 import torch
 
-from transformer_circuits.claims import about_composition, about_five_years_on
-
-
-def test_the_lead_of_directions_is_a_value_for_each_passage(subject):
-    found = about_five_years_on.lead_of_strongest_directions(subject)
-    assert found.shape == (8,) and found.isfinite().all()
+from transformer_circuits.claims import about_composition, about_five_years_on, samples
 
 
 def test_an_edge_that_carries_nothing_has_no_direction_in_the_lead(subject):
@@ -26,7 +21,7 @@ def test_all_predictions_are_of_every_edge(subject):
 
 def test_the_lead_of_credit_is_the_difference_of_two_agreements(subject):
     found = about_five_years_on.lead_of_credit(subject)
-    assert found.shape == (about_composition.WINDOWS,) and found.isfinite().all()
+    assert found.shape == (samples.WINDOWS_OF_EDGES,) and found.isfinite().all()
     theirs = about_composition.agreement_of_score_and_use(subject)
     ours = about_five_years_on.rankings(subject)["credit in proportion"]
     ours = about_composition.agreement_of(ours, about_composition.effects(subject).change)

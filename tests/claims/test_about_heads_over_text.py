@@ -15,21 +15,6 @@ def built():
     return planted.built_induction(nothing)
 
 
-METRICS = [
-    about_heads_over_text.narrower_than_the_test,
-    about_heads_over_text.near_matches,
-    about_heads_over_text.frequent_over_rare,
-    about_heads_over_text.bigrams_over_unigrams,
-]
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
-def test_values_are_finite_and_one_for_each_unit(metric, subject):
-    found = rules.interval(metric(subject))
-    assert found.n > 1
-    assert found.low <= found.mean <= found.high
-
-
 def test_a_head_that_does_on_text_what_it_does_in_the_test_is_not_narrower(built):
     found = rules.interval(about_heads_over_text.narrower_than_the_test(built))
     assert found.low == found.high == 0

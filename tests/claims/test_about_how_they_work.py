@@ -17,23 +17,6 @@ def built():
     return planted.built_induction(nothing)
 
 
-METRICS = [
-    about_how_they_work.lead_of_key_edge,
-    about_how_they_work.lead_of_key_term,
-    about_how_they_work.weaker_spectrum,
-    about_how_they_work.corner_and_matching,
-    about_how_they_work.share_of_copiers_that_match,
-    about_how_they_work.gain_of_summed_ov,
-    about_how_they_work.recovered_by_plain_story,
-]
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
-def test_values_are_finite(metric, subject):
-    found = rules.interval(metric(subject))
-    assert found.low <= found.mean <= found.high
-
-
 def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
     assert rules.interval(about_how_they_work.lead_of_key_edge(built)).low > 0
     assert rules.interval(about_how_they_work.lead_of_key_term(built)).low > 0.9

@@ -31,23 +31,6 @@ class Paired(Subject):
         return self.other
 
 
-METRICS = [
-    about_induction.right_first_on_random_tokens,
-    about_induction.order_over_presence,
-    about_induction.best_matching,
-    about_induction.rests,
-    about_induction.looks_near,
-    about_induction.matches_two,
-]
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
-def test_values_are_finite_and_one_for_each_unit(metric, subject):
-    found = rules.interval(metric(subject))
-    assert found.n > 1
-    assert found.low <= found.mean <= found.high
-
-
 def test_the_built_circuit_repeats_random_tokens_and_an_untrained_model_does_not(built, untrained):
     assert rules.interval(about_induction.right_first_on_random_tokens(built)).low > 0.16
     assert rules.interval(about_induction.right_first_on_random_tokens(untrained)).high < 0.1

@@ -14,7 +14,14 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import composition
-from transformer_circuits.claims import catalogue, controls, registry, rules
+from transformer_circuits.claims import (
+    about_how_they_form,
+    about_why_they_form,
+    catalogue,
+    controls,
+    registry,
+    rules,
+)
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
@@ -28,7 +35,9 @@ TESTED = {
     if registry.read()[name].chapter
 }
 """Of claims that are tested; a rule may be written down before its models are trained."""
+LOGS = (about_how_they_form.__name__, about_why_they_form.__name__)
 AGAINST_RANDOM = [name for name in TESTED if controls.untrained in TESTED[name].controls]
+OTHERS = [n for n, m in TESTED.items() if n not in AGAINST_RANDOM and m.__module__ not in LOGS]
 N_LAYERS = {"zero-layer": 0, "one-layer": 1, "two-layer": 2}
 SHAPE = ModelConfig(
     n_layers=2, n_heads=4, d_model=16, d_head=4, n_vocab=101, n_ctx=24, position_base=100.0
@@ -99,6 +108,13 @@ def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch)
             assert (found.verdict, found.why) == (rules.UNDECIDED, f"it holds for {passes}, too")
     page = html.unescape(found._repr_mimebundle_()[0]["text/html"])
     assert inspect.getsource(measurement.function) in page
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_weights_can_be_measured(name):
+    """With finite values; where random weights are a control, the next test sees to that."""
+    found = TESTED[name].interval(tiny(TESTED[name].rule.of)[0])
+    assert found.low <= found.mean <= found.high
 
 
 @pytest.mark.parametrize("name", AGAINST_RANDOM)

@@ -87,6 +87,8 @@ def test_the_claims_are_many_and_complete():
         ("ROW ROW", "2 claims but 1 ids"),
         ("BAD", 'source "rumour"'),
         ('ROWuntested = "forgotten"', 'untested "forgotten"'),
+        ('ROW[claim.decided]\nof = "m"\nside = "beside"\nREST', "above or below"),
+        ('ROW[claim.decided]\nof = "m"\nside = "above"\nREST\nextra = 1', "extra"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused(tmp_path, monkeypatch, text, message):
@@ -99,11 +101,16 @@ statement = "s"
 reported = "r"
 rule = "r"
 """
-    text = text.replace("ROW", row).replace("BAD", row.replace('"paper"', '"rumour"'))
+    rest = 'threshold = 1.0\nthreshold_from = "the paper"\nregistered = "2026-11-22"'
+    text = (
+        text.replace("REST", rest)
+        .replace("ROW", row)
+        .replace("BAD", row.replace('"paper"', '"rumour"'))
+    )
     (tmp_path / "claims.toml").write_text(text)
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
     with pytest.raises(ValueError, match=f"claims.toml .*{message}.* Correct it"):
-        registry.read.__wrapped__()
+        registry._file.__wrapped__()
 
 
 def test_every_rule_names_the_commit_that_registers_it():

@@ -6,7 +6,6 @@ from types import ModuleType
 import pytest
 import torch
 
-from transformer_circuits import files
 from transformer_circuits.claims import catalogue, registry, rules
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.registry import Rule
@@ -105,16 +104,3 @@ def test_a_rule_without_a_measurement_and_the_reverse_are_errors(monkeypatch):
     monkeypatch.setattr(catalogue, "MODULES", (*catalogue.MODULES, module))
     with pytest.raises(ValueError, match=f"or twice: {one}"):
         catalogue.measurements()
-
-
-@pytest.mark.parametrize(
-    "change, message", [('side = "beside"', "above or below"), ("extra = 1", "extra")]
-)
-def test_a_rule_that_is_not_right_is_refused(tmp_path, monkeypatch, change, message):
-    rule = {name: repr(value) for name, value in dataclasses.asdict(RULE).items()}
-    name, _, value = change.partition(" = ")
-    lines = "\n".join(f"{key} = {each}" for key, each in (rule | {name: value}).items())
-    (tmp_path / "claims.toml").write_text(f'[[claim]]\nid = "a"\n[claim.decided]\n{lines}\n')
-    monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
-    with pytest.raises(files.UserError, match=f"claims.toml .*in a: .*{message}"):
-        registry.rules.__wrapped__()

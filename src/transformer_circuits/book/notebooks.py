@@ -30,9 +30,12 @@ CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 GUIDES = ("your-own-model",)
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
-DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/*.toml",
-              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
+DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
+              "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
+              "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
+CLAIMS = "data/claims.toml"
+"""What verdicts say, and from where on; nothing is measured with it."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
 
@@ -102,12 +105,13 @@ def modules(sources: Iterable[str]) -> list[Path]:
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `DATA_FILES` counts for every chapter, and for the scorecard all others count, too.
+    Any file of `DATA_FILES`, and the claims, count for every chapter; for the scorecard all others
+    count, too.
 
     Raises:
         UserError: naming the chapter, if its code cannot be read.
     """
-    matches = (file for pattern in DATA_FILES for file in sorted(root().glob(pattern)))
+    matches = (file for pattern in (*DATA_FILES, CLAIMS) for file in sorted(root().glob(pattern)))
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):

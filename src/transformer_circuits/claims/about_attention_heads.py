@@ -9,13 +9,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import composition
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import ordinary_begin, shuffled_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.text.tokenizer import BEGIN
 
-WINDOWS = 16
 Tokens = Int[Tensor, "window pos"]
 
 
@@ -33,7 +33,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
         begin = (tokens == BEGIN).to(found[0])[:, None, :, None]  # [window, 1, src, 1]
         each.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in found], dim=1))
     to_begin = torch.cat(each)  # [window, head]
-    chosen = torch.arange(WINDOWS) % 4 == 0
+    chosen = torch.arange(samples.WINDOWS) % 4 == 0
     return to_begin[~chosen, int(to_begin[chosen].mean(dim=0).argmax())]
 
 
@@ -57,7 +57,7 @@ def _patterns(
     subject: Subject, n_layers: int | None = None
 ) -> Iterator[tuple[Tokens, list[Pattern]]]:
     """A few windows at a time, with the patterns of the first layers; of all, if not given."""
-    model, (inputs, _) = subject.model, subject.windows(WINDOWS)
+    model, (inputs, _) = subject.model, subject.windows(samples.WINDOWS)
     for part in inputs.split(4):
         x, W_P = model.embed(part)
         found = []

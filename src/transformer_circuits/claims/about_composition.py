@@ -13,6 +13,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -23,10 +24,7 @@ from transformer_circuits.claims.planted import (
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import windows
 
-WINDOWS, N_CTX, PLACES = 24, 256, 6
-"""Edges are measured at so many places of so many windows of so many tokens, or of the model's."""
 Scores = Float[Tensor, "kind later_head earlier_head"]
 
 
@@ -35,10 +33,9 @@ def sample(subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
 
     Inputs and targets are [window, pos]; the places are the same in every window.
     """
-    config = subject.model.config
-    n_ctx = min(N_CTX, config.n_ctx)
-    inputs, targets = windows.evenly(subject.text, WINDOWS, config, n_ctx=n_ctx)
-    places = n_ctx - 1 - torch.arange(PLACES).flip(0) * max(1, n_ctx // PLACES)
+    inputs, targets = subject.windows(samples.WINDOWS_OF_EDGES, samples.TOKENS_OF_EDGES)
+    n_ctx, n_places = inputs.shape[1], samples.PLACES_OF_EDGES
+    places = n_ctx - 1 - torch.arange(n_places).flip(0) * max(1, n_ctx // n_places)
     return inputs, targets, places[places > 0]
 
 
@@ -169,7 +166,7 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     where = hidden(subject.model)
-    found = torch.zeros(WINDOWS, dtype=torch.float64)
+    found = torch.zeros(samples.WINDOWS_OF_EDGES, dtype=torch.float64)
     if where.any():
         change = effects(subject).change[:, composition.KINDS.index("K")].double()
         for half in (0, 1):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, copying_scores, heads, patterns
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
     random_heads,
     shuffled_heads,
@@ -19,7 +20,7 @@ from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import deleting_head, suppressing_head
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import tokenizer, windows
+from transformer_circuits.text import tokenizer
 from transformer_circuits.training import cross_entropy
 
 EXCEPTIONS = 1 / 6
@@ -62,7 +63,9 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """
     every = sorted(heads.every(subject.model), key=lambda head: _ov_score(subject.model, head))
     chosen = every[: math.ceil(EXCEPTIONS * len(every))]
-    A = patterns.of_all_layers(subject.model, _passages(subject)[0])
+    A = patterns.of_all_layers(
+        subject.model, subject.windows(samples.PASSAGES_OF_TEXT, samples.TOKENS_OF_PASSAGES)[0]
+    )
     near = torch.stack([_near(A[head.layer][:, head.head]) for head in chosen])  # [head, passage]
     return near[int(near.mean(dim=1).argmin())]
 
@@ -78,7 +81,7 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """
     model = subject.model
     head = min(heads.of_layer(model, 0), key=lambda head: _ov_score(model, head))
-    x, W_P = model.embed(_passages(subject)[0])
+    x, W_P = model.embed(subject.windows(samples.PASSAGES_OF_TEXT, samples.TOKENS_OF_PASSAGES)[0])
     layer = model.layers[0]
     written = layer.head_outputs(x, layer.pattern(x, x, W_P))[:, head.head]
     readers = [
@@ -101,7 +104,10 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     16 places before. Below 0, the head lowers what is already predicted; a head that lowers whatever
     it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
     """
-    model, tokens = subject.model, _passages(subject, n=32)[0]
+    model, tokens = (
+        subject.model,
+        subject.windows(samples.PASSAGES_OF_TEXT // 2, samples.TOKENS_OF_PASSAGES)[0],
+    )
     scores = {head: _ov_score(model, head) for head in heads.every(model)}
     head = min(scores, key=scores.__getitem__)
     if scores[head] >= 0:
@@ -129,7 +135,7 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     Two-Layer Model", whose patterns are weighted by the length of values.
     """
     model = subject.model
-    passages = _passages(subject, n_ctx=17)[0].clone()
+    passages = subject.windows(samples.PASSAGES_OF_TEXT, 17)[0].clone()
     passages[:, 0] = tokenizer.BEGIN
     trace = model.trace(passages)
     looked, ratios = [], []
@@ -147,11 +153,12 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
 
     A word goes on where the present token continues one (`tokenizer.inside_words`); what is predicted
     comes after it. A head's worth is the rise of the loss when it is switched off; the head is the
-    one that looks one back most. Of the others, the one with the highest OV score is measured, too:
-    if it is worth more inside words as well, its difference is taken off. 0: no more than elsewhere.
-    Not a number where a passage has no such place. Paper: "Primarily Positional Attention Heads".
+    first layer's that looks one back most (`head_roles`). Of the others, the one with the highest OV
+    score is measured, too: if it is worth more inside words as well, its difference is taken off.
+    0: no more than elsewhere. Not a number where a passage has no such place. Paper: "Primarily
+    Positional Attention Heads".
     """
-    model, (inputs, targets) = subject.model, _passages(subject, n_ctx=64)
+    model, (inputs, targets) = subject.model, subject.windows(samples.PASSAGES_OF_TEXT, 64)
     subject.require(len(heads.every(model)) > 1, "two heads")
     previous = subject.previous_token_head
     others = [head for head in heads.every(model) if head != previous]
@@ -171,14 +178,6 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
 
 def _ov_score(model: Transformer, head: Head) -> float:
     return copying_scores.positivity(heads.full_ov(model, head).eigenvalues())
-
-
-def _passages(
-    subject: Subject, n: int = 64, n_ctx: int = 128
-) -> tuple[Int[Tensor, "n pos"], Int[Tensor, "n pos"]]:
-    """Inputs and targets of evenly spaced passages, far apart, shorter than a context."""
-    config = subject.model.config
-    return windows.evenly(subject.text, n, config, n_ctx=min(n_ctx, config.n_ctx))
 
 
 def _near(pattern: Float[Tensor, "batch dst src"]) -> Float[Tensor, " batch"]:

@@ -6,15 +6,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.analysis import composition, head_roles, repeats
+from transformer_circuits.analysis import composition, repeats
 from transformer_circuits.analysis.since_2021 import credit, edge_sets, singular_directions
-from transformer_circuits.claims import about_composition
+from transformer_circuits.claims import about_composition, about_induction, samples
 from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import graded_edges
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.training import cross_entropy
 
 FRACTION = 8
 """One in so many of a head's directions is kept where few are asked for."""
@@ -37,24 +36,22 @@ def lead_of_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
     edge does nothing (Ahmad et al. 2025; Franco et al. 2026: they say where to look, not this).
     """
     model, edge = subject.model, key_edge(subject)
-    passages = head_roles.random_passages(subject.model.config, 8, seed=3)
+    passages = subject.random_passages(samples.PASSAGES_CUT, seed=3)
     tokens = repeats.copies(passages)
-    targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
-    trace, counted = model.trace(tokens), (targets != -100).sum(dim=1)
+    trace = model.trace(tokens)
     generator, k = torch.Generator().manual_seed(0), max(1, model.config.d_head // FRACTION)
     losses = []
     for chance in (None, *[generator] * DRAWS):
         through = singular_directions.channel(model, edge, k, generator=chance)
         logits = singular_directions.narrowed(model, trace, edge, through)
-        each = cross_entropy.per_token(logits, targets).double().sum(dim=1)
-        losses.append(each / counted)
+        losses.append(about_induction.loss_of_second_copy(logits, tokens))
     return torch.stack(losses[1:]).mean(dim=0) - losses[0]
 
 
 def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:
     """The windows of `about_composition.effects`, and places of them where those are not measured."""
     inputs, _, places = about_composition.sample(subject)
-    others = places - max(1, inputs.shape[1] // (2 * about_composition.PLACES))
+    others = places - max(1, inputs.shape[1] // (2 * samples.PLACES_OF_EDGES))
     return inputs, others[others > 0]
 
 

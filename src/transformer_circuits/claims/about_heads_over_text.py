@@ -9,21 +9,21 @@ from torch import Tensor
 from transformer_circuits.analysis import head_roles, repeats
 from transformer_circuits.analysis.since_2021 import markov, over_text
 from transformer_circuits.analysis.since_2021.over_text import Looks
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import tokenizer
 
-WINDOWS = 24
-STATES, LENGTH = 4, 128
-"""Tokens that a chain runs over, and tokens of a sequence, or fewer where a context is shorter."""
+STATES = 4
+"""Tokens that a chain runs over."""
 
 
 @cache
 def looks(subject: Subject) -> Looks:
     """The strongest looks of the best matching head of the last layer on windows of text."""
-    inputs, targets = subject.windows(WINDOWS)
+    inputs, targets = subject.windows(samples.WINDOWS_OF_LOOKS)
     words = over_text.words(tokenizer.texts()[: subject.model.config.n_vocab])
     head = subject.induction_head
     return over_text.strongest(subject.model, inputs, targets, head, words)
@@ -31,7 +31,7 @@ def looks(subject: Subject) -> Looks:
 
 def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Tensor, " document"]:
     found = looks(subject)
-    inputs, _ = subject.windows(WINDOWS)
+    inputs, _ = subject.windows(samples.WINDOWS_OF_LOOKS)
     grid = torch.full(inputs.shape, torch.nan, dtype=torch.float64)
     grid[found.window, found.dst] = values.double()
     return subject.by_document(grid)
@@ -46,7 +46,7 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     Per document. 0: as often. HeadVis 2026: what a head does over all text rarely matches what a
     narrow task suggests.
     """
-    passages = head_roles.random_passages(subject.model.config, 24, seed=2)
+    passages = subject.random_passages(24, seed=2)
     tokens = repeats.copies(passages)
     words = torch.arange(subject.model.config.n_vocab)  # no other forms: only exact ones count here
     head = subject.induction_head
@@ -102,8 +102,10 @@ def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     chain. Above 0: nearer to bigrams. Edelman et al. 2024, of models trained on such chains.
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(4)
-    table = markov.chains(48, STATES, generator=generator)
-    states = markov.walks(table, min(LENGTH, config.n_ctx - 1), generator=generator)
+    table = markov.chains(samples.PASSAGES, STATES, generator=generator)
+    states = markov.walks(
+        table, min(samples.TOKENS_OF_CHAINS, config.n_ctx - 1), generator=generator
+    )
     frequent = repeats.quartile(repeats.counts(subject.text, config.n_vocab), 0)
     alphabet = markov.alphabets(frequent, len(states), STATES, generator=generator)
     log_model = markov.predicted(subject.model, states, alphabet)

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.placebos import (
@@ -29,9 +30,6 @@ from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.experiments import development
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import corpus, windows
-
-_WINDOWS = 16
-"""Those on which `development.probe` measures the loss."""
 
 
 @decides("phase-change", controls=[loss_for_heads, heads_swapped, one_layer])
@@ -128,6 +126,6 @@ def _formation(subject: Subject) -> tuple[float, float] | None:
 def _bigram_loss(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> float:
     """Of an add-one table of the training text, on the windows that the log's loss is measured on."""
     counts = bigrams.counts(corpus.tokens("small", "train"), shape.n_vocab)
-    inputs, targets = (part.long() for part in windows.evenly(text, _WINDOWS, shape))
+    inputs, targets = (part.long() for part in windows.evenly(text, samples.WINDOWS, shape))
     share = (counts[targets, inputs] + 1) / (counts.sum(dim=0) + shape.n_vocab)[inputs]
     return -float(share.log().mean())

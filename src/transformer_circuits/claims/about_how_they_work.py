@@ -12,19 +12,18 @@ from transformer_circuits.analysis import (
     copying_scores,
     edge_effects,
     expansion,
-    head_roles,
     heads,
     path_patching,
     patterns,
     repeats,
 )
+from transformer_circuits.claims import about_induction, samples
 from transformer_circuits.claims.controls import random_heads, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.text import tokenizer, windows
-from transformer_circuits.training import cross_entropy
+from transformer_circuits.text import tokenizer
 
 
 @decides("induction-mechanism", controls=[untrained], planted=built_induction)
@@ -36,18 +35,16 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     queries, keys or values. Per passage (paper: "How Induction Heads Work").
     """
     model, to = subject.model, subject.induction_head
-    passages = head_roles.random_passages(subject.model.config, 8, seed=2)
+    passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
     tokens = repeats.copies(passages)
-    targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
-    trace, counted = model.trace(tokens), (targets != -100).sum(dim=1)
+    trace = model.trace(tokens)
     rise = {}
     for kind in composition.KINDS:
         for earlier in heads.of_layer(model, 0):
             logits = path_patching.without_edge(model, trace, kind, to, earlier)
-            loss = cross_entropy.per_token(logits, targets)
-            rise[kind, earlier] = loss.double().sum(dim=1) / counted
+            rise[kind, earlier] = about_induction.loss_of_second_copy(logits, tokens)
     claimed = rise.pop(("K", subject.previous_token_head))
-    whole = cross_entropy.per_token(trace.logits, targets).double().sum(dim=1) / counted
+    whole = about_induction.loss_of_second_copy(trace.logits, tokens)
     others = torch.stack([*rise.values(), whole])  # no edge at all costs nothing
     return claimed - others[others.mean(dim=1).argmax()]
 
@@ -63,7 +60,7 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     (paper: "Path Expansion of Attention Scores QK Circuit").
     """
     model, head = subject.model, subject.induction_head
-    passages = head_roles.random_passages(subject.model.config, 12, seed=2)
+    passages = subject.random_passages(samples.PASSAGES_OF_A_LENGTH, seed=2)
     tokens, length = repeats.copies(passages), passages.shape[1]
     look = patterns.by_distance(model.trace(tokens).patterns[0], 2)
     dst = torch.arange(1 + length, 2 * length + 1)
@@ -178,8 +175,7 @@ def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     model, matching = subject.model, subject.matching
     team = [h for h, found in enumerate(matching.tolist()) if found >= 0.2]
     team = team or [subject.induction_head.head]
-    n_ctx = min(head_roles.N_CTX // 2, model.config.n_ctx)
-    inputs, targets = windows.evenly(subject.text, 24, model.config, n_ctx=n_ctx)
+    inputs, targets = subject.windows(samples.WINDOWS_SCRUBBED, samples.TOKENS_SCRUBBED)
     found = causal_scrubbing.losses(
         model, inputs, targets, [(1, h) for h in team], subject.previous_token_head
     ).double()

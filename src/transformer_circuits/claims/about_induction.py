@@ -1,4 +1,4 @@
-"""What models with induction heads are claimed to do (`induction_circuits`: how)."""
+"""What models with induction heads are claimed to do (`about_how_they_work`: how)."""
 
 from functools import cache
 
@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import head_roles, induction, repeats
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
@@ -15,8 +16,14 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer, windows
 from transformer_circuits.training import cross_entropy
 
-N_CTX = 256
-"""Tokens of a window of text, or fewer where a model's context is shorter."""
+
+def loss_of_second_copy(
+    logits: Float[Tensor, "n pos n_vocab"], tokens: Int[Tensor, "n pos"]
+) -> Float[Tensor, " n"]:
+    """Mean loss on the second copy of passages that `repeats.copies` made. [nats per token]"""
+    targets = repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
+    losses = cross_entropy.per_token(logits, targets).double()
+    return losses.sum(dim=1) / (targets != -100).sum(dim=1)
 
 
 @decides("induction-random", controls=[one_layer, untrained], planted=built_induction)
@@ -27,9 +34,7 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
     come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the time.
     """
-    found = repeats.predictions(
-        subject.model, head_roles.random_passages(subject.model.config, 48, seed=2)
-    )
+    found = repeats.predictions(subject.model, subject.random_passages(samples.PASSAGES, seed=2))
     return (found.rank[:, 1] == 1).double().mean(dim=1)
 
 
@@ -42,11 +47,15 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     that after the shuffled tokens: what they save without order. Above 0 where most of what context gives lies in the order of tokens; copying tokens that have
     been seen, wherever, gives less (paper: "Summary of Results").
     """
-    length = head_roles.random_passages(subject.model.config, 1, seed=1).shape[1]
-    text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], 48, length)
+    length = subject.random_passages(1, seed=1).shape[1]
+    text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], samples.PASSAGES, length)
     generator = torch.Generator().manual_seed(1)
     order = torch.rand(text.shape, generator=generator).argsort(dim=1)
-    before = {"same": text, "shuffled": text.gather(1, order), "other": text.roll(24, dims=0)}
+    before = {
+        "same": text,
+        "shuffled": text.gather(1, order),
+        "other": text.roll(len(text) // 2, dims=0),
+    }
     loss = {}
     for name, first in before.items():
         begin = text.new_full((len(text), 1), tokenizer.BEGIN)
@@ -75,12 +84,16 @@ def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
     shuffled = shuffled_text(subject).text
 
     def gain(model: Transformer, text: Tensor) -> Tensor:
-        return -induction.in_context_learning_score(model, text, 32, late, early)
+        return -induction.in_context_learning_score(
+            model, text, samples.WINDOWS_OF_CONTEXT, late, early
+        )
 
     ours, control = (
         gain(model, subject.text) - gain(model, shuffled) for model in (subject.model, single.model)
     )
-    first = windows.starts(subject.text, 32, subject.model.config, n_ctx=n_ctx)
+    first = windows.starts(
+        subject.text, samples.WINDOWS_OF_CONTEXT, subject.model.config, n_ctx=n_ctx
+    )
     document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - width]
     more = ours - control if control.mean() > 0 else ours
     return torch.stack([more[document == one].mean() for one in document.unique()])
@@ -97,7 +110,7 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """
     found = []
     for length in head_roles.LENGTHS:
-        tokens = repeats.copies(head_roles.random_passages(subject.model.config, 12, 2, length))
+        tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
         A = subject.model.trace(tokens).patterns[-1][:, [subject.induction_head.head]]
         each = zip(A.split(1), tokens.split(1), strict=True)
         found += [induction.prefix_matching_score(*one) for one in each]
@@ -117,7 +130,9 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
     config, head = subject.model.config, subject.induction_head.head
     length = min(head_roles.LENGTH, config.n_ctx - 3)
     generator = torch.Generator().manual_seed(3)
-    passages = repeats.drawn(torch.ones(config.n_vocab), 48, length, generator=generator)
+    passages = repeats.drawn(
+        torch.ones(config.n_vocab), samples.PASSAGES, length, generator=generator
+    )
     places = length // 4, length - 1 - length // 4
     passages[:, places[1]] = passages[:, places[0]]
     begin = passages.new_full((len(passages), 1), tokenizer.BEGIN)
@@ -134,8 +149,7 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
 def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The last layer on windows of text: inputs, targets, the strongest head's pattern and output,
     and of every head the share of attention near by, see `_near`."""
-    n_ctx = min(N_CTX, subject.model.config.n_ctx)
-    inputs, targets = windows.evenly(subject.text, 32, subject.model.config, n_ctx=n_ctx)
+    inputs, targets = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
     head, rows = subject.induction_head.head, []
     for part in inputs.split(8):
         trace = subject.model.trace(part)

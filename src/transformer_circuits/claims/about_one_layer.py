@@ -8,13 +8,12 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, bigrams, heads, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import random_heads, two_layers, untrained, without_heads
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import cross_entropy
-
-N_WINDOWS = 16
 
 
 @decides("skip-trigram-ensemble", controls=[without_heads, random_heads])
@@ -27,7 +26,7 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     depends on source, destination and their places alone (`ensemble.each_by_itself`).
     """
     model = subject.model
-    inputs, targets = subject.windows(N_WINDOWS)
+    inputs, targets = subject.windows(samples.WINDOWS)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
     direct = ablation.without(model, heads.every(model))
     rows = []
@@ -54,7 +53,7 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     Learning".
     """
     model = subject.model
-    inputs, targets = subject.windows(N_WINDOWS)
+    inputs, targets = subject.windows(samples.WINDOWS)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
     rows = []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
@@ -82,7 +81,7 @@ def bugs(subject: Subject) -> Float[Tensor, " pair"]:
     model = subject.model
     counts = bigrams.counts(subject.text, model.config.n_vocab)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
-    inputs, _ = subject.windows(N_WINDOWS)
+    inputs, _ = subject.windows(samples.WINDOWS)
     apart = {
         pair: sets
         for pair, sets in skip_trigram_bugs.apart(counts, forms).items()
@@ -105,6 +104,6 @@ def right_preferred(subject: Subject) -> Float[Tensor, " passage"]:
     uniform, rows = torch.ones(config.n_vocab), []
     for length in (40, 60, 80):
         fits = min(length, (config.n_ctx - 1) // 2)
-        passages = repeats.drawn(uniform, 12, fits, generator=generator)
+        passages = repeats.drawn(uniform, samples.PASSAGES_OF_A_LENGTH, fits, generator=generator)
         rows.append(repeats.predictions(subject.model, passages).preferred[:, 1].mean(dim=1))
     return torch.cat(rows)

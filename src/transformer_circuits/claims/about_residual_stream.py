@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import superposition
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import rotated_basis, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import outsized_coordinate
@@ -42,7 +43,7 @@ def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
     coordinates are much larger than the rest. Elhage et al. 2023, "Privileged Bases in the
     Transformer Residual Stream".
     """
-    inputs, _ = subject.windows(8)
+    inputs, _ = subject.windows(samples.WINDOWS_OF_STREAMS)
     streams = [subject.model.trace(some).residual[-1] for some in inputs.split(4)]
     stream = torch.cat(streams)  # [window, pos, d_model]
     generator = torch.Generator().manual_seed(0)

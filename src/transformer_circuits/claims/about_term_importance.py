@@ -11,21 +11,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.training import cross_entropy
 
-N_WINDOWS = 16
-N_PASSAGES = 8
 Gain = Float[Tensor, " document"]
 
 
 @cache
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
     """`term_importance.losses` on 16 windows, with frozen patterns."""
-    return term_importance.losses(subject.model, *subject.windows(N_WINDOWS))
+    return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
 
 
 @cache
@@ -116,7 +115,7 @@ def pattern_cost(subject: Subject) -> Gain:
     All paths and all values stay. What heads do to later heads' patterns is lost, and that alone.
     """
     model, rises = subject.model, []
-    for batch, targets in cross_entropy.batches(*subject.windows(N_WINDOWS)):
+    for batch, targets in cross_entropy.batches(*subject.windows(samples.WINDOWS)):
         alone = term_importance.patterns_of_embeddings(model, batch)
         rises.append(cross_entropy.per_token(model(batch, alone), targets))
     whole = losses(subject)[f"order {model.config.n_layers}"]
@@ -149,7 +148,7 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     longest = (model.config.n_ctx - 1) // 2
     found: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
     for length in sorted({max(2, min(longest, k)) for k in (20, 40, 60)}):
-        tokens = repeats.copies(repeats.passages(subject.text, N_PASSAGES, length))
+        tokens = repeats.copies(repeats.passages(subject.text, samples.PASSAGES_CUT, length))
         trace = model.trace(tokens)
         nothing = torch.zeros_like(trace.head_outputs[0][:, head[1]])
         intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]

@@ -7,12 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import shuffled_text, token_frequencies
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import corpus
-
-WINDOWS = 32
 
 
 @decides("zero-layer-bigram", controls=[shuffled_text, token_frequencies])
@@ -26,11 +25,11 @@ def nearer_to_bigrams(subject: Subject) -> Float[Tensor, " document"]:
     that equals the bigrams has half of what they gain over unigrams.
     Paper: "Zero-Layer Transformers".
     """
-    inputs, targets = subject.windows(WINDOWS)
+    inputs, targets = subject.windows(samples.WINDOWS_OF_BIGRAMS)
     tables = _counted(subject.model.config.n_vocab)
     unigram, bigram = (subject.by_document(-table[targets, inputs]) for table in tables)
     return torch.minimum(unigram, (unigram + bigram) / 2) - subject.by_document(
-        subject.losses(WINDOWS)
+        subject.losses(samples.WINDOWS_OF_BIGRAMS)
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from transformer_circuits import files, settings
 
@@ -67,47 +68,48 @@ class Rule(settings.Table):
         self._require(self.side in ("above", "below"), "side", self.side, "be above or below")
 
 
-@cache
-def rules() -> dict[str, Rule]:
-    """The rule of each claim about trained models that has one, by the claim's id.
-
-    Raises:
-        UserError: naming the file, if a rule is not as it must be.
-    """
-    path = files.data_dir() / "claims.toml"
-    found = {}
-    for row in files.read_toml(path).get("claim", []):
-        if "decided" in row:
-            try:
-                found[row["id"]] = Rule.from_dict(row["decided"])
-            except ValueError as error:
-                raise files.damaged(path, f"is not right in {row['id']}: {error}") from error
-    return found
+def _of_row(row: Any) -> tuple[Claim, Rule | None]:
+    decided = row.get("decided")
+    words = {name: value for name, value in row.items() if name != "decided"}
+    claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **words})
+    return claim, None if decided is None else Rule.from_dict(decided)
 
 
 @cache
-def read() -> dict[str, Claim]:
-    """Every claim, by id, in the order of the file.
-
-    Raises:
-        UserError: naming the file, if it is not TOML, has no claims, a claim lacks a field, has an
-            unknown one or one that is not as it must be, or an id comes twice.
-    """
+def _file() -> dict[str, tuple[Claim, Rule | None]]:
     path = files.data_dir() / "claims.toml"
     rows = files.read_toml(path).get("claim")
     if not isinstance(rows, list):
         raise files.damaged(path, "has no [[claim]]")
-    found: dict[str, Claim] = {}
+    found = {}
     for number, row in enumerate(rows, 1):
         try:
-            row = {name: value for name, value in row.items() if name != "decided"}
-            claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **row})
+            claim, rule = _of_row(row)
         except (AttributeError, TypeError, ValueError) as error:
             raise files.damaged(path, f"is not right in claim {number}: {error}") from error
-        found[claim.id] = claim
+        found[claim.id] = claim, rule
     if len(found) < len(rows):
         raise files.damaged(path, f"has {len(rows)} claims but {len(found)} ids")
     return found
+
+
+def read() -> dict[str, Claim]:
+    """Every claim, by id, in the order of the file.
+
+    Raises:
+        UserError: naming the file, if it is not TOML, has no claims, a claim or a rule lacks a field,
+            has an unknown one or one that is not as it must be, or an id comes twice.
+    """
+    return {name: claim for name, (claim, _) in _file().items()}
+
+
+def rules() -> dict[str, Rule]:
+    """The rule of each claim about trained models that has one, by the claim's id.
+
+    Raises:
+        UserError: as `read` does.
+    """
+    return {name: rule for name, (_, rule) in _file().items() if rule is not None}
 
 
 def testable(name: str) -> Claim:

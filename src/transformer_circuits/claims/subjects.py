@@ -79,14 +79,26 @@ class Subject:
             self.require(all(name in record for record in self.log), f'"{name}" in every record')
         return self.log
 
-    def windows(self, n: int) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
-        """Inputs and targets of `n` evenly spaced windows of the text."""
-        return windows.evenly(self.text, n, self.model.config)
+    def windows(
+        self, n: int, n_ctx: int | None = None
+    ) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
+        """Inputs and targets of `n` evenly spaced windows of the text.
+
+        They have a whole context, or `n_ctx` tokens, where that is less.
+        """
+        config = self.model.config
+        return windows.evenly(self.text, n, config, n_ctx=min(n_ctx or config.n_ctx, config.n_ctx))
+
+    def random_passages(
+        self, n: int, seed: int, length: int = head_roles.LENGTH
+    ) -> Int[Tensor, "n length"]:
+        """Uniformly random tokens that fit twice into a context, see `head_roles`."""
+        return head_roles.random_passages(self.model.config, n, seed, length)
 
     def by_document(self, values: Float[Tensor, "n n_ctx"]) -> Float[Tensor, " document"]:
         """The mean in each document of what was measured at each target of evenly spaced windows.
 
-        They are those of `windows(n)`, or shorter ones (`text.windows.evenly` with `n_ctx`).
+        They are those of `windows(n)`, or of `windows(n, n_ctx)`.
         Places that are not a number are left out, as are documents without any other.
         """
         n, n_ctx = values.shape
