@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from transformer_circuits import files
-from transformer_circuits.book import claims, notebooks
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry
 from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -62,8 +63,8 @@ def tokens(generator):
 @pytest.fixture
 def subject(model, generator):
     """What rules are tried on: random weights, and a text of twenty documents."""
+    from transformer_circuits.claims.subjects import Subject
     from transformer_circuits.text import tokenizer
-    from transformer_circuits.verdicts.subjects import Subject
 
     text = torch.randint(1, model.config.n_vocab, (400,), generator=generator)
     text[::20] = tokenizer.BEGIN
@@ -88,15 +89,15 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "_SOURCE", tmp_path / "src")
     monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
-        name: claims.Claim(
+        name: registry.Claim(
             name, "paper", kind, "Model Details", "it holds", "1", "must hold", where
         )
         for name, kind, where in (
             ("first", "identity", "x"), ("second", "trained", "x"), ("far", "trained", ""),
         )
     }  # fmt: skip
-    monkeypatch.setattr(claims, "read", lambda: rows)
-    monkeypatch.setattr(claims, "rules", lambda: {})
+    monkeypatch.setattr(registry, "read", lambda: rows)
+    monkeypatch.setattr(registry, "rules", lambda: {})
 
     def written(chapter, *cells, prose="prose"):
         code = [nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]

@@ -10,12 +10,12 @@ from test_plots import FIGURES
 from test_views import every_view
 
 from transformer_circuits import book, record
-from transformer_circuits.book import claims
+from transformer_circuits.claims import catalogue
+from transformer_circuits.claims.measurement import Decision
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.figures import plots, tables
 from transformer_circuits.figures.marks import marks
 from transformer_circuits.record import Record
-from transformer_circuits.verdicts.evaluate import Decision
-from transformer_circuits.verdicts.rules import Interval
 
 WORDS = {"title": "Up & up", "alt": "It rises"}
 
@@ -74,9 +74,9 @@ def test_a_check_has_its_figure_of_every_seed(monkeypatch):
 
 
 def test_a_verdict_has_every_estimate_and_what_cannot_be_had_is_none():
-    name, rule = next(iter(claims.rules().items()))
+    name, measurement = next(iter(catalogue.measurements().items()))
     seeds, null = {"m": Interval(0.5, 0.4, 0.6, 12)}, {"null": None}
-    found = held(Decision(claims.read()[name], rule, "mixed", "1 of 1", seeds, null, None))
+    found = held(Decision(measurement, "mixed", "1 of 1", seeds, null, {}))
     assert (found["kind"], found["claim"], found["id"]) == ("verdict", name, f"claim-{name}")
     assert found["numbers"] == {"m": [0.5, 0.4, 0.6, 12]} and found["text"] == "0.5 (0.4 to 0.6)"
     assert found["details"]["verdict"] == "mixed" and found["details"]["controls"] == null

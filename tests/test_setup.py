@@ -112,11 +112,11 @@ def packages(requirements):
 
 
 def test_what_chapters_import_is_what_pyproject_asks_for():
-    """No more, so that nothing is fetched in vain. Metrics are imported by name."""
+    """No more, so that nothing is fetched in vain."""
     read = (notebooks.read(notebooks.path(name)) for name in notebooks.names())
     reached = notebooks.modules(cell for notebook in read for cell in notebooks.code(notebook))
     modules = {path for path in reached if path.is_relative_to(SOURCE)}
-    used = imported(modules | set((SOURCE / "verdicts").rglob("*.py")))
+    used = imported(modules)
     assert used | STARTED == packages(PROJECT["dependencies"]) | IN_NOTEBOOKS
 
 

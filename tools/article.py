@@ -10,9 +10,8 @@ from pathlib import Path
 
 from tools import about, manifest
 from transformer_circuits import files
-from transformer_circuits.book import claims, scorecard
-from transformer_circuits.book.claims import Claim
-from transformer_circuits.verdicts import rules
+from transformer_circuits.claims import registry, rules, scorecard
+from transformer_circuits.claims.registry import Claim
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -22,7 +21,7 @@ GROUPS = {
     "reproduced": (rules.REPRODUCED,),
     "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
     "not": (rules.NOT_REPRODUCED,),
-    "untested": claims.UNTESTED,
+    "untested": registry.UNTESTED,
     "identities": (scorecard.HOLDS["identity"],),
     "built": (scorecard.HOLDS["built"],),
 }
@@ -43,8 +42,8 @@ def text(found: Mapping) -> str:
     Raises:
         UserError: if its claims are not those of `data/claims.toml`.
     """
-    if (listed := [*found["claims"]]) != [*claims.read()]:
-        odd = sorted(set(listed) ^ set(claims.read())) or "their order"
+    if (listed := [*found["claims"]]) != [*registry.read()]:
+        odd = sorted(set(listed) ^ set(registry.read())) or "their order"
         raise files.UserError(
             f"the manifest has other claims than data/claims.toml ({odd}): run "
             "`python -m tools reproduce --write`"
@@ -110,7 +109,7 @@ def questions() -> dict[str, str]:
 
 def _rows(found: Mapping, source: str, *verdicts: str) -> list[Row]:
     """In the order of the verdicts, then in that of the file of claims."""
-    rows = [(claim, found["claims"][claim.id]) for claim in claims.read().values()
+    rows = [(claim, found["claims"][claim.id]) for claim in registry.read().values()
             if claim.source in SOURCES[source]]  # fmt: skip
     return [(claim, of) for verdict in verdicts for claim, of in rows if of["verdict"] == verdict]
 
@@ -136,7 +135,7 @@ def _estimates(found: Mapping) -> list[rules.Interval]:
 
 def must_be(claim: Claim, _: object = None) -> str:
     """On which side of which threshold an estimate must lie."""
-    rule = claims.rules()[claim.id]
+    rule = registry.rules()[claim.id]
     return f"{rule.side}\u00a0{rule.threshold:g}"
 
 
@@ -168,7 +167,7 @@ def _table(rows: list[Row], columns: Columns) -> str:
 
 def _rules() -> dict[str, int]:
     """How many rules there are, and how many were not written before they could be measured."""
-    registered = [rule.registered for rule in claims.rules().values()]
+    registered = [rule.registered for rule in registry.rules().values()]
     ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
     ends |= {"rules_unproven": "unproven"}
     counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
@@ -180,7 +179,7 @@ def _references() -> str:
     import pybtex  # Jupyter Book's; chapters do without
 
     bibliography = files.data_dir().parent / "chapters/reference/references.bib"
-    sections = [claim.section for claim in claims.read().values()]
+    sections = [claim.section for claim in registry.read().values()]
     found = re.findall(r"(\w+) (?:et al\.|and \w+) (\d{4})", "\n".join(sections))
     named = {f"{name.lower()}{year}" for name, year in found}
     listed = pybtex.PybtexEngine().format_from_file(

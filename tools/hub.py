@@ -22,7 +22,7 @@ from huggingface_hub import (
 from tools import about, article, manifest
 from tools.bundle import NAMELESS, NOWHERE
 from transformer_circuits import files
-from transformer_circuits.book import claims
+from transformer_circuits.claims import registry
 from transformer_circuits.interop import hub
 from transformer_circuits.text import corpus, sources, tokenizer
 from transformer_circuits.training import checkpoint, config
@@ -151,7 +151,7 @@ def _found(name: str) -> str:
     rows = [
         (claim.statement, claim.rule, article.interval(of["seeds"][name]),
          article.must_be(claim), of["verdict"])
-        for claim in claims.read().values()
+        for claim in registry.read().values()
         if name in (of := found[claim.id]).get("seeds", ())
     ]  # fmt: skip
     columns = ("claim", "what counts", "this model (95 % interval)", "must be", "verdict")

@@ -14,7 +14,9 @@ from importlib import metadata
 from pathlib import Path
 
 from transformer_circuits import files, record
-from transformer_circuits.book import claims, notebooks, scorecard
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry, scorecard
+from transformer_circuits.claims.registry import Claim
 from transformer_circuits.text import corpus
 
 COMMITTED = "results/manifest.json"
@@ -67,7 +69,7 @@ def made() -> dict:
         "files": _hashes(),
         "models": _models(),
         "claims": {
-            name: _of_claim(claim, evidence.get(name)) for name, claim in claims.read().items()
+            name: _of_claim(claim, evidence.get(name)) for name, claim in registry.read().items()
         },
         "chapters": {
             name: {
@@ -91,7 +93,7 @@ def counts(found: Mapping) -> dict[str, int]:
     }
 
 
-def _of_claim(claim: claims.Claim, found: scorecard.Evidence | None) -> dict:
+def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
     """A verdict, and the estimates that it rests on."""
     row: dict = {"kind": claim.kind, "verdict": scorecard.verdict(claim, found)}
     if claim.chapter:

@@ -5,15 +5,14 @@ Read it after you have tried: some of it comes close to an answer.
 
 from dataclasses import replace
 
-from transformer_circuits.book import claims
 from transformer_circuits.book.exercises import Exercise
-from transformer_circuits.verdicts import rules
+from transformer_circuits.claims import registry, rules
 
 
-def paper_only(counts, of_rules) -> Exercise:
+def paper_only(counts) -> Exercise:
     """Only the paper."""
     first = counts[0]
-    n_paper = sum(first[v] for v in of_rules)
+    n_paper = sum(first[v] for v in rules.VERDICTS)
     share_of_paper = first["reproduced"] / n_paper
     return Exercise(
         lambda share: (
@@ -34,10 +33,9 @@ def padding(every, trained, n_held) -> Exercise:
     )
 
 
-def rule(of_rules) -> Exercise:
+def rule() -> Exercise:
     """The rule of the verdicts."""
-    plain = {"side": "above", "threshold": 0.0, "controls": "untrained", "planted": ""}
-    a_rule = replace(next(iter(claims.rules().values())), **plain)
+    a_rule = replace(next(iter(registry.rules().values())), side="above", threshold=0.0)
     over, across, under = (rules.Interval(x, x - 1, x + 1, 9) for x in (2.0, 0.0, -2.0))
     expected = {}
     for case in [(b, s, n, c) for n in (1, 2, 3, 4) for b in range(n + 1)
@@ -51,19 +49,19 @@ def rule(of_rules) -> Exercise:
         lambda f: all(f(*case) == given for case, given in expected.items()),
         wrong=[
             lambda *case: "reproduced",
-            lambda b, s, n, c: of_rules[0 if b > s else 3],
+            lambda b, s, n, c: rules.VERDICTS[0 if b > s else 3],
         ],
     )
 
 
-def disputed(open_claims, rows) -> Exercise:
+def disputed(open_claims) -> Exercise:
     """A claim to quarrel with."""
 
     def is_open(named):  # an id, the end of a link, or the claim itself
         name = str(getattr(named, "id", named)).rpartition("#claim-")[2].strip()
-        if name not in claims.read():
+        if name not in registry.read():
             raise ValueError(f"there is no claim with the id {name!r}")
         return name in open_claims
 
-    wrong = [c.id for c in rows if c.kind == "identity"][:2]
+    wrong = [c.id for c in registry.read().values() if c.kind == "identity"][:2]
     return Exercise(is_open, wrong=wrong)

@@ -5,7 +5,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | folder | what lives there |
 |---|---|
 | `__main__` | the command line |
-| `verdicts` | whether a claim about trained models holds: metrics, controls, rules |
+| `claims` | what is said, when it counts, how it is measured, what came out |
 | `experiments` | long runs: what is measured along them, variants of the training |
 | `interop` | models of others as ours, and ours as theirs |
 | `website` | what Sphinx and the browser need |
@@ -13,7 +13,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | `training` | how models are trained, and where trained ones lie |
 | `model` | the mathematics |
 | `figures` | arrays and labels in, pictures out |
-| `book` | what a chapter calls: set-up, claims, exercises; how chapters are executed |
+| `book` | what a chapter calls: set-up, checks, exercises; how chapters are executed |
 | `text` | what the models read |
 | `record` | what a figure, a table, a check or a verdict leaves as data |
 | `settings`, `files` | tables of TOML; safe reading and writing |

@@ -63,7 +63,7 @@ def evaluate(name: str) -> None:
 
 def scorecard(model: Path) -> None:
     """Print what every rule of the book comes to on a model of the reader's own."""
-    from transformer_circuits.verdicts import own
+    from transformer_circuits.claims import own
 
     print(own.scorecard(model))
 
@@ -141,8 +141,8 @@ def variants() -> None:
 
 def experiments(only_list: bool, study: bool) -> None:
     """Make the short trainings that ask why induction heads form, or the study's; or list them."""
+    from transformer_circuits.claims import sizes
     from transformer_circuits.experiments import formation
-    from transformer_circuits.verdicts import sizes
 
     series = sizes.series() if study else formation.why()
     if only_list:

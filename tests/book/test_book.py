@@ -53,9 +53,3 @@ def test_a_check_shows_its_figure_and_leaves_a_record(monkeypatch):
     record = metadata["record"]
     assert record["kind"] == "check" and record["title"] == "a < b" and record["text"] == "0.50"
     assert record["numbers"] == {"ours": 0.5} and record["claim"] == ""
-
-
-def test_nobody_decides_by_hand_about_trained_models(checkout):
-    checkout("x", "1")
-    with pytest.raises(ValueError, match='"second" is about trained models: its rule decides'):
-        book.check("a", True, claim="second")

@@ -7,8 +7,8 @@ import pytest
 
 from tools import manifest
 from transformer_circuits.book import notebooks
+from transformer_circuits.claims import rules
 from transformer_circuits.training import checkpoint
-from transformer_circuits.verdicts import rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,15 +38,29 @@ def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_t
 
 
 @pytest.mark.parametrize(
-    "chapter, claim, size",
+    "chapter, measurement, size",
     [
-        ("18-five-years-on", "few-singular-directions", "{carried:.1%} of the edge"),
-        ("19-heads-over-text", "fuzzy-on-text", "{share:.1%} of the gain"),
-        ("16-what-freezing-hides", "importance-hides-patterns", "{n_documents} documents"),
-        ("12-how-they-work", "induction-mechanism", "{of_head[h]:.2f} nats"),
-        ("03-attention-heads", "previous-token-head", "{back[picked.head, far]:.2f}"),
+        (
+            "18-five-years-on",
+            "about_five_years_on.lead_of_strongest_directions",
+            "{carried:.1%} of the edge",
+        ),
+        ("19-heads-over-text", "about_heads_over_text.near_matches", "{share:.1%} of the gain"),
+        (
+            "16-what-freezing-hides",
+            "about_term_importance.patterns_over_virtual",
+            "{n_documents} documents",
+        ),
+        ("12-how-they-work", "about_how_they_work.lead_of_key_edge", "{of_head[h]:.2f} nats"),
+        (
+            "03-attention-heads",
+            "about_attention_heads.attention_one_back",
+            "{back[picked.head, far]:.2f}",
+        ),
     ],
 )
-def test_a_verdict_that_can_mislead_stands_with_the_size_of_what_it_is_about(chapter, claim, size):
-    (cell,) = (s for s in sources(chapter, "code") if f'evaluate.decide("{claim}")' in s)
-    assert size in cell.partition("evaluate.decide(")[0]
+def test_a_verdict_that_can_mislead_stands_with_the_size_of_what_it_is_about(
+    chapter, measurement, size
+):
+    (cell,) = (s for s in sources(chapter, "code") if f"{measurement}.decide()" in s)
+    assert size in cell.partition(".decide()")[0]

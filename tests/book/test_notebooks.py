@@ -8,7 +8,7 @@ import time
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.book import claims, notebooks, runners
+from transformer_circuits.book import notebooks, runners
 
 ROOT = notebooks.root()
 SCORECARD = notebooks.SCORECARD
@@ -47,6 +47,7 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
     for file in (
         "corpus.toml",
         "experiments.toml",
+        "claims.toml",
         *(f"models/m/{name}" for name in of_model),
         "tokenizer.json",
     ):
@@ -58,7 +59,7 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
     assert notebooks.stale() == ["a", "b"]
 
 
-def test_the_scorecard_is_executed_after_any_other_and_when_a_claim_changes(checkout, capsys):
+def test_the_scorecard_is_executed_after_any_other_and_when_one_changes(checkout, capsys):
     root = checkout("a", "from house import one")
     checkout("z", "1")
     checkout(SCORECARD, "1", "2 + 2", "'the longest chapter of all'")
@@ -68,26 +69,15 @@ def test_the_scorecard_is_executed_after_any_other_and_when_a_claim_changes(chec
     assert re.match(r"executed 3 of 3 chapters in \d+ s; the others", lines[3])
     (root / "src/house/two.py").write_text("x = 3\n")
     assert notebooks.stale() == [SCORECARD, "a"]
-    run()
-    (root / "data" / "claims.toml").write_text("new")
-    assert notebooks.stale() == [SCORECARD]
-
-
-def test_a_chapter_is_executed_again_when_a_rule_of_its_claims_changes(checkout, monkeypatch):
-    checkout("x", 'evaluate.decide("second")')
-    checkout("z", "1")
-    run()
-    rule = claims.Rule("m.f", "m", "above", 1.0, "the paper", "untrained", "", "2026-11-22")
-    monkeypatch.setattr(claims, "rules", lambda: {"second": rule})
-    assert notebooks.stale() == ["x"]
 
 
 def test_every_file_of_the_data_makes_chapters_stale():
-    """Of `claims.toml` only what a chapter says counts, and moments have a list of checksums."""
+    """Moments have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
-    counted = {path for pattern in notebooks.DATA_FILES for path in ROOT.glob(pattern)}
-    assert {path.name for path in of_data - counted} == {"claims.toml"}
+    patterns = (*notebooks.DATA_FILES, notebooks.CLAIMS)
+    counted = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    assert of_data <= counted
 
 
 def taken_away(cell):
@@ -218,6 +208,8 @@ def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website
     assert "analysis/layer_norm.py" not in found
     assert "chapters/exercises/ch05.py" not in found
     assert "book/notebooks.py" not in found
+    assert "claims/about_skip_trigrams.py" in found
+    assert "claims/about_composition.py" not in found
     assert "book/notebooks.py" in reached(SCORECARD)
 
 

@@ -113,7 +113,7 @@ def test_an_untrained_model_knows_nothing():
 
 def test_analyses_do_not_import_what_only_training_needs():
     """Neither analyses nor recorded results need `accelerate`."""
-    modules = "experiments.development, transformer_circuits.verdicts.own"
+    modules = "experiments.development, transformer_circuits.claims.own"
     script = f"import sys, transformer_circuits.{modules}; sys.exit('accelerate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

@@ -9,9 +9,9 @@ import yaml
 
 from tools import article, manifest
 from transformer_circuits import files
-from transformer_circuits.book import claims, notebooks, scorecard
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry, rules, scorecard
 from transformer_circuits.training import checkpoint
-from transformer_circuits.verdicts import rules
 
 ROOT = Path(__file__).parents[2]
 CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def test_the_article_is_the_one_that_follows_from_the_manifest(committed):
 
 
 def test_the_manifest_has_the_scorecards_claims_and_chapters(committed):
-    now = {c.id: (c.kind, c.chapter) for c in claims.read().values()}
+    now = {c.id: (c.kind, c.chapter) for c in registry.read().values()}
     was = {name: (of["kind"], of.get("chapter", "")) for name, of in committed["claims"].items()}
     assert was == now, "run `python -m tools reproduce --write`"
     assert [*committed["chapters"]] == notebooks.names()
@@ -41,14 +41,14 @@ def test_the_manifest_has_the_scorecards_claims_and_chapters(committed):
 @pytest.mark.browser  # in this run the book is built, so its chapters are executed
 def test_verdicts_are_the_scorecards(committed):
     found = scorecard.evidence()
-    for claim in claims.read().values():
+    for claim in registry.read().values():
         verdict = scorecard.verdict(claim, found.get(claim.id))
         assert committed["claims"][claim.id]["verdict"] == verdict, claim.id
 
 
 def test_every_claim_that_did_not_come_out_is_in_the_article_with_its_estimates(committed):
     text = article.text(committed)
-    for claim in claims.read().values():
+    for claim in registry.read().values():
         found = committed["claims"][claim.id]
         if found["verdict"] in rules.VERDICTS and claim.source == "paper":
             (row,) = (
@@ -68,13 +68,13 @@ def test_the_article_follows_the_verdicts(committed):
     before = [int(n) for n in re.search(count, article.text(committed)).groups()]
     named = next(
         name for name, of in committed["claims"].items()
-        if of["verdict"] == rules.REPRODUCED and claims.read()[name].source == "paper"
+        if of["verdict"] == rules.REPRODUCED and registry.read()[name].source == "paper"
     )  # fmt: skip
     committed["claims"][named]["verdict"] = rules.NOT_REPRODUCED
     text = article.text(committed)
     after = [int(n) for n in re.search(count, text).groups()]
     assert after == [before[0] - 1, before[1], before[2] + 1]
-    statement = claims.read()[named].statement
+    statement = registry.read()[named].statement
     assert f"“{statement}”: by which measure" in text, "there is a question at once"
 
 
@@ -95,7 +95,7 @@ def test_what_is_said_of_the_help_in_training_is_what_the_search_found():
 def test_our_own_readings_are_counted_apart_from_what_others_claim(committed):
     own = [
         claim
-        for claim in claims.read().values()
+        for claim in registry.read().values()
         if claim.own and committed["claims"][claim.id]["verdict"] in rules.VERDICTS
     ]
     text = article.text(committed)
@@ -114,11 +114,11 @@ def test_a_manifest_of_other_claims_is_refused(committed):
 
 def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(committed):
     asked = article.questions()
-    assert asked.keys() <= claims.read().keys()
+    assert asked.keys() <= registry.read().keys()
     assert all(text.endswith("?") for text in asked.values())
     for name, found in committed["claims"].items():
         if found["verdict"] in (*article.GROUPS["part"], rules.NOT_REPRODUCED):
-            assert name in asked or "of this book" in claims.read()[name].section
+            assert name in asked or "of this book" in registry.read()[name].section
 
 
 def test_codecheck_says_what_reproduce_makes():

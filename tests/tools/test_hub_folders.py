@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from tools import __main__ as cli
 from tools import about, hub, manifest
 from transformer_circuits import files
-from transformer_circuits.book import claims
+from transformer_circuits.claims import registry
 from transformer_circuits.interop.hub import WEIGHTS, HubTransformer
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint
@@ -114,7 +114,7 @@ def test_a_card_says_what_the_manifest_has_of_its_model(written):
     text = ModelCard.load(written["two-layer"] / "README.md").text
     rows = [row.split(" | ") for row in text.splitlines() if row.startswith("| ")]
     said = {row[0].removeprefix("| "): row for row in rows}
-    of_model = [c for c in claims.read().values() if "two-layer" in found[c.id].get("seeds", ())]
+    of_model = [c for c in registry.read().values() if "two-layer" in found[c.id].get("seeds", ())]
     assert len(of_model) > 50
     for claim in of_model:
         row = said[claim.statement]

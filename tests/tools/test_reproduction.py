@@ -10,18 +10,19 @@ import pytest
 from tools import __main__ as cli
 from tools import manifest, reproduction
 from transformer_circuits import files, record
-from transformer_circuits.book import claims, notebooks, runners
+from transformer_circuits.book import notebooks, runners
+from transformer_circuits.claims import registry
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
-RULE = claims.Rule("a.b", "m", "above", 0.3, "ours", "null", "", "before")
+RULE = registry.Rule("m", "above", 0.3, "ours", "before")
 
 
 def check(**parts):
-    """An output of `book.check` or `evaluate.decide`."""
+    """An output of `book.check` or of `decide()`."""
     return {"data": {}, "metadata": Record(title="s", **parts).metadata}
 
 
@@ -53,7 +54,7 @@ def executed(checkout, monkeypatch):
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
     (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
-    monkeypatch.setattr(claims, "rules", lambda: {"second": RULE})
+    monkeypatch.setattr(registry, "rules", lambda: {"second": RULE})
 
     def put_out(outputs):
         whole = json.loads(notebooks.path("x").read_text())

@@ -15,7 +15,8 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import watch
 
 from transformer_circuits import record
-from transformer_circuits.book import claims, notebooks
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -325,7 +326,7 @@ def test_every_verdict_leads_to_its_check(browser):
     page.goto((HTML / "chapters/21-scorecard.html").as_uri())
     links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
     page.close()
-    testable = sum(bool(claim.chapter) for claim in claims.read().values())
+    testable = sum(bool(claim.chapter) for claim in registry.read().values())
     assert len(links) == 2 * testable and len({*links}) == testable, "a mark and a row for each"
     for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")
@@ -337,7 +338,7 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((HTML / "chapters/21-scorecard.html").as_uri())
     marks = page.locator("table.marks a")
-    assert marks.count() == len(claims.read())
+    assert marks.count() == len(registry.read())
     for index in (0, marks.count() - 1):
         marks.nth(index).focus()
         assert page.evaluate("document.activeElement.getAttribute('aria-label')").count(": ")

@@ -1,6 +1,6 @@
 """What chapters call besides the analysis, and how chapters are executed.
 
-Of the package it imports `files`, `settings` and `record` alone.
+Of the package it imports `files` and `record` alone.
 """
 
 import html
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 
 from transformer_circuits import files
-from transformer_circuits.book import claims
 from transformer_circuits.record import Record
 
 
@@ -74,22 +73,19 @@ def check(
     """State a finding and show that it holds, with our figure.
 
     With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard. That is for
-    claims about any weights and about what was built; one about trained models is decided by its
-    rule, with `verdicts.evaluate.decide`. `ours` is our figure, in words or numbers; several numbers
-    are those of several seeds, the book's first.
+    claims about any weights and about what was built; the scorecard refuses a check for one about
+    trained models, which its rule decides. `ours` is our figure, in words or numbers; several
+    numbers are those of several seeds, the book's first.
 
     Raises:
         AssertionError: with the statement, if it does not hold: the chapter, the test suite and
             the build of the book stop there.
-        ValueError: if the condition is not one truth value (an array, say), there is no such
-            claim, or it is about trained models.
+        ValueError: if the condition is not one truth value (an array, say).
     """
     if isinstance(condition, torch.Tensor) and condition.numel() != 1:
         raise ValueError(
             f"check takes one truth value but got {tuple(condition.shape)}; use .all()"
         )
-    if claim is not None and claims.testable(claim).kind == "trained":
-        raise ValueError(f'claim "{claim}" is about trained models: its rule decides, not a check')
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
         raise AssertionError(f"does not hold: {statement}" + (f" ({figure})" if figure else ""))

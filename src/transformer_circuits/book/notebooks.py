@@ -21,7 +21,7 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
-from transformer_circuits.book import claims, runners
+from transformer_circuits.book import runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
@@ -39,9 +39,10 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/co
               "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
               "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
+CLAIMS = "data/claims.toml"
+"""What verdicts say, and from where on; nothing is measured with it."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
-_METRICS = "transformer_circuits.verdicts.metrics"
 
 
 def root() -> Path:
@@ -109,32 +110,24 @@ def modules(sources: Iterable[str]) -> list[Path]:
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `data/models/` counts for every chapter.
+    Any file of `DATA_FILES`, and the claims, count for every chapter; for the scorecard all others
+    count, too.
 
     Raises:
         UserError: naming the chapter, if its code cannot be read.
     """
-    matches = (file for pattern in DATA_FILES for file in sorted(root().glob(pattern)))
+    matches = (file for pattern in (*DATA_FILES, CLAIMS) for file in sorted(root().glob(pattern)))
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
     found = {}
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
-        # `book.check` knows the ids of claims, `evaluate.decide` also their rules, and imports
-        # metrics by name; the scorecard reads all of their file.
-        named, metrics = [], []
-        for claim in claims.read().values():
-            if claim.chapter and f'"{claim.id}"' in "".join(cells):
-                named.append(claim.id)
-                if rule := claims.rules().get(claim.id):
-                    named.append(f"{claim.statement} {rule}")
-                    metrics.append(f"from {_METRICS} import {rule.metric.partition('.')[0]}")
         try:
-            known = [*map(files.sha256, modules([*cells, *metrics])), *data]
+            known = [*map(files.sha256, modules(cells)), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
         if chapter == SCORECARD:
-            known += [files.sha256(root() / "data" / "claims.toml"), *sorted(found.items())]
-        made_of = json.dumps([cells, known, named, sys.version_info[:2]])
+            known += sorted(found.items())
+        made_of = json.dumps([cells, known, sys.version_info[:2]])
         found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return found
 

@@ -1,0 +1,93 @@
+"""Which head plays which part in induction, by one definition for measurements and chapters.
+
+The previous-token head is found on text. The strongest induction head is found on random tokens that
+come twice, as what it does there owes nothing to the statistics of a language.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import induction, patterns, repeats
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
+
+LENGTH = 60
+"""Tokens of a passage that comes twice, or fewer where a model's context is shorter."""
+LENGTHS = (40, LENGTH, 80)
+"""Of the passages on which heads are told to match: with one alone, a head would do that looks so
+many tokens back, whatever stands there."""
+N_WINDOWS, N_CTX = 8, 256
+"""The windows of text on which a previous-token head is found, and their tokens, or fewer."""
+
+
+MATCHES = 0.5
+"""Prefix matching above which a head of the second layer is a finder: half of its attention."""
+
+
+class Cast(NamedTuple):
+    """The cast of the short book: heads of a two-layer model by what they do."""
+
+    note_taker: Head
+    """The previous-token head."""
+    recoder: Head
+    """The first-layer head that looks most at its own token, and so writes it anew."""
+    finders: list[Head]
+    """The second-layer heads that look at what followed the present token the first time."""
+
+
+def random_passages(
+    config: ModelConfig, n: int, seed: int, length: int = LENGTH
+) -> Int[Tensor, "n length"]:
+    """Uniformly random tokens; shorter than asked where they would not come twice in a context."""
+    length = min(length, (config.n_ctx - 1) // 2)
+    generator = torch.Generator().manual_seed(seed)
+    return repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
+
+
+def matching(model: Transformer) -> Float[Tensor, " head"]:
+    """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1.
+
+    The mean over `LENGTHS`, with six passages of each.
+    """
+    found = []
+    for length in LENGTHS:
+        tokens = repeats.copies(random_passages(model.config, 6, 1, length))
+        A = model.trace(tokens).patterns[-1]
+        found.append(induction.prefix_matching_score(A, tokens))
+    return torch.stack(found).mean(dim=0)
+
+
+def induction_head(model: Transformer) -> Head:
+    """The strongest one: the head of the last layer that matches prefixes best."""
+    return Head(len(model.layers) - 1, int(matching(model).argmax()))
+
+
+def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
+    """Who leaves notes, who writes tokens anew, who looks for notes.
+
+    Raises:
+        ValueError: if the model has not two layers.
+    """
+    if model.config.n_layers != 2:
+        raise ValueError(f"the cast is of two layers, but this model has {model.config.n_layers}")
+    finders = (matching(model) > MATCHES).nonzero()[:, 0].tolist()
+    recoder = Head(0, int(_looks_back(model, text)[:, 0].argmax()))
+    return Cast(previous_token_head(model, text), recoder, [Head(1, head) for head in finders])
+
+
+def previous_token_head(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Head:
+    """The first-layer head that looks most at the token before, on evenly spaced windows of text."""
+    return Head(0, int(_looks_back(model, text)[:, 1].argmax()))
+
+
+def _looks_back(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Float[Tensor, "head 2"]:
+    """Mean attention of the first layer's heads to the present token and to the one before."""
+    n_ctx = min(N_CTX, model.config.n_ctx)
+    inputs, _ = windows.evenly(text, N_WINDOWS, model.config, n_ctx=n_ctx)
+    x, W_P = model.embed(inputs)
+    return patterns.by_distance(model.layers[0].pattern(x, x, W_P), 2)

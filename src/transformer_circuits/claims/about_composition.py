@@ -1,0 +1,199 @@
+"""What is claimed of how the heads of two layers compose."""
+
+from functools import cache
+
+import torch
+from einops import einsum
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from transformer_circuits.analysis import (
+    composition,
+    edge_effects,
+    heads,
+)
+from transformer_circuits.analysis.edge_effects import Effects
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import turned_heads, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import (
+    built_q_composition,
+    graded_edges,
+    hidden_k_composition,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.model.transformer import Transformer
+
+Scores = Float[Tensor, "kind later_head earlier_head"]
+
+
+def sample(subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
+    """Evenly spaced windows of held-out text, their targets, and the places where edges are measured.
+
+    Inputs and targets are [window, pos]; the places are the same in every window.
+    """
+    inputs, targets = subject.windows(samples.WINDOWS_OF_EDGES, samples.TOKENS_OF_EDGES)
+    n_ctx, n_places = inputs.shape[1], samples.PLACES_OF_EDGES
+    places = n_ctx - 1 - torch.arange(n_places).flip(0) * max(1, n_ctx // n_places)
+    return inputs, targets, places[places > 0]
+
+
+@cache
+def effects(subject: Subject) -> Effects:
+    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows."""
+    return edge_effects.effects(subject.model, *sample(subject))
+
+
+@cache
+def scores(subject: Subject) -> Scores:
+    """Composition scores of all pairs, in the order of `composition.KINDS`."""
+    return torch.stack([composition.scores(subject.model, kind) for kind in composition.KINDS])
+
+
+@cache
+def chance(d_model: int, d_head: int) -> tuple[float, float]:
+    """Mean and standard deviation of the scores of random heads of this shape."""
+    found = composition.null(d_model, d_head, 200, generator=torch.Generator().manual_seed(0))
+    return float(found.mean()), float(found.std())
+
+
+@decides("below-random", controls=[untrained, turned_heads])
+def share_below_random(subject: Subject) -> Float[Tensor, ""]:
+    """Share of all pairs that score below random heads by two standard deviations of theirs. 0 to 1.
+
+    All three kinds together; a fact of the weights. Of random heads a fortieth lies there (paper:
+    "Analyzing a Two-Layer Model").
+    """
+    mean, spread = chance(subject.model.config.d_model, subject.model.config.d_head)
+    return (scores(subject) < mean - 2 * spread).double().mean()
+
+
+@decides("k-composition", controls=[untrained, turned_heads])
+def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
+    """By how much the best K score with the previous-token head leads the best other score.
+
+    In units of the score of random heads; negative if another pair or kind leads. A fact of the
+    weights, but for which head that is (paper: "Analyzing a Two-Layer Model").
+    """
+    found, earlier = scores(subject).double(), subject.previous_token_head.head
+    theirs = torch.zeros_like(found, dtype=torch.bool)
+    theirs[composition.KINDS.index("K"), :, earlier] = True
+    config = subject.model.config
+    return (found[theirs].max() - found[~theirs].max()) / chance(config.d_model, config.d_head)[0]
+
+
+@decides("k-composition-use", controls=[untrained, turned_heads])
+def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
+    """How much more the K edge from the previous-token head changes predictions than any other.
+
+    Of the best such edge, less the best of all others (which may be K edges of other heads), both
+    chosen in one half of the windows and measured in the other, in each of them. [nats per token]
+    (paper: "Analyzing a Two-Layer Model", which goes by scores)
+    """
+    change = effects(subject).change.double()
+    earlier = subject.previous_token_head.head
+    theirs = torch.zeros_like(change[0], dtype=torch.bool)
+    theirs[composition.KINDS.index("K"), :, earlier] = True
+    lead = change.new_empty(len(change))
+    for half in (0, 1):
+        chosen, other = change[half::2].mean(dim=0), change[1 - half :: 2].flatten(1)
+        ours = chosen.masked_fill(~theirs, -1).argmax()
+        best = chosen.masked_fill(theirs, -1).argmax()
+        lead[1 - half :: 2] = other[:, ours] - other[:, best]
+    return lead
+
+
+def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
+    """The largest score of this kind, and the largest of its nulls.
+
+    The nulls are pairs that cannot compose, by the same kind, and 60 rotations of the same pair.
+    """
+    found = composition.scores(model, kind)
+    [(later, earlier)] = composition.top_pairs(found)
+    turned = composition.rotated(
+        composition.reader(model, kind, later),
+        heads.W_OV(model, earlier),
+        60,
+        generator=torch.Generator().manual_seed(0),
+    )
+    others = [values.max() for values in composition.impossible(model, kind).values()]
+    return float(found.max()), float(max(turned.max(), *others))
+
+
+@decides("only-k-composition", controls=[built_q_composition])
+def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
+    """The best Q or V score over the largest of its own nulls; above 1 it is significant.
+
+    The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights (paper:
+    "Analyzing a Two-Layer Model", as first published).
+    """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
+    best = [above_nulls(subject.model, kind) for kind in "QV"]
+    return torch.tensor(max(top / null for top, null in best), dtype=torch.float64)
+
+
+def hidden(model: Transformer) -> Bool[Tensor, "later_head earlier_head"]:
+    """Which K edges the right formula finds and the published one hides: true or false.
+
+    Found is a pair that scores above every pair that cannot compose, by the same formula.
+    """
+    right = composition.scores(model, "K")
+    null = max(values.max() for values in composition.impossible(model, "K").values())
+    wrong = _published(model, (1, 0))
+    apart = [
+        composition.apart(_published(model, layers), layers) for layers in composition.IMPOSSIBLE
+    ]
+    return (right > null) & (wrong <= max(values.max() for values in apart))
+
+
+def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "later earlier"]:
+    """`composition.published_k_score` of every pair of heads of two layers, all at once."""
+    later, earlier = (model.layers[layer] for layer in layers)
+    keys = einsum(later.W_K, earlier.W_O, "late k d, early d v -> late early k v")
+    queries = einsum(earlier.W_V, later.W_Q, "early v d, late q d -> late early v q")
+    read = LowRank(later.W_Q.mT, later.W_K).norm()
+    written = LowRank(earlier.W_O, earlier.W_V).norm()
+    return (keys @ queries).norm(dim=(2, 3)) / (read[:, None] * written)
+
+
+@decides("erratum-edges", controls=[untrained, turned_heads], planted=hidden_k_composition)
+def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
+    """What the best of the `hidden` edges changes of predictions, over a K edge on average.
+
+    The best is chosen in one half of the windows and measured in the other, in each of them; 1 is
+    an edge like the others, and 0 all over, if none is hidden (paper's "Correction" comment).
+    """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
+    where = hidden(subject.model)
+    found = torch.zeros(samples.WINDOWS_OF_EDGES, dtype=torch.float64)
+    if where.any():
+        change = effects(subject).change[:, composition.KINDS.index("K")].double()
+        for half in (0, 1):
+            best = change[half::2, where].mean(dim=0).argmax()
+            found[1 - half :: 2] = change[1 - half :: 2, where][:, best] / change.mean()
+    return found
+
+
+@decides("score-is-not-use", controls=[graded_edges])
+def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
+    """Spearman's rank correlation of an edge's score with how much it changes predictions.
+
+    The mean over Q, K and V; from -1 to 1. One jackknife pseudo-value for each window of held-out
+    text: their mean is the correlation less its bias, by the jackknife; their spread is that of other windows.
+    """
+    return agreement_of(scores(subject), effects(subject).change)
+
+
+def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:
+    """Rank correlation of any scores with effects, as a jackknife pseudo-value for each window."""
+    change = change.double()
+
+    def whole(values: Tensor) -> float:
+        mean = values.mean(dim=0)
+        return sum(map(edge_effects.agreement, found, mean)) / len(found)
+
+    n = len(change)
+    each = torch.arange(n)
+    less = torch.tensor([whole(change[each != left]) for left in each], dtype=torch.float64)
+    return n * whole(change) - (n - 1) * less

@@ -1,0 +1,116 @@
+"""What the chapter on heads over all text claims: the induction head, token frequency, chains."""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import head_roles, repeats
+from transformer_circuits.analysis.since_2021 import markov, over_text
+from transformer_circuits.analysis.since_2021.over_text import Looks
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import built_induction
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.text import tokenizer
+
+STATES = 4
+"""Tokens that a chain runs over."""
+
+
+@cache
+def looks(subject: Subject) -> Looks:
+    """The strongest looks of the best matching head of the last layer on windows of text."""
+    inputs, targets = subject.windows(samples.WINDOWS_OF_LOOKS)
+    words = over_text.words(tokenizer.texts()[: subject.model.config.n_vocab])
+    head = subject.induction_head
+    return over_text.strongest(subject.model, inputs, targets, head, words)
+
+
+def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Tensor, " document"]:
+    found = looks(subject)
+    inputs, _ = subject.windows(samples.WINDOWS_OF_LOOKS)
+    grid = torch.full(inputs.shape, torch.nan, dtype=torch.float64)
+    grid[found.window, found.dst] = values.double()
+    return subject.by_document(grid)
+
+
+@decides("full-distribution", controls=[untrained, built_induction])
+def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
+    """How much rarer exact matches are on text than the usual test of a head has them. -1 to 1.
+
+    Share of places at which the strongest look of the best matching head is an exact match, of
+    those where there is one to be seen: in the second copy of random tokens, less the same on text.
+    Per document. 0: as often. HeadVis 2026: what a head does over all text rarely matches what a
+    narrow task suggests.
+    """
+    passages = subject.random_passages(24, seed=2)
+    tokens = repeats.copies(passages)
+    words = torch.arange(subject.model.config.n_vocab)  # no other forms: only exact ones count here
+    head = subject.induction_head
+    tested = over_text.strongest(subject.model, tokens[:, :-1], tokens[:, 1:], head, words)
+    exact = over_text.KINDS.index("exact")
+    there = (tested.chance[:, exact] > 0) & (tested.dst > passages.shape[1])
+    in_test = (tested.kind[there] == exact).double().mean()
+    found = looks(subject)
+    on_text = (found.kind == exact).double()
+    return in_test - _by_document(
+        subject, on_text.masked_fill(found.chance[:, exact] == 0, torch.nan)
+    )
+
+
+@decides("fuzzy-on-text", controls=[shuffled_text, untrained])
+def near_matches(subject: Subject) -> Float[Tensor, " document"]:
+    """What the best matching head gains by looking at near matches, beyond a random look. -1 to 1.
+
+    A near match is a place after the same word with another capital or space. See
+    `over_text.Looks.surplus`; per document. 0 for a head that does not seek such places, or on text
+    whose order means nothing. HeadVis 2026: what precedes need match only fuzzily.
+    """
+    return _by_document(subject, looks(subject).surplus("near"))
+
+
+@decides("induction-by-frequency", controls=[one_layer, untrained])
+def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
+    """How much better the order of frequent tokens is repeated than that of rare ones. -1 to 1.
+
+    On passages of random tokens that come twice: how often the right token beats another of the
+    passage in the second copy, for the most frequent quarter of the vocabulary, less the same for
+    the rarest; per pair of passages. Only tokens of the same passage compete, so it does not help to
+    know which tokens are common, or which have come.
+    """
+    config, generator = subject.model.config, torch.Generator().manual_seed(3)
+    counts = repeats.counts(subject.text, config.n_vocab)
+    length = min(head_roles.LENGTH, (config.n_ctx - 1) // 2)
+    found = []
+    for which in (0, 3):
+        quarter = repeats.quartile(counts, which)
+        passages = repeats.drawn(quarter, 32, length, generator=generator)
+        preferred = repeats.predictions(subject.model, passages).preferred
+        found.append(preferred[:, 1].double().mean(dim=1))
+    return found[0] - found[1]
+
+
+@decides("statistical-induction", controls=[one_layer, untrained])
+def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
+    """How much nearer a model's predictions are to in-context bigrams than to unigrams. [nats]
+
+    On sequences of random Markov chains over four frequent tokens: KL from the reader who counts
+    unigrams, less KL from the one who counts bigrams, over the later half of the sequence; per
+    chain. Above 0: nearer to bigrams. Edelman et al. 2024, of models trained on such chains.
+    """
+    config, generator = subject.model.config, torch.Generator().manual_seed(4)
+    table = markov.chains(samples.PASSAGES, STATES, generator=generator)
+    states = markov.walks(
+        table, min(samples.TOKENS_OF_CHAINS, config.n_ctx - 1), generator=generator
+    )
+    frequent = repeats.quartile(repeats.counts(subject.text, config.n_vocab), 0)
+    alphabet = markov.alphabets(frequent, len(states), STATES, generator=generator)
+    log_model = markov.predicted(subject.model, states, alphabet)
+    unigrams, bigrams = (
+        markov.divergence(reader(states, STATES), log_model)[:, states.shape[1] // 2 :]
+        for reader in (markov.unigrams, markov.bigrams)
+    )
+    return (unigrams - bigrams).mean(dim=1)

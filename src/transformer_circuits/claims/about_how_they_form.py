@@ -1,0 +1,131 @@
+"""What is claimed of how induction heads form, from the log of each training.
+
+Each measurement is one number of one run, so it has no spread but that between seeds. Induction is prefix
+matching on random tokens that come twice, as Olsson et al. 2022 measure it, of that head of the last
+layer that has most of it in the end. It forms from a tenth to nine tenths of the highest it reaches;
+see `development.span`.
+"""
+
+import dataclasses
+import math
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import bigrams
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import one_layer
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.placebos import (
+    heads_later,
+    heads_sooner,
+    heads_swapped,
+    loss_for_heads,
+    losses_of_one_layer,
+    plateau_before_heads,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.experiments import development
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.text import corpus, windows
+
+
+@decides("phase-change", controls=[loss_for_heads, heads_swapped, one_layer])
+def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
+    """How many times as many tokens nine tenths of the induction head take as one tenth.
+
+    From 1, at once, up to the last record's tokens by the first's, which also stands for a head that
+    never forms (below 0.4), or had begun before the first record. Olsson et al. 2022: in a narrow
+    window, from roughly 2.5 to 5 billion tokens.
+    """
+    tokens = _tokens(subject)
+    start, end = _formation(subject) or (tokens[0], tokens[-1])
+    return torch.tensor(end / start, dtype=torch.float64)
+
+
+@decides("formation-order", controls=[heads_swapped, one_layer])
+def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
+    """By how many doublings of tokens each stage ends after the one before; the smaller of two.
+
+    Bigrams end where the loss on text has made nine tenths of its way from a uniform guess to an
+    add-one bigram table; previous-token heads of the first layer and induction heads where the best
+    in the end has nine tenths of its highest attention. Above 0: in this order. A stage that
+    never comes counts as the whole run, backwards. Hoogland et al. 2024 tell these stages apart.
+    """
+    log, tokens = subject.probed(), _tokens(subject)
+    config = subject.model.config
+    text_alone = dataclasses.replace(config, n_layers=0, d_mlp=0)  # one table for every depth
+    guess, table = math.log(config.n_vocab), _bigram_loss(subject.text, text_alone)
+    learned = [(guess - record["held_out"]) / (guess - table) for record in log]
+    ends = [development.crossing(tokens, learned, 0.9)]
+    for key, layer in (("previous_token", 0), ("matching_random", -1)):
+        curve = development.of_head(log, key, layer)
+        high = max(curve)
+        ends.append(development.crossing(tokens, curve, 0.9 * high) if high >= 0.4 else None)
+    if None in ends:
+        return torch.tensor(-math.log2(tokens[-1] / tokens[0]), dtype=torch.float64)
+    doublings = torch.tensor(ends, dtype=torch.float64).log2()
+    return doublings.diff().min()
+
+
+@decides("icl-with-heads", controls=[losses_of_one_layer, heads_sooner, heads_later, one_layer])
+def context_gained(subject: Subject) -> Float[Tensor, ""]:
+    """What context gains while the induction head forms, less what it gains at all other times. [nats]
+
+    By the in-context learning score: how much lower the loss on the same tokens is with much
+    context before them than with little. All of its way is from its highest record to its lowest.
+    Above 0: most of it is made in that stretch. A head that never forms has no such stretch. Olsson
+    et al. 2022: less than 0.15 nats before, about 0.4 after.
+    """
+    tokens = _tokens(subject)
+    scores = [record["in_context_learning_score"] for record in subject.log]
+    way = max(scores) - min(scores)
+    gained = 0.0
+    if found := _formation(subject):
+        before, after = development.at(tokens, scores, found)
+        gained = float(before - after)
+    return torch.tensor(2 * gained - way, dtype=torch.float64)
+
+
+@decides(
+    "phase-bump",
+    controls=[losses_of_one_layer, heads_sooner, heads_later],
+    planted=plateau_before_heads,
+)
+def bump(subject: Subject) -> Float[Tensor, ""]:
+    """How much faster the loss on text falls while the induction head forms than just before.
+
+    In nats per million tokens, over that stretch and one as long before it, or from the first
+    record on. Above 0: the curve of the loss over tokens is not convex there, as Olsson et al. 2022
+    say of their bump. A head that never forms has none: 0.
+    """
+    tokens = _tokens(subject)
+    losses = [record["held_out"] for record in subject.log]
+    found = _formation(subject)
+    if found is None:
+        return torch.zeros((), dtype=torch.float64)
+    start, end = found
+    places = [max(tokens[0], 2 * start - end), start, end]
+    falls = -torch.from_numpy(development.at(tokens, losses, places)).diff()
+    before, during = falls / torch.tensor(places, dtype=torch.float64).diff() * 1e6
+    return during - before
+
+
+def _tokens(subject: Subject) -> list[int]:
+    return [record["tokens"] for record in subject.probed()]
+
+
+def _formation(subject: Subject) -> tuple[float, float] | None:
+    matching = development.of_head(subject.probed(), "matching_random", -1)
+    return development.span(_tokens(subject), matching)
+
+
+@cache
+def _bigram_loss(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> float:
+    """Of an add-one table of the training text, on the windows that the log's loss is measured on."""
+    counts = bigrams.counts(corpus.tokens("small", "train"), shape.n_vocab)
+    inputs, targets = (part.long() for part in windows.evenly(text, samples.WINDOWS, shape))
+    share = (counts[targets, inputs] + 1) / (counts.sum(dim=0) + shape.n_vocab)[inputs]
+    return -float(share.log().mean())

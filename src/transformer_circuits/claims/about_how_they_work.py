@@ -1,0 +1,212 @@
+"""How induction heads are said to work: edges, score terms, spectra, scrubbing."""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import (
+    causal_scrubbing,
+    composition,
+    copying_scores,
+    edge_effects,
+    expansion,
+    heads,
+    path_patching,
+    patterns,
+    repeats,
+)
+from transformer_circuits.claims import about_induction, samples
+from transformer_circuits.claims.controls import random_heads, turned_heads, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import built_induction
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.lowrank import LowRank
+from transformer_circuits.text import tokenizer
+
+
+@decides("induction-mechanism", controls=[untrained], planted=built_induction)
+def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
+    """By how much the edge from the previous-token head leads all others into the same head. [nats]
+
+    Loss on the second copy of random tokens without that head in the keys of the strongest
+    induction head, less the loss without whichever other edge into it costs most, be it into
+    queries, keys or values. Per passage (paper: "How Induction Heads Work").
+    """
+    model, to = subject.model, subject.induction_head
+    passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
+    tokens = repeats.copies(passages)
+    trace = model.trace(tokens)
+    rise = {}
+    for kind in composition.KINDS:
+        for earlier in heads.of_layer(model, 0):
+            logits = path_patching.without_edge(model, trace, kind, to, earlier)
+            rise[kind, earlier] = about_induction.loss_of_second_copy(logits, tokens)
+    claimed = rise.pop(("K", subject.previous_token_head))
+    whole = about_induction.loss_of_second_copy(trace.logits, tokens)
+    others = torch.stack([*rise.values(), whole])  # no edge at all costs nothing
+    return claimed - others[others.mean(dim=1).argmax()]
+
+
+@decides("induction-query-key", controls=[untrained], planted=built_induction)
+def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
+    """By how much one kind of score term leads all others, as a share of the whole. At most 1.
+
+    The score of the right source above the mean of all others, for the strongest head in the
+    second copy of random tokens, split by what makes query and key: the token itself (with heads
+    that look at it with more than half of their attention), heads that look one back so, and the
+    rest. Query from the token and key from one back, less the largest other pair. Per passage
+    (paper: "Path Expansion of Attention Scores QK Circuit").
+    """
+    model, head = subject.model, subject.induction_head
+    passages = subject.random_passages(samples.PASSAGES_OF_A_LENGTH, seed=2)
+    tokens, length = repeats.copies(passages), passages.shape[1]
+    look = patterns.by_distance(model.trace(tokens).patterns[0], 2)
+    dst = torch.arange(1 + length, 2 * length + 1)
+    past = torch.ones(tokens.shape[1], tokens.shape[1]).tril()[dst].to(model.W_E)
+    kind = {None: "here"} | {
+        one: ("here", "back")[int(look[one.head].argmax())]
+        if look[one.head].max() > 0.5
+        else "rest"
+        for one in heads.of_layer(model, 0)
+    }
+    sums = {}
+    for (query, key), term in expansion.score_terms(model, tokens, head).items():
+        mean = (term[:, dst] * past).sum(dim=2) / past.sum(dim=1)
+        gain = (term[:, dst, dst - length + 1] - mean).mean(dim=1).double()
+        pair = kind[query], kind[key]
+        sums[pair] = sums.get(pair, 0) + gain
+    whole = sum(sums.values()).mean()
+    claimed = sums.pop(("here", "back"), torch.zeros(len(tokens)).double())
+    return (claimed - max(sums.values(), key=lambda one: float(one.mean()))) / whole.abs()
+
+
+@cache
+def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
+    """Positivity of each second-layer head's OV circuit, and of its QK circuit through the
+    previous-token head."""
+    model, back = subject.model, subject.previous_token_head
+    second = heads.of_layer(model, len(model.layers) - 1)
+    copies = [copying_scores.positivity(heads.full_ov(model, one).eigenvalues()) for one in second]
+    through = [composition.matching(model, one, back).eigenvalues() for one in second]
+    return torch.tensor([copies, [copying_scores.positivity(one) for one in through]])
+
+
+@decides("two-spectra", controls=[untrained, random_heads])
+def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
+    """How far the weaker of the strongest head's two spectra lies above random heads. [their sd]
+
+    Of Σλ/Σ|λ| of its OV circuit and of its QK circuit through the previous-token head, the one that
+    lies fewer standard deviations above random heads between the same matrices. A fact of the
+    weights (paper: "Checking the Mechanistic Theory").
+    """
+    return _above_random(subject)[:, subject.induction_head.head].min().double()
+
+
+@decides("copiers-match", controls=[untrained, turned_heads])
+def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, ""]:
+    """How many of the last layer's copying heads also match, by their spectra. 0 to 1.
+
+    Of the heads whose OV score lies four standard deviations above random heads, the share whose QK
+    score through the previous-token head does, too; 0 if no head copies. A fact of the weights (the
+    authors' video on results of two layers).
+    """
+    copies, matches = _above_random(subject) > 4
+    return (copies & matches).sum().double() / copies.sum().clamp(min=1)
+
+
+@cache
+def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
+    """How far `_spectra` lie above random heads between the same matrices. [their sd]"""
+    model = subject.model
+    generator, d_head = torch.Generator().manual_seed(0), model.config.d_head
+    brought = (heads.W_OV(model, subject.previous_token_head) @ model.W_E).dense()
+    null = torch.stack(
+        [
+            copying_scores.null(left, right, d_head, 100, generator=generator)
+            for left, right in ((model.W_U, model.W_E), (model.W_E.T, brought))
+        ]
+    )
+    mean, spread = null.mean(dim=1, keepdim=True), null.std(dim=1, keepdim=True)
+    return (_spectra(subject).to(null) - mean) / spread
+
+
+@decides("corner", controls=[untrained, random_heads])
+def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
+    """Rank correlation, over last-layer heads, of the weaker spectrum with prefix matching. -1 to 1.
+
+    Spearman's, of the smaller of the two Σλ/Σ|λ| with attention on random tokens that come twice.
+    A fact of the weights (paper: "Checking the Mechanistic Theory").
+    """
+    corner = _spectra(subject).min(dim=0).values
+    found = edge_effects.agreement(corner, subject.matching)
+    return torch.tensor(found, dtype=torch.float64)
+
+
+@decides("summed-ov", controls=[untrained, random_heads])
+def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
+    """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
+
+    Per token of the vocabulary: 1 if the sum of the circuits does, less 1 if the better of the
+    two does alone (ARENA, chapter 1.2).
+    """
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
+    model, best = subject.model, subject.matching.topk(2).indices.tolist()
+    pair = [heads.full_ov(model, (len(model.layers) - 1, one)) for one in best]
+    both = LowRank(
+        torch.cat([one.left for one in pair], dim=1), torch.cat([one.right for one in pair])
+    )
+    alone = [(copying_scores.own_ranks(one) == 0).double() for one in pair]
+    better = max(alone, key=lambda own: float(own.mean()))
+    return (copying_scores.own_ranks(both) == 0).double() - better
+
+
+@decides("causal-scrubbing", controls=[built_induction])
+def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
+    """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
+
+    Causal scrubbing, by document of held-out text: every last-layer head that matches prefixes with 0.2
+    or more (or the best one alone) keeps of its queries and values what the embedding gives, of
+    its keys what the previous-token head gives; all else comes from another window, the mean of three
+    partners. 0 is the loss when all that these heads write comes from there, 1 the whole model's. A
+    document's share is of the mean that they are worth (Redwood Research).
+    """
+    model, matching = subject.model, subject.matching
+    team = [h for h, found in enumerate(matching.tolist()) if found >= 0.2]
+    team = team or [subject.induction_head.head]
+    inputs, targets = subject.windows(samples.WINDOWS_SCRUBBED, samples.TOKENS_SCRUBBED)
+    found = causal_scrubbing.losses(
+        model, inputs, targets, [(1, h) for h in team], subject.previous_token_head
+    ).double()
+    whole, scrubbed, none = (subject.by_document(row) for row in found)
+    return (none - scrubbed) / (none - whole).mean()
+
+
+@decides("fuzzy-induction", controls=[untrained, random_heads])
+def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
+    """How well the best head matches a token with its other form: with a space, or with a capital.
+
+    For every such pair, the share of all tokens that are a worse key for it, through the
+    previous-token head; per token as query. 0.5 by chance (Olsson et al. 2022 on fuzzy matching).
+    """
+    model = subject.model
+    texts = tokenizer.texts()[: model.config.n_vocab]
+    places = {text: index for index, text in enumerate(texts) if text}
+    pairs = [
+        (index, places[other])
+        for text, index in places.items()
+        if text.strip().isalpha()
+        for other in {" " + text, text.strip(), text.capitalize(), text.lower(), text.title()}
+        if other != text and other in places
+    ]
+    query, key = torch.tensor(pairs).T
+    circuit = composition.matching(model, subject.induction_head, subject.previous_token_head)
+    asked, index = query.unique(return_inverse=True)
+    scores = circuit.left[asked] @ circuit.right  # [asked, token]
+    right = scores[index, key]
+    shares = torch.stack(
+        [(scores[i] < r).double().mean() for i, r in zip(index, right, strict=True)]
+    )
+    sums = torch.zeros(len(asked)).double().index_add(0, index, shares)
+    return sums / index.bincount()

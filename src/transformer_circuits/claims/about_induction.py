@@ -1,0 +1,221 @@
+"""What models with induction heads are claimed to do (`about_how_they_work`: how)."""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis import head_roles, induction, repeats
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import built_induction
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import cross_entropy
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer, windows
+
+
+def loss_of_second_copy(
+    logits: Float[Tensor, "n pos n_vocab"], tokens: Int[Tensor, "n pos"]
+) -> Float[Tensor, " n"]:
+    """Mean loss on the second copy of passages that `repeats.copies` made. [nats per token]"""
+    targets = repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
+    losses = cross_entropy.per_token(logits, targets).double()
+    return losses.sum(dim=1) / (targets != -100).sum(dim=1)
+
+
+@decides("induction-random", controls=[one_layer, untrained], planted=built_induction)
+def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
+    """How often the right token is the first of the vocabulary in the second copy. 0 to 1.
+
+    Per passage of uniformly random tokens that comes twice, without the first token of the copy
+    (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
+    come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the time.
+    """
+    found = repeats.predictions(subject.model, subject.random_passages(samples.PASSAGES, seed=2))
+    return (found.rank[:, 1] == 1).double().mean(dim=1)
+
+
+@decides("icl-algorithms", controls=[one_layer, untrained], planted=built_induction)
+def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
+    """What it saves to have read a passage in order, beyond what its bare tokens save. [nats]
+
+    Per passage of held-out text, its loss after the same tokens shuffled less its loss after the
+    passage itself: what order saves. From this is taken its loss after an unrelated passage less
+    that after the shuffled tokens: what they save without order. Above 0 where most of what context gives lies in the order of tokens; copying tokens that have
+    been seen, wherever, gives less (paper: "Summary of Results").
+    """
+    length = subject.random_passages(1, seed=1).shape[1]
+    text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], samples.PASSAGES, length)
+    generator = torch.Generator().manual_seed(1)
+    order = torch.rand(text.shape, generator=generator).argsort(dim=1)
+    before = {
+        "same": text,
+        "shuffled": text.gather(1, order),
+        "other": text.roll(len(text) // 2, dims=0),
+    }
+    loss = {}
+    for name, first in before.items():
+        begin = text.new_full((len(text), 1), tokenizer.BEGIN)
+        tokens = torch.cat([begin, first, text], dim=1)
+        parts = cross_entropy.batches(tokens[:, :-1], tokens[:, 1:])
+        each = [
+            cross_entropy.per_token(subject.model(inputs), after)[:, length + 1 :]
+            for inputs, after in parts
+        ]
+        loss[name] = torch.cat(each).double().mean(dim=1)
+    return 2 * loss["shuffled"] - loss["same"] - loss["other"]
+
+
+@decides("icl-score", controls=[one_layer, untrained])
+def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
+    """How much more late tokens gain from the order of their context than with one layer. [nats]
+
+    Per document: loss on the same tokens with little context minus that with much (Olsson et al.
+    2022: positions 50 and 500), less the same on shuffled text, where more context only tells better
+    which tokens there are; less what one layer gains so, or less 0 if it gains nothing.
+    """
+    single = subject.sibling("one-layer")
+    n_ctx = min(500, subject.model.config.n_ctx, single.model.config.n_ctx)
+    width = max(1, min(20, n_ctx // 4))
+    late, early = (n_ctx - width, n_ctx), (2 * width, 3 * width)
+    shuffled = shuffled_text(subject).text
+
+    def gain(model: Transformer, text: Tensor) -> Tensor:
+        return -induction.in_context_learning_score(
+            model, text, samples.WINDOWS_OF_CONTEXT, late, early
+        )
+
+    ours, control = (
+        gain(model, subject.text) - gain(model, shuffled) for model in (subject.model, single.model)
+    )
+    first = windows.starts(
+        subject.text, samples.WINDOWS_OF_CONTEXT, subject.model.config, n_ctx=n_ctx
+    )
+    document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - width]
+    more = ours - control if control.mean() > 0 else ours
+    return torch.stack([more[document == one].mean() for one in document.unique()])
+
+
+@decides(
+    "induction-head-exists", controls=[one_layer, untrained, random_heads], planted=built_induction
+)
+def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
+    """Prefix matching of the best head of the last layer. 0 to 1.
+
+    Per passage of random tokens that comes twice, of one of `head_roles.LENGTHS`; the head is chosen on other
+    passages (paper: "Induction Heads"; Olsson et al. 2022).
+    """
+    found = []
+    for length in head_roles.LENGTHS:
+        tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
+        A = subject.model.trace(tokens).patterns[-1][:, [subject.induction_head.head]]
+        each = zip(A.split(1), tokens.split(1), strict=True)
+        found += [induction.prefix_matching_score(*one) for one in each]
+    return torch.cat(found)
+
+
+@decides("two-token-keys", controls=[untrained, built_induction])
+def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
+    """How much more the strongest head looks where two tokens in a row match than where one does.
+
+    Random tokens hold "a x y" and, farther on, "b x z"; the present token is x again, after a or
+    after b. Of the attention to y and z, the share of the one whose two tokens before it are the
+    present ones, less the share of the other: from -1 to 1, 0 for a head that matches one token.
+    Both ends are measured, so that it does not count which stands nearer. Per passage (paper: "How
+    Induction Heads Work", on keys made by two heads).
+    """
+    config, head = subject.model.config, subject.induction_head.head
+    length = min(head_roles.LENGTH, config.n_ctx - 3)
+    generator = torch.Generator().manual_seed(3)
+    passages = repeats.drawn(
+        torch.ones(config.n_vocab), samples.PASSAGES, length, generator=generator
+    )
+    places = length // 4, length - 1 - length // 4
+    passages[:, places[1]] = passages[:, places[0]]
+    begin = passages.new_full((len(passages), 1), tokenizer.BEGIN)
+    to_right, to_other = 0, 0
+    for right, other in (places, places[::-1]):
+        tokens = torch.cat([begin, passages, passages[:, right - 1 : right + 1]], dim=1)
+        A = subject.model.trace(tokens).patterns[-1][:, head, -1].double()
+        to_right = to_right + A[:, right + 2]  # one for BEGIN, one for what followed
+        to_other = to_other + A[:, other + 2]
+    return (to_right - to_other) / (to_right + to_other).clamp(min=1e-12)
+
+
+@cache
+def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The last layer on windows of text: inputs, targets, the strongest head's pattern and output,
+    and of every head the share of attention near by, see `_near`."""
+    inputs, targets = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
+    head, rows = subject.induction_head.head, []
+    for part in inputs.split(8):
+        trace = subject.model.trace(part)
+        A = trace.patterns[-1]
+        rows.append((A[:, head], trace.head_outputs[-1][:, head], _near(A, part)))
+    A, written, near = (torch.cat(parts) for parts in zip(*rows, strict=True))
+    return inputs, targets, A, written, near
+
+
+def _near(
+    A: Float[Tensor, "n head dst src"], inputs: Int[Tensor, "n src"]
+) -> Float[Tensor, "n head dst"]:
+    """Attention to the last four tokens, as a share of what does not rest on a BEGIN.
+
+    The present token is the last of them.
+    """
+    A = A.masked_fill((inputs == tokenizer.BEGIN)[:, None, None], 0)
+    last = torch.ones(A.shape[-2:], dtype=torch.bool).tril().triu(-3)
+    return (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)
+
+
+@decides("induction-on-text", controls=[one_layer, untrained])
+def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
+    """How often the strongest head looks at what followed, and says it, where a piece recurs.
+
+    Share, per document, of the places inside a word of several tokens whose piece and the one
+    after it have come in a row before: those where more than half of its attention lies on what
+    followed that piece, and where it raises the right next token more than any other token of the
+    window (paper: "Function of Induction Heads"). 0 to 1.
+    """
+    inputs, targets, A, written, _ = _on_text(subject)
+    inside = tokenizer.inside_words(torch.cat([inputs[:, :1], targets], dim=1))[:, 1:]
+    followed = induction.followers(inputs)
+    again = (followed & (inputs[:, None, :] == targets[:, :, None])).any(dim=2)
+    places = again & inside
+    looks = (A * followed).sum(dim=2) > 0.5
+    W_U = subject.model.W_U[inputs]  # [window, token, d_model]
+    raised = written @ W_U.mT  # [window, dst, token of the window]
+    right = (written * subject.model.W_U[targets]).sum(dim=2)
+    other = inputs[:, None, :] != targets[:, :, None]
+    says = right > raised.masked_fill(~other, -torch.inf).amax(dim=2)
+    values = (looks & says).double().masked_fill(~places, torch.nan)
+    return subject.by_document(values)
+
+
+@decides("induction-resting", controls=[untrained])
+def rests(subject: Subject) -> Float[Tensor, " document"]:
+    """Attention of the strongest head to BEGIN from tokens that have not come before. 0 to 1.
+
+    BEGIN opens each window and parts documents within it. Per document (paper: "Function of Induction Heads").
+    """
+    inputs, _, A, _, _ = _on_text(subject)
+    idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
+    idle[:, 0] = False
+    resting = (A * (inputs == tokenizer.BEGIN)[:, None]).sum(dim=2).double()
+    return subject.by_document(resting.masked_fill(~idle, torch.nan))
+
+
+@decides("others-local", controls=[untrained])
+def looks_near(subject: Subject) -> Float[Tensor, " document"]:
+    """Attention of the heads that match prefixes least to the last four tokens. 0 to 1.
+
+    Per document, the present token counted, as a share of what does not rest on a BEGIN; the half of the last layer's heads
+    that match least on random tokens (paper: the video on two-layer results, n-grams).
+    """
+    least = subject.matching.argsort()[: max(1, subject.model.config.n_heads // 2)]
+    values = _on_text(subject)[-1][:, least].mean(dim=1).double()
+    values[:, : min(8, values.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
+    return subject.by_document(values)

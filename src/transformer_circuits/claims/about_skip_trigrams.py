@@ -1,0 +1,202 @@
+"""Which skip-trigrams stand in the weights of a one-layer model, against shuffled outputs.
+
+A triple counts as held if its output is among the first twenty of all tokens that its strongest head
+raises for the source. The null gives it the output of another triple of the same kind. Values are
+the first minus the second, from -1 to 1; 0 if any other output would do as well.
+"""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits.analysis.one_layer import skip_trigram_families as families
+from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
+from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
+from transformer_circuits.claims.controls import random_heads, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import (
+    a_head_for_each_destination,
+    planted_skip_trigrams,
+    sparsely_planted_skip_trigrams,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.text import tokenizer
+
+N_SHUFFLES = 10
+
+
+@cache
+def _places(subject: Subject) -> Places:
+    return skip_trigram_places.read(subject.model)
+
+
+def shuffles(triples: list[SkipTrigram], n: int = N_SHUFFLES) -> list[list[SkipTrigram]]:
+    """The triples with each other's outputs, in `n` ways that never give a triple its own place's."""
+    generator = torch.Generator().manual_seed(0)
+    outs = torch.tensor([triple.out for triple in triples])
+    order = torch.randperm(len(triples), generator=generator)
+    turns = torch.randint(1, max(len(triples), 2), (n,), generator=generator).tolist()
+    given = outs.clone()
+    rows = []
+    for turn in turns:
+        given[order] = outs[order.roll(turn)]
+        pairs = zip(triples, given.tolist(), strict=True)
+        rows.append([triple._replace(out=out) for triple, out in pairs])
+    return rows
+
+
+def _beyond_shuffled(
+    subject: Subject, triples: list[SkipTrigram], any_destination: bool
+) -> Float[Tensor, " triple"]:
+    if len(triples) < 2:
+        return torch.zeros(1)
+    places = _places(subject)
+    null = torch.stack([places.first(each, any_destination) for each in shuffles(triples)])
+    return places.first(triples, any_destination).double() - null.double().mean(dim=0)
+
+
+def by_source(values: Float[Tensor, " triple"], triples: list[SkipTrigram]) -> Tensor:
+    """The mean of each source: triples of one source are no independent units."""
+    src = torch.tensor([triple.src for triple in triples])
+    index = src.unique(return_inverse=True)[1]
+    sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index, values)
+    return sums / index.bincount()
+
+
+@cache
+def _members(
+    text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
+) -> dict[str, list[SkipTrigram]]:
+    return families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+@cache
+def _listed(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
+    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
+    config = subject.model.config
+    triples = _members(subject.text, config.n_vocab, config.n_ctx)[name]
+    whole = name in (families.COPY, families.COPY_OTHER_FORM)
+    values = _beyond_shuffled(subject, triples, any_destination=whole)
+    return by_source(values, triples) if len(triples) > 1 else values
+
+
+@decides("family-copy", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams)
+def copy(subject: Subject) -> Float[Tensor, " source"]:
+    """[b]…[a]→[b], the source repeated: share held beyond shuffled outputs, for each source.
+
+    From -1 to 1. Paper: "Copying / Primitive In-Context Learning".
+    """
+    return _family(subject, families.COPY)
+
+
+@decides(
+    "family-other-form", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams
+)
+def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
+    """[b]…[a]→[b′], b with other capitals or another space; else as `copy`."""
+    return _family(subject, families.COPY_OTHER_FORM)
+
+
+@decides("family-split", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams)
+def split(subject: Subject) -> Float[Tensor, " source"]:
+    """[ab]…[a]→[b], a word in pieces completed; else as `copy`."""
+    return _family(subject, families.SPLIT)
+
+
+@decides(
+    "family-split-other", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams
+)
+def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
+    """[ab]…[a]→[b′], a word in pieces completed with other capitals; else as `copy`."""
+    return _family(subject, families.SPLIT_OTHER_FORM)
+
+
+@decides("listed-skip-trigrams", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+def listed(subject: Subject) -> Float[Tensor, " source"]:
+    """The paper's own list, as far as single tokens and held-out text have it; else as `copy`.
+
+    A triple takes part if the text has it at least once within a context. Paper: "Other Interesting
+    Skip-Trigrams".
+    """
+    config = subject.model.config
+    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
+    values = _beyond_shuffled(subject, triples, any_destination=False)
+    return by_source(values, triples) if len(triples) > 1 else values
+
+
+@decides("dedent", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+def dedent(subject: Subject) -> Float[Tensor, " depth"]:
+    """After a line indented N steps, one of N − 1: whether "else" and its like are held, for each N.
+
+    From -1 to 1: the share of them that the strongest head has among the first twenty, less that of
+    words which open a line after any, "for" or "if"; these are no worse where a head only knows that
+    the text is Python. Paper: "Other Interesting Skip-Trigrams".
+    """
+    texts = tokenizer.texts()[: subject.model.config.n_vocab]
+    blocks = skip_trigram_lists.dedents(texts)
+    openers = skip_trigram_lists.dedents(texts, skip_trigram_lists.OPENERS)
+    if not blocks or not openers:
+        return torch.zeros(1)
+    held, null = (
+        by_source(_places(subject).first(triples).double(), triples)
+        for triples in (blocks, openers)
+    )
+    return held - null
+
+
+@decides(
+    "heads-of-destinations", controls=[untrained, random_heads], planted=a_head_for_each_destination
+)
+def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
+    """How far skip-trigrams of one destination keep to one head, beyond chance. [sd of chance]
+
+    Of the paper's list, as in `listed`, each source with its destination goes to the head that holds
+    its outputs most strongly. Counted are pairs of different sources in one head with one
+    destination, against the same with the heads shuffled. About 0 if no head has a destination of
+    its own; 0 if the text has no such pair. Paper: "Other Interesting Skip-Trigrams".
+    """
+    config = subject.model.config
+    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
+    if len(triples) < 2:
+        return torch.zeros((), dtype=torch.float64)
+    asked = torch.tensor([triple[:2] for triple in triples])
+    pairs, index = asked.unique(dim=0, return_inverse=True)
+    alike = (pairs[:, None, 1] == pairs[:, 1]).triu(1)
+    if not alike.any():
+        return torch.zeros((), dtype=torch.float64)
+    strength = (_places(subject).f1(triples) * _places(subject).f2(triples)).double()
+    summed = strength.new_zeros(len(strength), len(pairs)).index_add(1, index, strength)
+    head = summed.argmax(dim=0)
+    generator = torch.Generator().manual_seed(0)
+    orders = [torch.arange(len(pairs))]
+    orders += [torch.randperm(len(pairs), generator=generator) for _ in range(1000)]
+    moved = head[torch.stack(orders)]  # [order, pair]; the first as it is
+    found = ((moved[:, :, None] == moved[:, None]) & alike).sum(dim=(1, 2)).double()
+    return (found[0] - found[1:].mean()) / found[1:].std().clamp(min=1e-9)
+
+
+@decides("large-brackets", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+def brackets(subject: Subject) -> Float[Tensor, " pair"]:
+    """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.
+
+    From -1 to 1, for each kind of bracket; of the heads the one that holds most. Any token may be
+    the destination, so only the OV circuit is asked. Paper: "Other Interesting Skip-Trigrams".
+    """
+    triples = skip_trigram_lists.brackets(tokenizer.texts()[: subject.model.config.n_vocab])
+    if len(triples) < 2:
+        return torch.zeros(1)
+    places, outs = _places(subject), [triple.out for triple in triples]
+    null = torch.zeros(subject.model.config.n_heads, len(triples), dtype=torch.float64)
+    for turn in range(1, len(outs)):
+        others = outs[turn:] + outs[:turn]
+        moved = [t._replace(out=out) for t, out in zip(triples, others, strict=True)]
+        null += places.first_of_each(moved)
+    own = places.first_of_each(triples).double()
+    values = own - null / (len(outs) - 1)
+    return values[int(values.sum(dim=1).argmax())]

@@ -1,0 +1,186 @@
+"""What is claimed of the worth of paths: by order, by layer, and behind frozen patterns.
+
+Gains are losses saved, in nats per token. Every document counts the same, however long.
+"""
+
+import math
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import ablation, repeats, term_importance
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import one_layer, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import built_induction, built_virtual_head
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import cross_entropy
+
+Gain = Float[Tensor, " document"]
+
+
+@cache
+def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
+    """`term_importance.losses` on 16 windows, with frozen patterns."""
+    return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
+
+
+@cache
+def gains(subject: Subject) -> dict[str, Gain]:
+    """What each kind of path is worth in each document (paper: "Term Importance Analysis"). [nats]
+
+    "direct", over uniform guessing; "single": all single heads, over the direct path; "virtual": the
+    rest, over those. "first, alone" and "second, alone": the single heads of one layer, over the
+    direct path; "beside": the same where those of the other layers are there. A layer that the model
+    does not have is worth nothing. Several seconds for a model; the later calls are free.
+    """
+    kept = {name: subject.by_document(values) for name, values in losses(subject).items()}
+    whole = kept[f"order {subject.model.config.n_layers}"]
+    direct, single = kept["order 0"], kept.get("order 1", kept["order 0"])
+    first, second = (kept.get(f"layer {index}", direct) for index in (0, 1))
+    return {
+        "direct": math.log(subject.model.config.n_vocab) - direct,
+        "single": direct - single,
+        "virtual": single - whole,
+        "first, alone": direct - first,
+        "first, beside": second - single,
+        "second, alone": direct - second,
+        "second, beside": first - single,
+    }
+
+
+@decides("importance-single-heads", controls=[built_virtual_head, untrained])
+def single_heads_beyond_the_rest(subject: Subject) -> Gain:
+    """Gain of all single heads, less that of direct path and virtual heads together. [nats]
+
+    Above 0 where single heads bring more than half of the gain over uniform guessing; the gain of
+    single heads itself, where that is less, as what does harm brings nothing.
+    """
+    gain = gains(subject)
+    return torch.minimum(gain["single"], gain["single"] - gain["direct"] - gain["virtual"])
+
+
+@decides("importance-virtual-heads", controls=[built_virtual_head, untrained])
+def virtual_heads_below_the_others(subject: Subject) -> Gain:
+    """How much less virtual heads gain than direct path or single heads, whichever gain less. [nats]
+
+    Which of the two gains less is asked once, of all documents. Above 0 where virtual heads matter
+    least. If they do harm, that counts by its size.
+    """
+    gain = gains(subject)
+    return _lesser(gain["direct"], gain["single"]) - _size(gain["virtual"])
+
+
+@decides("importance-per-term", controls=[built_virtual_head, untrained])
+def single_head_over_ten_virtual(subject: Subject) -> Gain:
+    """Gain per single head, less ten times the gain per virtual head. [nats per term]
+
+    Above 0 where a single head is worth more than ten virtual ones, on average. The paper's numbers
+    give 0.2. Virtual heads are all paths through two heads or more; harm counts by its size.
+    """
+    gain, config = gains(subject), subject.model.config
+    n_single = config.n_layers * config.n_heads
+    n_virtual = (1 + config.n_heads) ** config.n_layers - 1 - n_single
+    return gain["single"] / max(n_single, 1) - 10 * _size(gain["virtual"]) / max(n_virtual, 1)
+
+
+@decides("importance-second-layer", controls=[one_layer, untrained])
+def second_layer_beyond_half(subject: Subject) -> Gain:
+    """Gain of the second layer's single heads, less half the gain of all single heads. [nats]
+
+    Alone or beside the first layer's, whichever is less over all documents. Above 0 where most of
+    the gain is the second layer's, however one counts.
+    """
+    gain = gains(subject)
+    return _lesser(gain["second, alone"], gain["second, beside"]) - gain["single"] / 2
+
+
+@decides("importance-first-layer", controls=[one_layer, untrained])
+def first_layer_beyond_a_twentieth(subject: Subject) -> Gain:
+    """Gain of the first layer's single heads beside the second's, less a twentieth of all. [nats]
+
+    Below 0 where the first layer adds less than a twentieth of what all single heads gain. If it does
+    harm there, that counts by its size.
+    """
+    gain = gains(subject)
+    return _size(gain["first, beside"]) - gain["single"] / 20
+
+
+@cache
+def pattern_cost(subject: Subject) -> Gain:
+    """What the loss rises if patterns are those that the embeddings alone would make. [nats]
+
+    All paths and all values stay. What heads do to later heads' patterns is lost, and that alone.
+    """
+    model, rises = subject.model, []
+    for batch, targets in cross_entropy.batches(*subject.windows(samples.WINDOWS)):
+        alone = term_importance.patterns_of_embeddings(model, batch)
+        rises.append(cross_entropy.per_token(model(batch, alone), targets))
+    whole = losses(subject)[f"order {model.config.n_layers}"]
+    return subject.by_document(torch.cat(rises) - whole)
+
+
+@decides(
+    "importance-hides-patterns",
+    controls=[one_layer, built_virtual_head, untrained],
+    planted=built_induction,
+)
+def patterns_over_virtual(subject: Subject) -> Gain:
+    """`pattern_cost`, less what virtual heads gain. [nats]
+
+    Above 0 where freezing hides more composition than it shows. If virtual heads do
+    harm, that counts by its size.
+    """
+    return pattern_cost(subject) - _size(gains(subject)["virtual"])
+
+
+@cache
+def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
+    """What losing the previous-token head costs the second copy, less the first. [nats per token]
+
+    By the way it is lost: "full", where later heads' patterns may change, and "patterns kept"
+    (Olsson et al. 2022). Two copies of passages of the held-out text, of three lengths, for with a
+    single one a head that always looks that far back would do.
+    """
+    model, head = subject.model, subject.previous_token_head
+    longest = (model.config.n_ctx - 1) // 2
+    found: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
+    for length in sorted({max(2, min(longest, k)) for k in (20, 40, 60)}):
+        tokens = repeats.copies(repeats.passages(subject.text, samples.PASSAGES_CUT, length))
+        trace = model.trace(tokens)
+        nothing = torch.zeros_like(trace.head_outputs[0][:, head[1]])
+        intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]
+        for rows, frozen in zip(found.values(), (False, True), strict=True):
+            logits = ablation.with_output(model, trace, head, nothing, frozen)
+            rise = [_of_copy(logits, tokens, length, copy) for copy in (0, 1)]
+            rows.append((rise[1] - intact[1]) - (rise[0] - intact[0]))
+    return {way: torch.cat(rows) for way, rows in found.items()}
+
+
+@decides("pattern-preserving", controls=[one_layer, untrained], planted=built_induction)
+def pattern_preserving_hides(subject: Subject) -> Float[Tensor, " passage"]:
+    """A tenth of what a full ablation costs repeats, less what one with patterns kept does. [nats]
+
+    Of the previous-token head, see `cost_for_repeats`. What the second costs counts by its size,
+    whichever way it goes. Above 0 where it shows less than a tenth of the whole.
+    """
+    cost = cost_for_repeats(subject)
+    return cost["full"] / 10 - _size(cost["patterns kept"])
+
+
+def _of_copy(logits: Tensor, tokens: Tensor, length: int, copy: int) -> Float[Tensor, " passage"]:
+    """Mean loss on one copy of each passage. [nats per token]"""
+    targets = repeats.targets_of_copy(tokens, length, copy)
+    summed = cross_entropy.per_token(logits, targets).sum(dim=1)
+    return summed / (targets != -100).sum(dim=1)
+
+
+def _lesser(one: Gain, other: Gain) -> Gain:
+    return one if one.mean() < other.mean() else other
+
+
+def _size(values: Tensor) -> Tensor:
+    """The values, turned round if their mean is negative: so that its size counts, not its sign."""
+    return -values if values.mean() < 0 else values

@@ -1,0 +1,164 @@
+"""What is claimed of why induction heads form, from short trainings with one choice changed.
+
+Each measurement compares runs of `data/experiments.toml` with the book's own training from the same seed,
+at the same tokens. It is one number per seed, so it has no spread but that between seeds. A head
+*matches* from where the best of the last layer has a prefix matching of 0.2 on random tokens that
+come twice. A head that never comes to match counts as doing so at the last record, which is said too
+soon. On a subject with `null_runs`, each run is the unchanged training of another seed.
+"""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.claims.controls import another_seed_unchanged, one_layer
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.subjects import Log, Subject
+from transformer_circuits.experiments import development, formation, plan
+from transformer_circuits.training import checkpoint
+
+MATCHES = 0.2
+"""Prefix matching from which on a head is said to match: that of the book's marks."""
+BATCHES = {"batch 4": 4, "batch 8": 8, "base": 16, "batch 32": 32}
+"""Windows in a step of each run that differs in nothing else."""
+
+
+@decides("form-given", controls=[another_seed_unchanged])
+def sooner_given(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match with a previous-token head given from the start. [doublings]
+
+    From 0, as soon as without; 1 is half the tokens. Singh et al. 2024 clamp parts of the circuit.
+    """
+    return _sooner(subject, "previous token given")
+
+
+@decides("form-race", controls=[another_seed_unchanged])
+def later_in_a_race(subject: Subject) -> Float[Tensor, ""]:
+    """How much later heads match where both layers see positions from the start. [doublings]"""
+    return -_sooner(subject, "race between layers")
+
+
+@decides("form-repeats-nothing", controls=[another_seed_unchanged])
+def later_without_repeats(subject: Subject) -> Float[Tensor, ""]:
+    """How much later heads match if no target that completes a repeat counts. [doublings]
+
+    It is at least so much if they never do in that run.
+    """
+    return -_sooner(subject, "repeats count nothing")
+
+
+@decides("form-repeats-thrice", controls=[another_seed_unchanged])
+def sooner_with_repeats(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match if targets that complete a repeat count threefold. [doublings]"""
+    return _sooner(subject, "repeats count three times")
+
+
+@decides("form-code", controls=[another_seed_unchanged])
+def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match on Python alone than on prose alone. [doublings]"""
+    code, prose = (
+        _matches_at(_run(subject, name, "base", null_seed=k))
+        for k, name in enumerate(("code alone", "prose alone"), start=1)
+    )
+    return torch.tensor(math.log2(prose / code), dtype=torch.float64)
+
+
+@decides("form-begin", controls=[another_seed_unchanged])
+def sooner_without_begin(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match where windows open with text, not the begin token. [doublings]"""
+    return _sooner(subject, "no begin token")
+
+
+@decides("form-shifted", controls=[another_seed_unchanged])
+def shifted_keys(subject: Subject) -> Float[Tensor, ""]:
+    """The highest prefix matching of one layer half of whose heads read their keys one token back.
+
+    A mean attention, from 0 to 1. Olsson et al. 2022 call such keys smeared.
+    """
+    log = _run(subject, "one layer, shifted keys", "one layer")
+    return torch.tensor(max(development.best(log, "matching_random", -1)), dtype=torch.float64)
+
+
+@decides("form-context", controls=[one_layer])
+def context_kept(subject: Subject) -> Float[Tensor, ""]:
+    """What context is worth to a model that never paid for repeats, as a share of the base's.
+
+    By the in-context learning score at the last record of that run. 0: context is worth nothing; 1:
+    as much as to the base. On a subject with one layer, what it keeps itself.
+    """
+    masked = _run(subject, "repeats count nothing", "base")
+    log = subject.log if subject.model.config.n_layers == 1 else masked
+    base = _log("base", _seed(subject))
+    worth = [
+        -float(development.at(_tokens(one), scores, masked[-1]["tokens"]))
+        for one in (log, base)
+        for scores in [[record["in_context_learning_score"] for record in one]]
+    ]
+    return torch.tensor(worth[0] / worth[1], dtype=torch.float64)
+
+
+@decides("form-root", controls=[another_seed_unchanged])
+def off_the_root(subject: Subject) -> Float[Tensor, ""]:
+    """How far the tokens until heads match are from growing as the root of the batch.
+
+    The slope of their logarithm over that of the batch, by least squares over `BATCHES`, less one
+    half, without its sign. 0: as the root; 0.5: not at all, or in proportion.
+    """
+    at = [
+        _matches_at(_run(subject, name, "base", null_seed=k))
+        for k, name in enumerate(BATCHES, start=1)
+    ]
+    slope, _ = np.polyfit(np.log([*BATCHES.values()]), np.log(at), 1)
+    return torch.tensor(abs(slope - 0.5), dtype=torch.float64)
+
+
+@decides("form-law", controls=[one_layer])
+def off_the_law(subject: Subject) -> Float[Tensor, ""]:
+    """How far the tokens until heads match are from 10^5.7 sqrt(batch × context). [doublings]
+
+    Without its sign. Ten, if none ever does. The law is from arXiv 2511.16893.
+    """
+    subject.require(not subject.own, "a config of its training in data/models")
+    _, training = checkpoint.settings(subject.name)
+    law = 10**5.7 * math.sqrt(training.batch * subject.model.config.n_ctx)
+    at = _matching(subject.log)
+    return torch.tensor(abs(math.log2(at / law)) if at else 10.0, dtype=torch.float64)
+
+
+def _sooner(subject: Subject, name: str) -> Float[Tensor, ""]:
+    at = [_matches_at(log) for log in (_log("base", _seed(subject)), _run(subject, name, "base"))]
+    return torch.tensor(math.log2(at[0] / at[1]), dtype=torch.float64)
+
+
+def _run(subject: Subject, name: str, changed_from: str, null_seed: int = 1) -> Log:
+    """The log of a run with the subject's seed; with `null_runs`, see there, of so many seeds on."""
+    if subject.null_runs:
+        return _log(changed_from, (_seed(subject) + null_seed) % len(plan.SEEDS))
+    return _log(name, _seed(subject))
+
+
+def _log(name: str, seed: int) -> Log:
+    return tuple(formation.records(name)[plan.SEEDS.index(seed)])
+
+
+def _seed(subject: Subject) -> int:
+    subject.require(not subject.own, "short trainings beside it")
+    return checkpoint.settings(subject.name)[1].seed
+
+
+def _tokens(log: Log) -> list[int]:
+    return [record["tokens"] for record in log]
+
+
+def _matching(log: Log) -> float | None:
+    """Tokens until the best head of the last layer matches; None if it never does."""
+    scores = development.best(log, "matching_random", -1)
+    return development.crossing(_tokens(log), scores, MATCHES)
+
+
+def _matches_at(log: Log) -> float:
+    """The same, with the tokens of the last record if none ever does."""
+    return _matching(log) or float(log[-1]["tokens"])

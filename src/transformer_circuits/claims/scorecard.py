@@ -1,0 +1,256 @@
+"""What the executed chapters found about each claim, and the verdict that follows.
+
+A claim about trained models is decided by its rule, with `decide()` of its measurement; an identity or a
+construction by checks that all hold, `book.check(..., claim="id")`. Both stand with the other outputs
+of the executed copy, so half a chapter, or one executed with other code, has decided nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from transformer_circuits import files, record
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry, rules
+from transformer_circuits.claims.registry import Claim
+from transformer_circuits.figures.marks import Marks, marks
+from transformer_circuits.figures.tables import Link, Picture
+
+VERDICTS = (*rules.VERDICTS, *registry.UNTESTED)
+"""The first are for claims about trained models."""
+HOLDS = {"identity": "any weights", "built": "built"}
+"""What an identity and a construction count as: they hold, or the chapter stops at their check."""
+VIDEOS = "The authors' videos"
+PARTS = {
+    "Overview of transformers": (
+        "High-Level Architecture", "Model Simplifications", "Virtual Weights",
+        "Subspaces and Residual Stream Bandwidth",
+        "Attention Heads are Independent and Additive", "Attention Heads as Information Movement",
+        "Observations about Attention Heads", "Summary of Results",
+        "Reverse Engineering Results", "Conceptual Take-Aways",
+    ),
+    "Zero layers": ("Zero-Layer Transformers",),
+    "One layer": (
+        "The Path Expansion Trick", "OV and QK Independence",
+        "Splitting Attention Head terms into Query-Key and Output-Value Circuits",
+        "Interpretation as Skip-Trigrams", "Copying / Primitive In-Context Learning",
+        "Other Interesting Skip-Trigrams", "Primarily Positional Attention Heads",
+        "Skip-Trigram \"Bugs\"", "Detecting Copying Behavior",
+        "Summarizing OV/QK Matrices", "Do We \"Fully Understand\" One-Layer Models?",
+    ),
+    "Two layers": (
+        "Three Kinds of Composition", "Path Expansion of Logits", "Path Expansion of Attention Scores QK Circuit",
+        "Analyzing a Two-Layer Model", "Correction: Attention Head Composition Diagram",
+        "Term Importance Analysis", "Virtual Attention Heads",
+    ),
+    "Induction heads": (
+        "Induction Heads", "Function of Induction Heads", "How Induction Heads Work",
+        "Checking the Mechanistic Theory",
+    ),
+    "Appendix": (
+        "MLP Layers", "Virtual Weights and Convolution-like Structure", "Activation Properties",
+        "Pointer Arithmetic with Positional Embeddings", "Identity Attention Heads?",
+        "Tensor Product / Kronecker Product Notation", "Model Details",
+        "Handling Layer Normalization", "Working with Low-Rank Matrices",
+    ),
+    VIDEOS: (),
+}  # fmt: skip
+"""The parts of the paper, in its order, with the sections in which claims of it are made."""
+
+
+@dataclass
+class Evidence:
+    """What a chapter found about a claim."""
+
+    statements: list[str] = field(default_factory=list)
+    """What was checked, and holds."""
+    ours: list[str] = field(default_factory=list)
+    """Our figures, in words."""
+    decision: dict | None = None
+    """What the rule of a claim about trained models came to: the details of a verdict's record."""
+
+
+def evidence() -> dict[str, Evidence]:
+    """What the executed chapters found about each testable claim, by its id.
+
+    Raises:
+        UserError: naming the chapters, if some were not executed with the present code.
+        ValueError: if a claim about trained models was checked by hand, or another by a rule.
+    """
+    chapters = sorted({claim.chapter for claim in registry.read().values() if claim.chapter})
+    copies = notebooks.fresh()
+    if missing := [chapter for chapter in chapters if chapter not in copies]:
+        raise files.UserError(f"not executed with this code: {', '.join(missing)}; run `make book`")
+    found: dict[str, Evidence] = {}
+    for chapter in chapters:
+        for check in checks(copies[chapter]):
+            if not (name := check["claim"]):
+                continue
+            ruled = check["kind"] == "verdict"
+            if ruled != (registry.testable(name).kind == "trained"):
+                raise ValueError(f"{chapter} decides {name} {'by a rule' if ruled else 'by hand'}")
+            of_claim = found.setdefault(name, Evidence())
+            of_claim.statements.append(check["title"])
+            of_claim.ours += [check["text"]] if check["text"] else []
+            of_claim.decision = check["details"] if ruled else None
+    return found
+
+
+def checks(copy: dict) -> list[dict]:
+    """The record of every `book.check` and `decide()` of an executed copy, in their order."""
+    records = filter(None, map(record.of, notebooks.outputs(copy)))
+    return [found for found in records if found["kind"] in ("check", "verdict")]
+
+
+def verdict(claim: Claim, found: Evidence | None) -> str:
+    """One of `VERDICTS`, by the claim's rule; or of `HOLDS`, where there can be no other.
+
+    Raises:
+        ValueError: if nothing was found about a testable claim.
+    """
+    if not claim.chapter:
+        return claim.untested
+    if found is None:
+        raise ValueError(f"{claim.chapter} was executed and has no evidence for {claim.id}")
+    return found.decision["verdict"] if found.decision else HOLDS[claim.kind]
+
+
+def part(claim: Claim) -> str:
+    """The part of the paper in which a claim is made; of others, who makes it.
+
+    Raises:
+        ValueError: if `PARTS` does not know the section.
+    """
+    if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
+        return {"follow-up": "Follow-ups", "retelling": "Retellings"}[claim.source]
+    if "video" in claim.section:
+        return VIDEOS
+    for name, sections in PARTS.items():
+        if claim.section in sections:
+            return name
+    raise ValueError(f'{claim.id} is of the section "{claim.section}", which is in no part')
+
+
+Row = dict[str, str | Link | Picture]
+"""Of a table, by its columns."""
+_SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗∅…–", strict=True))
+
+
+def read() -> "Scorecard":
+    """The scorecard of this checkout.
+
+    Raises:
+        UserError: naming the chapters, if some were not executed with the present code.
+        ValueError: as `evidence` and `verdict` do.
+    """
+    return Scorecard(evidence())
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """What became of every claim; what the page shows of it."""
+
+    evidence: Mapping[str, Evidence]
+    """What was found about each testable claim, by its id."""
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All, in the order of the file."""
+        return [*registry.read().values()]
+
+    @property
+    def trained(self) -> list[Claim]:
+        """Those about trained models that are tested."""
+        return [claim for claim in self.claims if claim.chapter and claim.kind == "trained"]
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """One for each claim, by its id."""
+        return {claim.id: verdict(claim, self.evidence.get(claim.id)) for claim in self.claims}
+
+    def parts(self) -> dict[str, dict[str, list[Claim]]]:
+        """The claims of each part of the paper by their verdict, parts and verdicts in order.
+
+        Parts and verdicts without a claim are left out.
+        """
+        order = [name for name in _SYMBOLS if name in self.verdicts.values()]
+        names = (*PARTS, "Follow-ups", "Retellings")
+        found: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
+        for claim in self.claims:
+            found[part(claim)][self.verdicts[claim.id]].append(claim)
+        return {name: row for name, row in found.items() if any(row.values())}
+
+    def overview(self) -> Marks:
+        """A mark for every claim, with a link to what decided it."""
+        parts = self.parts()
+        linked = {
+            name: {column: [*map(_link, found)] for column, found in row.items()}
+            for name, row in parts.items()
+        }
+        symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
+        return marks(
+            linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
+        )
+
+    def counts(self) -> list[dict[str, str | int]]:
+        """How many facts about trained models have each verdict, by who claims them; at last, of all."""
+        groups = {
+            source: [c for c in self.trained if c.source == source] for source in registry.SOURCES
+        }
+        return [
+            {"claims of": name}
+            | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
+            for name, found in (groups | {"all": self.trained}).items()
+        ]
+
+    def settled(self) -> list[Claim]:
+        """Facts about trained models whose estimate is exactly 0 for some seed."""
+        return [
+            claim
+            for claim in self.trained
+            if any(
+                seed["n"] > 1 and seed["low"] == seed["high"] == 0
+                for seed in self.evidence[claim.id].decision["seeds"].values()
+            )
+        ]
+
+    def decided(self, *verdicts: str) -> list[Row]:
+        """The facts about trained models with these verdicts, each with its seeds and controls."""
+        rows: list[Row] = []
+        for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
+            decision = self.evidence[claim.id].decision
+            row = decision["row"]
+            rows.append(
+                _told(claim)
+                | {
+                    "must be": row["must be"],
+                    "every seed, and controls": Picture(decision["strips"], str(row)),
+                    "verdict": row["verdict"],
+                }
+            )
+        return rows or [{"claim": "none"}]
+
+    def held(self, kind: str) -> list[Row]:
+        """The claims of a kind that had to hold, with our figures, or what was checked."""
+        found = [claim for claim in self.claims if claim.chapter and claim.kind == kind]
+        of = {claim.id: self.evidence[claim.id] for claim in found}
+        return [
+            _told(claim) | {"here": "; ".join(of[claim.id].ours) or of[claim.id].statements[0]}
+            for claim in found
+        ]
+
+    def untested(self, why: str) -> list[Row]:
+        """The claims that were not tested, for one of the two reasons."""
+        found = [claim for claim in self.claims if self.verdicts[claim.id] == why]
+        rows = [_told(claim) | {"claim": claim.statement, "because": claim.rule} for claim in found]
+        return rows or [{"claim": "none", "because": "nothing is left"}]
+
+
+def _told(claim: Claim) -> Row:
+    return {"claim": _link(claim), "made in, reported": f"{claim.section}: {claim.reported}"}
+
+
+def _link(claim: Claim) -> Link:
+    """To what decided it, or to where it is said why nothing did."""
+    where = f"{claim.chapter}.html#claim-{claim.id}" if claim.chapter else "#scorecard-untested"
+    return Link(claim.statement, where)

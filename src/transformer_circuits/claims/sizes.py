@@ -1,0 +1,151 @@
+"""The study of size, `data/study`: what is measured on each of its models when its training ends.
+
+`python -m transformer_circuits experiments --study` trains them, and leaves one line for each in
+`data/study/runs.jsonl`. Lines hold all that chapters need of a model, as the weights stay in the
+cache. They are measured in the study's own tokens, `data/study/tokenizer.json`.
+"""
+
+import copy
+import dataclasses
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.analysis import composition, edge_effects
+from transformer_circuits.claims import about_composition as edges_of
+from transformer_circuits.claims import about_why_they_form, catalogue, subjects
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.experiments import plan
+from transformer_circuits.experiments.formation import Series
+from transformer_circuits.experiments.plan import Planned
+from transformer_circuits.model import cross_entropy
+from transformer_circuits.text import corpus, tokenizer, windows
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.trainer import Trainer
+
+OF = "two-layer"
+"""Whose rules are measured on the models of the study, less those that compare the trainings of
+`data/experiments.toml`."""
+OF_THE_BASIS = (
+    "embedding-pca", "previous-token-head", "below-random", "k-composition", "only-k-composition",
+    "erratum-edges", "score-is-not-use", "few-singular-directions", "credit-over-scores",
+    "trained-basis",
+)  # fmt: skip
+"""Claims whose measurements read the basis of the stream, so that another may give another estimate."""
+WHITE = 24
+"""Windows of training text on which the stream is made white."""
+
+
+def series() -> Series:
+    """The trainings of `data/study/plan.toml`."""
+    folder = plan.study().parent
+    return Series(plan.study(), folder / "runs.jsonl", folder / "tokenizer.json", keep)
+
+
+def keep(one: Planned, run: Trainer) -> dict[str, Any]:
+    """Save the model of a training that has ended, in the cache, and measure it as it was saved."""
+    folder = files.cache_dir() / "study" / one.title_of_state
+    digest = files.sha256(corpus.build(one.training.corpus)["train"])
+    checkpoint.save(folder, run.model, one.training, digest, run.log)
+    return measured(dataclasses.replace(subjects.of_folder(folder), name=one.title))
+
+
+def measured(subject: Subject) -> dict[str, Any]:
+    """What a line has beside the log; numbers have four significant digits.
+
+    `held_out`: the loss on the `windows` of `cross_entropy`, in nats per token and per character.
+    `estimates`: of every rule of the two-layer model, mean and interval over so many units.
+    `estimates_white`: the same of the claims `OF_THE_BASIS`, where the stream between the layers is
+    white on training text.
+    `edges`: see `edges`.
+    """
+    white = whitened(subject)
+    of = [
+        name
+        for name, measurement in catalogue.measurements().items()
+        if measurement.rule.of == OF and measurement.__module__ != about_why_they_form.__name__
+    ]
+    found = {
+        "held_out": held_out(subject),
+        "estimates": estimates(subject, of),
+        "estimates_white": estimates(white, [name for name in of if name in OF_THE_BASIS]),
+        "edges": edges(subject, white),
+    }
+    return _rounded(found)
+
+
+def whitened(subject: Subject) -> Subject:
+    """The subject in `composition.white_basis`, on `WHITE` windows of the small training text."""
+    text = corpus.tokens("small", "train")
+    inputs, _ = windows.evenly(text, WHITE, subject.model.config)
+    exact = copy.deepcopy(subject.model).double()
+    white = composition.change_basis(exact, composition.white_basis(exact, inputs))
+    return dataclasses.replace(subject, name="white", model=white.to(subject.model.W_E))
+
+
+def held_out(subject: Subject) -> dict[str, int | float]:
+    """The loss on held-out text; by character, too, as vocabularies cut a text into more or fewer."""
+    losses = subject.losses()
+    _, targets = subject.windows(len(losses))
+    characters = sum(map(len, tokenizer.load().decode_batch(targets.tolist())))
+    return {
+        "windows": len(losses),
+        "nats_per_token": float(losses.mean()),
+        "either_way": cross_entropy.uncertainty(losses),
+        "nats_per_character": float(losses.double().sum()) / characters,
+    }
+
+
+def estimates(subject: Subject, of: list[str]) -> dict[str, dict[str, Any]]:
+    """What the measurement of each claim comes to; or why it cannot be had of such a model."""
+    measurements, found = catalogue.measurements(), {}
+    for name in of:
+        try:
+            found[name] = dataclasses.asdict(measurements[name].interval(subject))
+        except subjects.NotToBeHad as error:
+            found[name] = {"not applicable": f"{type(error).__name__}: {error}"}
+    return found
+
+
+def edges(subject: Subject, white: Subject) -> dict[str, Any]:
+    """Every edge between the layers: its scores, and what it does on held-out text.
+
+    All by kind, in the order of `composition.KINDS`, then by head of the second layer, then of the
+    first. `change` and `loss` are those of `edge_effects.Effects`, over the windows and places of
+    `about_composition.sample`; `agreement` is Spearman's of a score with `change`, by kind, and
+    `reliability` how well `change` agrees between halves of the windows.
+    """
+    effects, (inputs, _, places) = edges_of.effects(subject), edges_of.sample(subject)
+    change = effects.change.double()
+    scores = {"stored": edges_of.scores(subject), "white": edges_of.scores(white)}
+    return {
+        "kinds": list(composition.KINDS),
+        "windows": len(inputs),
+        "n_ctx": inputs.shape[1],
+        "places": places.tolist(),
+        "chance": edges_of.chance(subject.model.config.d_model, subject.model.config.d_head)[0],
+        **{name: found.tolist() for name, found in scores.items()},
+        "change": change.mean(dim=0).tolist(),
+        "loss": effects.loss.double().mean(dim=0).tolist(),
+        "agreement": {name: _agreement(found, change) for name, found in scores.items()},
+        "reliability": [
+            edge_effects.reliability(change[:, kind]) for kind in range(len(change[0]))
+        ],
+    }
+
+
+def _agreement(
+    found: Float[Tensor, "kind later earlier"], change: Float[Tensor, "window kind later earlier"]
+) -> list[float]:
+    return [edge_effects.agreement(*each) for each in zip(found, change.mean(dim=0), strict=True)]
+
+
+def _rounded(value: Any) -> Any:
+    """The same with four significant digits in every number that is not whole."""
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value

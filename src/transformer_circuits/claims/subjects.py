@@ -1,0 +1,199 @@
+"""What a rule is tried on: the models of the book, a reader's own, and each with random weights."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.analysis import composition, head_roles
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.interop import own_model
+from transformer_circuits.model import cross_entropy
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import corpus, tokenizer, windows
+from transformer_circuits.training import checkpoint
+
+
+class NotToBeHad(files.UserError):
+    """What a measurement or a control needs is not there, and cannot be, for a model of one's own.
+
+    It is the only error that a scorecard shows as "unavailable"; any other is a bug, or damage.
+    """
+
+
+Log = tuple[dict, ...]
+"""The records along a training, see `development.probe`."""
+LOGGED = ("tokens", "held_out", "in_context_learning_score", "previous_token", "matching_random",
+          "matching_text")  # fmt: skip
+"""What rules and their controls read in the records of a training; see `development.probe`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, and the held-out text that it is measured on. Two are alike only if they are one."""
+
+    name: str
+    """What it is called in `data/models/`, or the path it was read from."""
+    model: Transformer
+    text: Int[Tensor, " n_tokens"]
+    """Held-out tokens, documents parted by BEGIN."""
+    log: Log = ()
+    """Empty where there is none."""
+    own: bool = False
+    """Whether it is a reader's own model, without siblings from the same seed."""
+    null_runs: bool = False
+    """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
+    another seed: what differs then is chance."""
+
+    @cached_property
+    def matching(self) -> Float[Tensor, " head"]:
+        """Prefix matching of the heads of the last layer, see `head_roles.matching`. 0 to 1."""
+        return head_roles.matching(self.model)
+
+    @property
+    def induction_head(self) -> Head:
+        """That of the last layer that matches prefixes best."""
+        return Head(len(self.model.layers) - 1, int(self.matching.argmax()))
+
+    @cached_property
+    def previous_token_head(self) -> Head:
+        """The first-layer head that looks most at the token before, see `head_roles`."""
+        return head_roles.previous_token_head(self.model, self.text)
+
+    def require(self, holds: bool, needed: str) -> None:
+        """Raise a `NotToBeHad` that says what is needed, unless it is there."""
+        if not holds:
+            raise NotToBeHad(f"this needs {needed}, which {self.name} does not have")
+
+    def probed(self) -> Log:
+        """The log, where each record has all of `LOGGED`.
+
+        Raises:
+            NotToBeHad: if there is no log, or a record lacks something.
+        """
+        self.require(bool(self.log), "a log of its training")
+        for name in LOGGED:
+            self.require(all(name in record for record in self.log), f'"{name}" in every record')
+        return self.log
+
+    def windows(
+        self, n: int, n_ctx: int | None = None
+    ) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
+        """Inputs and targets of `n` evenly spaced windows of the text.
+
+        They have a whole context, or `n_ctx` tokens, where that is less.
+        """
+        config = self.model.config
+        return windows.evenly(self.text, n, config, n_ctx=min(n_ctx or config.n_ctx, config.n_ctx))
+
+    def random_passages(
+        self, n: int, seed: int, length: int = head_roles.LENGTH
+    ) -> Int[Tensor, "n length"]:
+        """Uniformly random tokens that fit twice into a context, see `head_roles`."""
+        return head_roles.random_passages(self.model.config, n, seed, length)
+
+    def by_document(self, values: Float[Tensor, "n n_ctx"]) -> Float[Tensor, " document"]:
+        """The mean in each document of what was measured at each target of evenly spaced windows.
+
+        They are those of `windows(n)`, or of `windows(n, n_ctx)`.
+        Places that are not a number are left out, as are documents without any other.
+        """
+        n, n_ctx = values.shape
+        first = windows.starts(self.text, n, self.model.config, n_ctx=n_ctx)
+        document = (self.text == tokenizer.BEGIN).cumsum(dim=0)
+        offset = int(not self.model.config.begin)
+        ids = document[first[:, None] + offset + torch.arange(n_ctx)]
+        _, index = ids.unique(return_inverse=True)
+        there = ~values.isnan()
+        sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index[there], values[there])
+        counts = index[there].bincount(minlength=len(sums))
+        return (sums / counts)[counts > 0]
+
+    @cache  # noqa: B019 (subjects live as long as the process)
+    def losses(self, n: int = cross_entropy.N_WINDOWS) -> Float[Tensor, "n n_ctx"]:
+        """Loss at each target of `windows(n)`. [nats]"""
+        return cross_entropy.evaluate(self.model, self.text, n)
+
+    def with_model(self, name: str, model: Transformer) -> "Subject":
+        """Another model on the same text, whose training left no log."""
+        return dataclasses.replace(self, name=name, model=model, log=())
+
+    def sibling(self, name: str) -> "Subject":
+        """The model of the book called `name` that was trained from the same seed.
+
+        Raises:
+            UserError: if there is no such model, or it was not trained.
+            NotToBeHad: if this is a reader's own model.
+        """
+        if self.own:
+            raise NotToBeHad(f"{self.name} has no sibling {name}")
+        seed = self.name.rpartition("-seed-")[2] if "-seed-" in self.name else ""
+        return named(checkpoint.of_seed(name, int(seed)) if seed else name)
+
+
+def held_out() -> Int[Tensor, " n_tokens"]:
+    """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
+    measurements make of it is made once and not again for each seed.
+
+    Raises:
+        UserError: if it has to be made and cannot be.
+    """
+    return _held_out(tokenizer.path())
+
+
+@cache
+def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
+    with tokenizer.using(vocabulary):
+        return corpus.tokens("small", "validation")
+
+
+@cache
+def named(name: str) -> Subject:
+    """A model of the book, with the small profile's held-out text.
+
+    Raises:
+        UserError: if there is no such model, or it was not trained.
+    """
+    return Subject(name, checkpoint.load(name), held_out(), tuple(checkpoint.records(name)))
+
+
+def of_seeds(name: str) -> list[Subject]:
+    """A model of the book and those that differ from it in their seed alone."""
+    return [named(one) for one in checkpoint.seeds(name)]
+
+
+def of_folder(place: Path) -> Subject:
+    """A reader's own model, from whatever `own_model.load` reads.
+
+    Raises:
+        UserError: if there is no such model, it is damaged, or it has another vocabulary.
+    """
+    model, log = own_model.load(place), place / "training.jsonl"
+    if model.config.n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
+        raise files.UserError(
+            f"{place} has n_vocab {model.config.n_vocab}, but rules measure in {n_vocab} tokens"
+        )
+    records = tuple(files.read_json_lines(log)) if log.is_file() else ()
+    return Subject(str(place), model, held_out(), records, own=True)
+
+
+def random_weights(subject: Subject) -> Transformer:
+    """A model of the subject's shape with random weights, none of them zero as before training.
+
+    Its positions are the subject's.
+    """
+    model = Transformer(subject.model.config).requires_grad_(False).eval()
+    model.randomise(generator=torch.Generator().manual_seed(1))
+    model.W_P.copy_(subject.model.W_P)
+    return model
+
+
+def in_basis(subject: Subject, name: str, basis: Float[Tensor, "d_model d_model"]) -> Subject:
+    """The subject with its residual stream turned by a change of basis."""
+    model = composition.change_basis(subject.model, basis.to(subject.model.W_E))
+    return dataclasses.replace(subject, name=name, model=model)

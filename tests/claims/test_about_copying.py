@@ -1,0 +1,144 @@
+"""What is measured of copying: finite on any model, high on what was built, low on controls."""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+
+from transformer_circuits.analysis import copying_scores
+from transformer_circuits.claims import about_copying, controls, planted, rules
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer
+
+
+@pytest.fixture
+def subject(subject, generator):
+    """A small subject whose tokens reach the letters, of a model of four heads a layer."""
+    config = dataclasses.replace(
+        subject.model.config, n_heads=4, d_model=16, d_head=4, n_vocab=101, n_ctx=13
+    )
+    model = Transformer(config).double().requires_grad_(False)
+    model.randomise(generator=generator)
+    text = torch.randint(1, config.n_vocab, (900,), generator=generator)
+    text[::30] = tokenizer.BEGIN
+    return Subject("small", model, text)
+
+
+@pytest.mark.parametrize(
+    "metric, low, high, n",
+    [
+        (about_copying.share_of_copying_heads, 0, 1, 1),
+        (about_copying.attention_of_exceptions, 0, 1, 64),
+        (about_copying.deletion_by_negative_head, -99, 4, 64),
+        (about_copying.length_of_begin_value, 0, 9, 64),
+        (about_copying.worth_inside_words, -9, 9, 64),
+    ],
+)
+@pytest.mark.parametrize("begin", [True, False])
+def test_a_random_model_can_be_measured(subject, metric, low, high, n, begin):
+    config = dataclasses.replace(subject.model.config, begin=begin)
+    subject.model.config = config
+    with torch.no_grad():
+        found = metric(subject)
+    found = found[~found.isnan()]
+    assert n / 2 < found.numel() <= n
+    assert ((low <= found) & (found <= high)).all()
+
+
+def test_a_head_that_deletes_is_found_and_others_are_not(subject):
+    deleting, shuffled = (
+        about_copying.deletion_by_negative_head(one)
+        for one in (
+            planted.deleting_head(subject),
+            controls.shuffled_heads(planted.deleting_head(subject)),
+        )
+    )
+    assert deleting.mean() > 0.5 > shuffled.mean()
+    assert about_copying.deletion_by_negative_head(subject).mean() < 0.5
+
+
+def test_deletion_in_one_layer_is_measured_by_the_logits(subject):
+    config = dataclasses.replace(subject.model.config, n_layers=1)
+    one = Transformer(config).double().requires_grad_(False)
+    one.load_state_dict(
+        {k: v for k, v in subject.model.state_dict().items() if not k.startswith("layers.1")}
+    )
+    found = about_copying.deletion_by_negative_head(dataclasses.replace(subject, model=one))
+    assert found.isfinite().all()
+
+
+def near_heads_that_do_not_copy(subject):
+    """The first head of each layer looks at the present token and lowers it; the others copy."""
+    model = subject.model
+    d_head = model.config.d_head
+    model.W_U.data = model.W_E.T.clone()
+    for layer in model.layers:
+        for head in range(model.config.n_heads):
+            axes = torch.linalg.qr(layer.W_V[head].T).Q
+            layer.W_V.data[head], layer.W_O.data[head] = axes.T, axes if head else -axes
+        look = 3 * torch.eye(d_head, model.config.d_model).double()
+        layer.W_Q.data[0], layer.W_K.data[0] = look, look
+        layer.W_Q.data[1:] *= 0  # the others look everywhere alike
+    return subject
+
+
+def test_exceptions_are_chosen_by_what_they_move_and_measured_by_where_they_look(subject):
+    built = near_heads_that_do_not_copy(subject)
+    shuffled = controls.shuffled_heads(built)
+    assert about_copying.attention_of_exceptions(built).mean() > 0.5
+    assert about_copying.attention_of_exceptions(shuffled).mean() < 0.5
+
+
+def test_the_begin_token_s_value_is_as_short_as_its_embedding(subject):
+    model = dataclasses.replace(subject.model.config, n_layers=1)
+    one = Transformer(model).double().requires_grad_(False)
+    one.randomise(generator=torch.Generator().manual_seed(2))
+    plain = about_copying.length_of_begin_value(dataclasses.replace(subject, model=one))
+    one.W_E.data[:, tokenizer.BEGIN] *= 0.01
+    short = about_copying.length_of_begin_value(dataclasses.replace(subject, model=one))
+    assert short.mean() < 0.1 < 0.5 < plain.mean()
+
+
+def test_what_helps_inside_words_is_worth_more_there(subject, monkeypatch):
+    """A loss that rises by one nat inside words, when the previous-token head is off, is seen."""
+    previous = subject.previous_token_head
+
+    def losses(model, inputs, targets):
+        off = (model.layers[previous.layer].W_O[previous.head] == 0).all()
+        return tokenizer.inside_words(inputs).double() * off
+
+    monkeypatch.setattr(about_copying, "_losses", losses)
+    found = about_copying.worth_inside_words(subject)
+    assert torch.allclose(found[~found.isnan()], torch.ones(()).double())
+
+
+def test_shuffled_heads_look_where_they_did(subject):
+    control = controls.shuffled_heads(subject).model
+    before, after = (m.trace(subject.text[None, :9]) for m in (subject.model, control))
+    assert torch.equal(before.patterns[0], after.patterns[0])
+    moved = [m.layers[0].W_O @ m.layers[0].W_V for m in (subject.model, control)]
+    assert torch.equal(moved[0].roll(1, dims=0), moved[1])
+
+
+def test_heads_that_copy_are_counted(subject, monkeypatch):
+    model, config = subject.model, subject.model.config
+    assert about_copying.share_of_copying_heads(controls.untrained(subject)) == 0
+    narrow = torch.tensor([-0.1, 0.1])  # among so few tokens random heads stray to either end
+    monkeypatch.setattr(copying_scores, "null", lambda *_, generator: narrow)
+    model.W_U[:] = model.W_E.T
+    for head in range(config.n_heads):
+        model.layers[1].W_O[head] = (1 if head < 3 else -1) * model.layers[1].W_V[head].T
+    alike = dataclasses.replace(subject, name="copying")
+    assert float(about_copying.share_of_copying_heads(alike)) == pytest.approx(3 / config.n_heads)
+
+
+def test_a_head_that_lowers_what_is_predicted_is_told_from_one_that_lowers_anything(subject):
+    suppressing = planted.suppressing_head(subject)
+    found = about_copying.suppression_by_negative_head(suppressing)
+    assert found.isfinite().all() and rules.interval(found).high < 0
+    blind = copy.deepcopy(suppressing.model)
+    blind.layers[-1].W_Q.data[0] = 0  # it looks at everything alike
+    blind = dataclasses.replace(suppressing, model=blind)
+    assert about_copying.suppression_by_negative_head(blind).mean() > 0.5 * found.mean()

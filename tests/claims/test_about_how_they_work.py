@@ -1,0 +1,62 @@
+import pytest
+import torch
+
+from transformer_circuits.claims import (
+    about_how_they_work,
+    controls,
+    planted,
+    rules,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import hand_built
+
+
+@pytest.fixture(scope="module")
+def built():
+    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
+    return planted.built_induction(nothing)
+
+
+def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
+    assert rules.interval(about_how_they_work.lead_of_key_edge(built)).low > 0
+    assert rules.interval(about_how_they_work.lead_of_key_term(built)).low > 0.9
+    untrained = controls.untrained(built)
+    assert rules.interval(about_how_they_work.lead_of_key_edge(untrained)).low <= 0
+    assert rules.interval(about_how_they_work.lead_of_key_term(untrained)).low <= 0
+
+
+def test_the_plain_story_is_the_whole_of_the_built_circuit(built):
+    found = about_how_they_work.recovered_by_plain_story(built)
+    assert rules.interval(found).mean == pytest.approx(1, abs=0.02)
+
+
+def test_the_corner_is_where_heads_match_if_they_stand_in_the_same_order(monkeypatch, subject):
+    order = torch.tensor([0.1, 0.5, 0.2, 0.9, 0.4])
+    monkeypatch.setattr(about_how_they_work, "_spectra", lambda _: torch.stack([order, order + 1]))
+    monkeypatch.setitem(vars(subject), "matching", order**2)
+    assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(1)
+    monkeypatch.setitem(vars(subject), "matching", -order)
+    assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(-1)
+
+
+def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subject):
+    above = torch.tensor([[9.0, 9.0, 9.0, 0.0, 1.0], [9.0, 9.0, 1.0, 9.0, 1.0]])
+    monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: above)
+    share = about_how_they_work.share_of_copiers_that_match(subject)
+    assert float(share) == pytest.approx(2 / 3)
+    monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: 0 * above)
+    assert float(about_how_they_work.share_of_copiers_that_match(subject)) == 0
+
+
+def test_another_form_is_the_best_key_where_it_looks_the_same(monkeypatch, built):
+    n_vocab = built.model.config.n_vocab
+    texts = ["" if k == 0 else (" " if k % 2 else "") + "abcdefghij"[k % 10] * (1 + k // 20)
+             for k in range(n_vocab)]  # fmt: skip
+    texts[2:4] = ["moon", " moon"]
+    monkeypatch.setattr(about_how_they_work.tokenizer, "texts", lambda: texts)
+    own = about_how_they_work.other_form_as_key(built)
+    assert own.min() == 0  # the built head knows a token as itself alone
+    built.model.W_E[:, 3] = built.model.W_E[:, 2]
+    same = about_how_they_work.other_form_as_key(built)
+    built.model.W_E[:, 3] = torch.eye(n_vocab, built.model.config.d_model).double()[3]
+    assert same.max() > 0.9

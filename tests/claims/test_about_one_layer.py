@@ -1,0 +1,134 @@
+"""What is measured of one layer is finite, sees what was built in, and does not see it elsewhere."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_lists
+from transformer_circuits.claims import (
+    about_one_layer,
+    about_skip_trigrams,
+    controls,
+    planted,
+    rules,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer
+
+KINDS = ("copy", "copy_other_form", "split", "split_other_form", "listed", "brackets", "dedent")
+
+
+@pytest.fixture(scope="module")
+def one_layer_subject():
+    """A random model of the book's vocabulary, and a text that has members of every kind."""
+    config = ModelConfig(
+        n_layers=1, n_heads=2, d_model=128, d_head=64, n_vocab=4096, n_ctx=32, position_base=100.0
+    )
+    model = Transformer(config).requires_grad_(False)
+    model.randomise(generator=torch.Generator().manual_seed(3))
+    text = " two Two two left \\right try\n    except for i in range in enumerate"
+    ids = {text: token for token, text in enumerate(tokenizer.texts()) if text}
+    words = [" two", "two", " Two", " The", "The", "For", " for", "for", " or", "or"]
+    split = [" For", "F", "or", "For", "F", "OR", " Not", "N", "ot", "Not", "N", "OT"]
+    split += [" Man", "M", "an", " Man", "M", "AN", " Out", "O", "ut", " Out", "O", "UT"]
+    parts = [ids[word] for word in (words + split) * 6 if word in ids]
+    line = tokenizer.load().encode(text).ids
+    rows = [[tokenizer.BEGIN, *line, *parts, *line] for _ in range(3)]
+    return Subject("small", model, torch.tensor(rows).flatten())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_layer_subject):
+    measured = getattr(about_skip_trigrams, name)
+    values = measured(planted.planted_skip_trigrams(one_layer_subject))
+    assert values.isfinite().all()
+    if name != "listed":  # the text has few of these
+        assert rules.interval(values).mean > 0.1
+    assert rules.interval(measured(one_layer_subject)).low <= 0
+
+
+def test_a_vocabulary_without_words_holds_nothing(subject):
+    assert all(float(getattr(about_skip_trigrams, name)(subject).sum()) == 0 for name in KINDS)
+
+
+def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
+    measured = about_skip_trigrams.heads_of_destinations
+    subject = _with_pairs(one_layer_subject)
+    assert float(measured(planted.a_head_for_each_destination(subject))) > 2
+    assert float(measured(planted.planted_skip_trigrams(subject))) < 2  # every head holds all
+
+
+def _with_pairs(subject: Subject) -> Subject:
+    """With a text that has the paper's list, as far as it is single tokens."""
+    ids, row = {text: token for token, text in enumerate(tokenizer.texts()) if text}, []
+    for _, words in skip_trigram_lists.spelled_out():
+        forms = [ids.get(f" {word}", ids.get(word)) for word in words]
+        row += [] if None in forms else forms
+    text = torch.tensor([tokenizer.BEGIN, *row] * 3)
+    return dataclasses.replace(subject, text=text)
+
+
+def test_a_vocabulary_without_words_has_no_destinations(subject):
+    assert float(about_skip_trigrams.heads_of_destinations(subject)) == 0
+
+
+def test_no_head_no_effect(one_layer_subject):
+    without = controls.without_heads(one_layer_subject)
+    for name in ("each_by_itself", "copying_against_the_rest"):
+        assert getattr(about_one_layer, name)(without).abs().max() < 1e-5
+
+
+def _copier(subject: Subject, other_forms: float = 0) -> Subject:
+    """One head that looks everywhere alike and gives back what it sees, and no direct path.
+
+    `other_forms`: how much it gives of a word's forms with another capital or space, too.
+    """
+    config = dataclasses.replace(subject.model.config, n_heads=1)
+    model = Transformer(config).requires_grad_(False)
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(2, (64, config.n_vocab), generator=generator) * 2.0 - 1
+    model.W_E.data = torch.cat([codes, torch.zeros_like(codes)])
+    forms = ensemble.forms(tokenizer.texts())
+    of_word = (codes[:, forms.clamp(min=0)] * (forms >= 0)).sum(dim=2)
+    given = codes + other_forms * (of_word - codes)
+    model.W_U.data = torch.cat([torch.zeros_like(codes), given / 8]).T.contiguous()
+    for weight in model.layers[0].parameters():
+        weight.zero_()
+    each = torch.arange(64)
+    model.layers[0].W_V[0][each, each] = 1.0
+    model.layers[0].W_O[0][64 + each, each] = 1.0
+    return dataclasses.replace(subject, name="copier", model=model)
+
+
+def test_a_head_that_copies_saves_by_copying(one_layer_subject):
+    values = about_one_layer.copying_against_the_rest(_copier(one_layer_subject))
+    assert rules.interval(values).mean > 0
+
+
+def test_without_competition_the_copier_is_an_ensemble(one_layer_subject):
+    assert rules.interval(about_one_layer.each_by_itself(_copier(one_layer_subject))).mean > 0
+
+
+def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_none(
+    one_layer_subject,
+):
+    """The right word is raised by both; what counts is the least of right ones and bugs."""
+    loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
+    assert rules.interval(about_one_layer.bugs(loose)).low > 0
+    assert rules.interval(about_one_layer.bugs(strict)).high < 0
+
+
+def test_bugs_are_those_of_heads(one_layer_subject):
+    loose = _copier(one_layer_subject, 1)
+    nothing = about_one_layer.bugs(controls.without_heads(loose))
+    assert nothing[~nothing.isnan()].abs().max() == 0
+    for control in (controls.untrained, controls.random_heads):
+        assert rules.interval(about_one_layer.bugs(control(one_layer_subject))).low <= 0
+
+
+def test_a_copier_cannot_tell_what_comes_next(one_layer_subject):
+    for subject in (one_layer_subject, _copier(one_layer_subject)):
+        assert rules.interval(about_one_layer.right_preferred(subject)).high < 0.55

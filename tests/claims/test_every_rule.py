@@ -1,0 +1,140 @@
+"""Every rule of data/claims.toml, on models that nobody trained and that are quick to measure.
+
+A rule must be able to fail: whatever the models of the book come to, none may be called reproduced
+where one of its controls does as well, or where there is nothing but random weights.
+"""
+
+import copy
+import dataclasses
+import html
+import inspect
+from functools import cache
+
+import pytest
+import torch
+
+from transformer_circuits.analysis import composition
+from transformer_circuits.claims import (
+    about_how_they_form,
+    about_why_they_form,
+    catalogue,
+    controls,
+    registry,
+    rules,
+)
+from transformer_circuits.claims.measurement import Measurement
+from transformer_circuits.claims.rules import Interval
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import tokenizer
+
+TESTED = {
+    name: measurement
+    for name, measurement in catalogue.measurements().items()
+    if registry.read()[name].chapter
+}
+"""Of claims that are tested; a rule may be written down before its models are trained."""
+LOGS = (about_how_they_form.__name__, about_why_they_form.__name__)
+AGAINST_RANDOM = [name for name in TESTED if controls.untrained in TESTED[name].controls]
+OTHERS = [n for n, m in TESTED.items() if n not in AGAINST_RANDOM and m.__module__ not in LOGS]
+N_LAYERS = {"zero-layer": 0, "one-layer": 1, "two-layer": 2}
+SHAPE = ModelConfig(
+    n_layers=2, n_heads=4, d_model=16, d_head=4, n_vocab=101, n_ctx=24, position_base=100.0
+)
+LOG = tuple(
+    {
+        "tokens": 1000 * 2**k,
+        "held_out": 4.0 - 0.5 * k,
+        "in_context_learning_score": -0.1 * k,
+        "previous_token": [[0.2 * k] * 4] * 2,
+        "matching_random": [[0.1 * k] * 4] * 2,
+        "matching_text": [[0.1 * k] * 4] * 2,
+    }
+    for k in range(5)
+)
+
+
+class Tiny(Subject):
+    """A small model, whose siblings are small as well."""
+
+    def sibling(self, name):
+        return tiny(name)[0]
+
+
+@cache
+def text():
+    """Sixty documents of forty tokens: a word in two forms kept apart, a repeat, and chance."""
+    ids = {each: token for token, each in enumerate(tokenizer.texts()[: SHAPE.n_vocab])}
+    line = [ids[letter] for letter in "!k?K!l?L!m?M!n?N" + "pqrpqr"]
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(1, SHAPE.n_vocab, (60, 40), generator=generator)
+    rows[:, 0] = tokenizer.BEGIN
+    rows[:, 1 : len(line) + 1] = torch.tensor(line)
+    return rows.flatten()
+
+
+@cache
+def tiny(name):
+    """Three models with the layers of a model of the book and random weights, as three seeds."""
+    found = []
+    for seed in (11, 12, 13):
+        model = Transformer(dataclasses.replace(SHAPE, n_layers=N_LAYERS[name]))
+        model.requires_grad_(False).eval().randomise(generator=torch.Generator().manual_seed(seed))
+        found.append(Tiny(f"tiny {name}, seed {seed}", model, text(), LOG))
+    return found
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch):
+    """What is measured is made up: all lie beyond the threshold, but controls that must fail."""
+    measurement = TESTED[name]
+    rule, [subject, *_] = measurement.rule, tiny(measurement.rule.of)
+    made = {control.name: control(subject) for control in measurement.controls}
+    away = 1 if rule.side == "above" else -1
+    beyond, short = (Interval(*[rule.threshold + by] * 3, n=1) for by in (away, -away))
+    for passes in (None, *made):
+        failing = [one for each, one in made.items() if each != passes]
+        assert subject not in failing
+
+        def interval(measurement, one, failing=failing):
+            return short if one in failing else beyond
+
+        monkeypatch.setattr(Measurement, "interval", interval)
+        found = measurement.decision([subject])
+        if passes is None:
+            assert found.verdict == rules.REPRODUCED
+        else:
+            assert (found.verdict, found.why) == (rules.UNDECIDED, f"it holds for {passes}, too")
+    page = html.unescape(found._repr_mimebundle_()[0]["text/html"])
+    assert inspect.getsource(measurement.function) in page
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_weights_can_be_measured(name):
+    """With finite values; where random weights are a control, the next test sees to that."""
+    found = TESTED[name].interval(tiny(TESTED[name].rule.of)[0])
+    assert found.low <= found.mean <= found.high
+
+
+@pytest.mark.parametrize("name", AGAINST_RANDOM)
+def test_random_weights_reproduce_nothing(name):
+    """Measured in earnest, on three of them, as a rule of the book is on three seeds."""
+    found = TESTED[name].decision(tiny(TESTED[name].rule.of))
+    assert found.verdict != rules.REPRODUCED, found
+
+
+@pytest.mark.parametrize("name", AGAINST_RANDOM)
+def test_a_rule_that_depends_on_the_basis_of_the_stream_says_so(name):
+    """No logit depends on it, so what moves with it is no property of the function alone."""
+    measurement = TESTED[name]
+    as_it_is = tiny(measurement.rule.of)[0]
+    d_model = as_it_is.model.config.d_model
+    T = torch.randn(d_model, d_model, generator=torch.Generator().manual_seed(0)).double()
+    model = copy.deepcopy(as_it_is.model).double()
+    found = [
+        measurement(dataclasses.replace(as_it_is, model=one)).double()
+        for one in (model, composition.change_basis(model, T))
+    ]
+    stays = torch.allclose(*found, rtol=1e-3, atol=1e-3, equal_nan=True)
+    assert stays or "in the basis as trained" in measurement.claim.rule

@@ -1,0 +1,153 @@
+"""The rows of data/claims.toml, and that no claim goes without a check, nor a check without its claim."""
+
+import ast
+import re
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+from transformer_circuits.book.notebooks import SCORECARD
+from transformer_circuits.claims import catalogue, registry
+
+
+def named(source):
+    """The claims that a chapter's code checks, and those that it decides; as far as names are literal."""
+    checked, decided = set(), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+            given = [word.value for word in node.keywords if word.arg == "claim"]
+            checked |= {ast.literal_eval(each) for each in given}
+    for module, function in re.findall(r"\b(about_\w+)\.(\w+)\.decide\(\)", source):
+        decided.add(getattr(getattr(catalogue, module), function).claim_id)
+    return checked, decided
+
+
+def code(chapter):
+    return "\n".join(notebooks.code(notebooks.read(notebooks.path(chapter))))
+
+
+def prose(chapter):
+    cells = notebooks.read(notebooks.path(chapter))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
+def test_names_are_found():
+    source = (
+        'about_induction.rests.decide()\nbook.check("s", x, claim="b", ours=1)\nbook.check("t", y)'
+    )
+    assert named(source) == ({"b"}, {"induction-resting"})
+
+
+@pytest.mark.parametrize("chapter", notebooks.names())
+def test_every_testable_claim_is_decided_in_its_chapter_and_no_other(chapter):
+    """Those about trained models by their rule, the others by checks."""
+    here = [claim for claim in registry.read().values() if claim.chapter == chapter]
+    checked, decided = named(code(chapter))
+    assert checked == {claim.id for claim in here if claim.kind != "trained"}
+    assert decided == {claim.id for claim in here if claim.kind == "trained"}
+
+
+@pytest.mark.parametrize("chapter", notebooks.names())
+def test_no_verdict_is_written_by_hand(chapter):
+    """No check takes a side, and nothing but a rule makes a decision."""
+    source = code(chapter)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.check":
+            words = {word.arg for word in node.keywords}
+            assert words <= {"claim", "ours"}, ast.unparse(node)
+    assert "Decision(" not in source
+    assert chapter == SCORECARD or "rules.verdict(" not in source
+
+
+def test_every_claim_without_a_chapter_says_what_becomes_of_it():
+    for claim in registry.read().values():
+        assert claim.untested == registry.UNTESTED[-1] or not claim.chapter, claim.id
+
+
+def test_the_claims_are_many_and_complete():
+    found = registry.read()
+    assert len(found) >= 45
+    assert sum(claim.source == "paper" for claim in found.values()) >= 45
+    for claim in found.values():
+        for name in ("id", "source", "kind", "section", "statement", "reported", "rule"):
+            assert getattr(claim, name), (claim.id, name)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", r"has no \[\[claim\]\]"),
+        ("claim = 1", r"has no \[\[claim\]\]"),
+        ("claim = [1]", "is not right"),
+        ('ROW[[claim]]\nid = "b', "is not TOML"),
+        ("ROWchapter = 3", "chapter is 3 but must be text"),
+        ('[[claim]]\nid = "a"\n', "source"),
+        ('ROW colour = "red"\n', "colour"),
+        ("ROW ROW", "2 claims but 1 ids"),
+        ("BAD", 'source "rumour"'),
+        ('ROWuntested = "forgotten"', 'untested "forgotten"'),
+        ('ROW[claim.decided]\nof = "m"\nside = "beside"\nREST', "above or below"),
+        ('ROW[claim.decided]\nof = "m"\nside = "above"\nREST\nextra = 1', "extra"),
+    ],
+)
+def test_a_file_that_is_not_right_is_refused(tmp_path, monkeypatch, text, message):
+    row = """[[claim]]
+id = "a"
+source = "paper"
+kind = "trained"
+section = "s"
+statement = "s"
+reported = "r"
+rule = "r"
+"""
+    rest = 'threshold = 1.0\nthreshold_from = "the paper"\nregistered = "2026-11-22"'
+    text = (
+        text.replace("REST", rest)
+        .replace("ROW", row)
+        .replace("BAD", row.replace('"paper"', '"rumour"'))
+    )
+    (tmp_path / "claims.toml").write_text(text)
+    monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
+    with pytest.raises(ValueError, match=f"claims.toml .*{message}.* Correct it"):
+        registry._file.__wrapped__()
+
+
+def test_every_rule_names_the_commit_that_registers_it():
+    """By this, a reader can ask git; what git cannot prove is called unproven."""
+    rules = registry.rules()
+    for name, rule in rules.items():
+        assert re.match(r"[0-9a-f]{7}, 2026-11-\d\d", rule.registered), name
+    first = {name: rule.registered[:7] for name, rule in rules.items()}
+    with_what_it_measures = {name for name, of in first.items() if of in ("12d4168", "b1c2d4d")}
+    assert with_what_it_measures == {n for n, r in rules.items() if "unproven" in r.registered}
+
+
+def test_chapters_count_the_rules_as_the_claims_do():
+    words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
+    registered = [rule.registered for rule in registry.rules().values()]
+
+    def n(*parts):
+        return words[sum(all(part in one for part in parts) for one in registered)]
+
+    scorecard = " ".join(prose(SCORECARD).split())
+    assert (
+        f"of {n('unproven')} of them the history of the repository does not prove it" in scorecard
+    )
+    mended = f"{n('metric mended')} measurements and {n('threshold')} thresholds were mended"
+    assert mended in scorecard.lower()
+    why = prose("20-why-they-form")
+    assert f"{n('before the first record')} of the rules stand in the history" in why.lower()
+
+
+READINGS = {"copying-capacity", "form-context", "form-law", "form-root"}
+READINGS |= {"form-repeats-nothing", "form-repeats-thrice"}
+READINGS |= {"few-singular-directions", "credit-over-scores"}
+
+
+def test_a_reading_of_ours_is_not_put_down_to_others():
+    """Who is named there says something else, or we know it at second hand."""
+    found = registry.read()
+    readings = {c.id for c in found.values() if c.section.startswith("a reading of this book")}
+    assert readings == READINGS
+    assert all(found[name].source != "paper" for name in readings)

@@ -1,0 +1,180 @@
+"""Verdicts follow from what the executed chapters found."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import registry, rules, scorecard
+
+STAND_IN = """
+from IPython.display import display
+from transformer_circuits.record import Record
+
+class Decided:
+    def __init__(self, claim, verdict):
+        details = {"verdict": verdict}
+        self.record = Record("verdict", "it holds", "2", claim=claim, details=details)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "it holds"}, self.record.metadata
+"""
+
+
+def check(statement, **words):
+    given = "".join(f", {name}={value!r}" for name, value in words.items())
+    return f"from transformer_circuits import book\nbook.check({statement!r}, True{given})"
+
+
+def decide(claim, verdict):
+    """As `decide()` shows it."""
+    return f"display(Decided({claim!r}, {verdict!r}))"
+
+
+@pytest.fixture
+def executed(checkout):
+    """Executes chapter x as a notebook; `book.check` knows the claims of our own file alone."""
+
+    def found(*cells):
+        checkout("x", STAND_IN, *cells)
+        notebooks.execute(["x"], notebooks.run_with_nbclient)
+        return scorecard.evidence()
+
+    return found
+
+
+def test_verdicts_follow_from_evidence(executed):
+    found = executed(
+        check("a", claim="first", ours=0.123),
+        decide("second", "mixed"),
+        check("of no claim", ours="much"),
+    )
+    card = scorecard.Scorecard(found)
+    assert card.verdicts == {"first": "any weights", "second": "mixed", "far": "not testable here"}
+    assert found["first"] == scorecard.Evidence(["a"], ["0.12"])
+    assert found["second"].decision["verdict"] == "mixed"
+    with pytest.raises(ValueError, match="x was executed and has no evidence for second"):
+        scorecard.verdict(registry.read()["second"], None)
+    columns = ["any weights", "mixed", "not testable here"]
+    assert {name: [*row] for name, row in card.parts().items()} == {"Appendix": columns}
+    linked = card.overview().rows["Appendix"]
+    assert [link.href for column in columns for link in linked[column]] == [
+        "x.html#claim-first", "x.html#claim-second", "#scorecard-untested",
+    ]  # fmt: skip
+
+
+def of_claims(**decisions):
+    """A scorecard of claims about trained models; each has a verdict, and one seed's interval."""
+    found = {}
+    for name, (verdict, low, high) in decisions.items():
+        seed = {"mean": (low + high) / 2, "low": low, "high": high, "n": 9}
+        row = {"must be": "above 0", "verdict": verdict}
+        details = {"verdict": verdict, "seeds": {"m": seed}, "row": row, "strips": "<svg/>"}
+        found[name] = scorecard.Evidence([], [], details)
+    return scorecard.Scorecard(found)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Four claims about trained models, of two sources, one of them untested; and an identity."""
+    about = {
+        "one": ("paper", "x"),
+        "two": ("paper", "x"),
+        "three": ("retelling", "x"),
+        "left": ("paper", ""),
+    }
+    rows = {
+        name: registry.Claim(
+            name, source, "trained", "Model Details", f"{name} holds", "1", "why", where
+        )
+        for name, (source, where) in about.items()
+    }
+    monkeypatch.setattr(registry, "read", lambda: rows)
+    card = of_claims(one=("reproduced", 1, 2), two=("not reproduced", 0, 0), three=("mixed", -1, 2))
+    return card
+
+
+def test_facts_are_counted_by_who_claims_them(few):
+    counts = {row.pop("claims of"): {v: n for v, n in row.items() if n} for row in few.counts()}
+    assert counts == {
+        "paper": {"reproduced": 1, "not reproduced": 1},
+        "follow-up": {},
+        "retelling": {"mixed": 1},
+        "all": {"reproduced": 1, "mixed": 1, "not reproduced": 1},
+    }
+
+
+def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
+    shown = few.decided("mixed", "not reproduced")
+    assert [str(row["claim"]) for row in shown] == ["three holds", "two holds"]
+    assert shown[0]["made in, reported"] == "Model Details: 1" and shown[0]["verdict"] == "mixed"
+    assert few.decided("unpowered") == [{"claim": "none"}]
+    assert (
+        few.untested("not testable here")[0] | {"because": "why"}
+        == few.untested("not testable here")[0]
+    )
+    assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]
+    assert few.held("identity") == []
+
+
+def test_what_came_to_nothing_is_listed(few):
+    assert [claim.id for claim in few.settled()] == ["two"]
+
+
+def test_a_verdict_by_hand_is_refused(executed):
+    with pytest.raises(ValueError, match="x decides second by hand"):
+        executed(check("a", claim="second"))
+    with pytest.raises(ValueError, match="x decides first by a rule"):
+        executed(decide("first", "reproduced"))
+
+
+def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(executed, checkout):
+    executed(check("a", claim="first"))
+    checkout("x", "1")
+    with pytest.raises(files.UserError, match="not executed with this code: x; run `make book`"):
+        scorecard.evidence()
+
+
+def test_checks_in_a_loop_all_count(executed):
+    loop = check("again", claim="first").replace("book.check", "for _ in 'abc': book.check")
+    assert executed(loop)["first"].statements == ["again"] * 3
+
+
+@pytest.mark.parametrize("name", ["none", "far"])
+def test_an_unknown_or_untestable_claim_is_refused(executed, name):
+    with pytest.raises(ValueError, match=f'no testable claim "{name}"'):
+        executed(check("a", claim=name))
+
+
+def test_every_claim_has_its_part_of_the_paper():
+    parts = {claim.id: scorecard.part(claim) for claim in registry.read().values()}
+    assert {*parts.values()} <= {*scorecard.PARTS, "Follow-ups", "Retellings"}
+    stray = registry.Claim("a", "paper", "trained", "nowhere", "s", "r", "r")
+    with pytest.raises(ValueError, match='"nowhere", which is in no part'):
+        scorecard.part(stray)
+
+
+def test_the_page_opens_with_its_picture_and_code_is_folded_away():
+    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
+    picture = next(
+        k for k, cell in enumerate(cells) if "card.overview()" in "".join(cell["source"])
+    )
+    assert cells[picture - 1]["cell_type"] == "markdown"
+    for cell in cells[: picture + 1]:
+        tags = cell["metadata"].get("tags")
+        assert cell["cell_type"] == "markdown" or tags in (["hide-input"], ["remove-cell"])
+
+
+def test_the_page_says_of_a_verdict_what_the_rules_do():
+    """An interval on the threshold, as of what is absent and so comes to 0, is not beyond it."""
+    rule = replace(next(iter(registry.rules().values())), threshold=0.0)
+    nothing = rules.Interval(0.0, 0.0, 0.0, 32)
+    assert rules.verdict(rule, {"a": nothing}, {})[0] == rules.NOT_REPRODUCED
+    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    (row,) = (line for line in text.splitlines() if line.startswith("| *not reproduced* |"))
+    assert "or on the threshold itself" in row
+    assert "card.settled()" in text, "what came to 0 is listed"
+    assert not re.search(r"(?<!nearly )every claim there could have come out", text)
