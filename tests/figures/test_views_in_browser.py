@@ -267,11 +267,11 @@ def test_a_table_can_be_narrowed(saved):
 
 def test_a_table_opens_where_it_is_asked_to(saved):
     rows = [{"tenth": tenth, "text": f"place {tenth}"} for tenth in range(10, 0, -1)]
-    page = saved(views.filtered(rows, by="tenth", first=10, label="Looks, by tenth"))
+    page = saved(views.filtered(rows, by="tenth", first=10, label="Looks"))
     expect(page.locator("tbody tr:visible")).to_have_text(["10place 10"])
-    page.get_by_label("Tenth").press("ArrowDown")
+    page.locator("select").press("ArrowDown")
     expect(page.locator("tbody tr:visible")).to_have_text(["9place 9"])
-    page.get_by_label("Tenth").select_option("every tenth")
+    page.locator("select").select_option("every tenth")
     expect(page.locator("tbody tr:visible")).to_have_count(10)
 
 

@@ -279,8 +279,8 @@ def edges(
         below="datum.off < 0",
         share=f"isValid(datum.off) ? abs(datum.off) / {most} : 0",
     ).encode(
-        altair.X("earlier:N", sort=None, title="earlier head, which wrote", axis=UPRIGHT),
-        altair.Y("later:N", sort=None, title="later head, which reads", scale=_every(names)),
+        altair.X("earlier:N", sort=None, title="earlier head", axis=UPRIGHT),
+        altair.Y("later:N", sort=None, title="later head", scale=_every(names)),
     )
     tips = [vega.tip(of) for of in ("earlier:N", "later:N", "score:Q", "effect:Q")]
     fill = altair.FillOpacity("share:Q", scale=None)
