@@ -1,13 +1,18 @@
 // The bibliography's entries are no list items, so the list around them must not say it is one.
 document.addEventListener("DOMContentLoaded", () =>
-  document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role")));
+  document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role")),
+);
 
 // From a file, a page cannot read the others: the search then shows titles without asking for more.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
 // What the address leads to on this page. Not every address is well made, nor does each name a place.
 function linked() {
-  try { return document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return null; }
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    return null;
+  }
 }
 
 // Story or code: with Story, every cell's code is folded under a line that opens it; with Code it lies
@@ -16,12 +21,25 @@ function linked() {
 document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector("article.bd-article");
   const exercises = article?.querySelector("section[id$='-exercises'], section#exercises");
-  const cells = [...(article?.querySelectorAll("div.cell > div.cell_input") ?? [])]
-    .filter((cell) => !cell.closest("details") && !exercises?.contains(cell));
+  const cells = [...(article?.querySelectorAll("div.cell > div.cell_input") ?? [])].filter(
+    (cell) => !cell.closest("details") && !exercises?.contains(cell),
+  );
   if (!cells.length) return;
 
-  const recall = () => { try { return localStorage.getItem("reading"); } catch { return null; } };
-  const remember = (value) => { try { localStorage.setItem("reading", value); } catch { /* not kept */ } };
+  const recall = () => {
+    try {
+      return localStorage.getItem("reading");
+    } catch {
+      return null;
+    }
+  };
+  const remember = (value) => {
+    try {
+      localStorage.setItem("reading", value);
+    } catch {
+      /* not kept */
+    }
+  };
 
   const folds = cells.map((cell) => {
     const fold = document.createElement("details");
@@ -43,7 +61,10 @@ document.addEventListener("DOMContentLoaded", () => {
     button.type = "button";
     button.textContent = name;
     button.title = name === "Story" ? "Code is folded away" : "All code is shown";
-    button.addEventListener("click", () => { remember(name); show(name); });
+    button.addEventListener("click", () => {
+      remember(name);
+      show(name);
+    });
     box.append(button);
     return button;
   });
@@ -51,10 +72,15 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function show(name) {
     buttons.forEach((button) => button.setAttribute("aria-pressed", button.textContent === name));
-    folds.forEach((fold) => { fold.open = name === "Code"; });
+    folds.forEach((fold) => {
+      fold.open = name === "Code";
+    });
   }
   show(recall() === "Code" ? "Code" : "Story");
-  addEventListener("storage", (event) => event.key === "reading" && show(event.newValue ?? "Story"));
+  addEventListener(
+    "storage",
+    (event) => event.key === "reading" && show(event.newValue ?? "Story"),
+  );
 
   // On paper a page is as it is on the screen. What a link leads to has moved since the page came.
   linked()?.scrollIntoView();

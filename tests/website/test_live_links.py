@@ -69,7 +69,7 @@ def test_a_link_that_is_cut_off_or_of_no_text_is_no_error(watched, text_of_link)
 
 
 def test_a_link_opened_on_the_open_page_is_followed(live):  # noqa: F811
-    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5&frozen=1'")
+    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5&how=frozen'")
     expect(text(live)).to_have_value("Quite another text")
     expect(live.get_by_label("1.5 on", exact=True)).not_to_be_checked()
     expect(live.get_by_label("A head that is off adds")).to_have_value("frozen")

@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,13 +36,6 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
 UNUSED = "design-tabs"
 """A script that comes with boxes; the book has no tabs."""
-LEARNER = ("products.js", "model.js", "training.js", "worker.js")
-"""Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
-WORKBENCH = (
-    "products.js", "model.js", "questions.js", "worker.js", "state.js", "seen.js", "parts.js",
-    "text.js", "heads.js", "answers.js", "circuits.js", "examples.js", "live.js",
-)  # fmt: skip
-"""Scripts of `LIVE` in the order they are loaded; the first four run the models, in a worker."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -52,17 +46,15 @@ NEEDED_BY = {
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "<div data-live-model": (
         "live/live.css",
-        "vendor/tokenizers.js",
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
         "book/views.js",
-        *(f"live/{name}" for name in WORKBENCH),
+        "live/page.js",
     ),
     "<div data-train-here": (
         "train/train.css",
         "book/views.js",
-        "live/parts.js",
-        *(f"train/{name}" for name in (*LEARNER, "pictures.js", "page.js")),
+        "train/page.js",
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
@@ -151,7 +143,11 @@ def _serve(app) -> None:
     for target, source in (wanted if slides else wanted | _scripts()).items():
         (static / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, static / target)
-    for name, text in () if slides else _written():
+    if slides:
+        return
+    for folder in (LIVE, TRAIN):
+        bundle(folder, static / folder.name / "page.js")
+    for name, text in _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
@@ -164,31 +160,45 @@ def _scripts() -> dict[str, Path]:
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
         **{f"book/{script.name}": script for script in SCRIPTS.glob("*.js")},
         **{
-            f"{folder.name}/{path.name}": path
-            for folder in (LIVE, TRAIN)
-            for path in folder.iterdir()
-            if path.suffix in (".js", ".css")
+            f"{path.parent.name}/{path.name}": path
+            for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
         },
     }
 
 
 def _licences() -> Iterator[tuple[str, Path]]:
-    """The licence of every package that is served, and of those built into them."""
-    for path in sorted(MODULES.glob("**/LICENSE*")):
-        yield str(path.parent.relative_to(MODULES)).replace(os.sep, "--"), path
+    """The licence of every package that is served, or built into what is; not those of the tools."""
+    locked = json.loads((MODULES.parent / "package-lock.json").read_text(encoding="utf-8"))
+    for place, package in locked["packages"].items():
+        if place and not package.get("dev"):
+            for path in sorted((MODULES.parent / place).glob("LICENSE*")):
+                name = place.removeprefix("node_modules/").replace("/", "--")
+                yield name, path
+
+
+def bundle(folder: Path, target: Path) -> None:
+    """Write the script of a page, `page.js`, as one that a page opened from a file can load.
+
+    Modules become one classic script. The text of the worker beside it, bundled as well, is what
+    the page imports as `worker`: a page from a file may start a worker from text alone.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        worker = Path(temporary, "worker.txt")
+        esbuild(folder / "worker.js", worker)
+        esbuild(folder / "page.js", target, f"--alias:worker={worker}", "--loader:.txt=text")
+
+
+def esbuild(source: Path, target: Path, *options: str) -> None:
+    """Bundle a script and all that it imports."""
+    command = [NODE, MODULES / "esbuild" / "bin" / "esbuild", source, f"--outfile={target}"]
+    command += ["--bundle", "--format=iife", "--log-level=warning", *options]
+    subprocess.run(command, check=True)
 
 
 def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
-    tokenizers = MODULES / "@huggingface" / "tokenizers" / "dist" / "tokenizers.min.cjs"
-    code = tokenizers.read_text(encoding="utf-8")
-    wrapped = f"/* Wrapped here as a classic script. */(function(){{const exports={{}},module={{exports}};{code};globalThis.HFTokenizers=module.exports}})();"
-    yield "vendor/tokenizers.js", wrapped
-    names = json.dumps(LIVE_MODELS)
-    yield (
-        "live/vocabulary.js",
-        f"Object.assign(globalThis.Circuits??={{}},{{vocabulary:{weights.vocabulary()},names:{names}}});",
-    )
+    data = f"{{vocabulary:{weights.vocabulary()},names:{json.dumps(LIVE_MODELS)}}}"
+    yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
     for name in LIVE_MODELS:
         packed = weights.dumps(checkpoint.load(name))
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'

@@ -1,123 +1,123 @@
 // What comes next, and which parts of the model say so: the tables of the live page.
-(function () {
-  "use strict";
-  const { make } = Circuits.views;
-  const { bar, button, fill, table } = Circuits.parts;
-  const { live, names } = Circuits;
-  const { labels } = live;
-  const PARTS = 6; // terms of the sum that have a row of their own
-  const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
+import { bar, button, fill, table } from "./parts.js";
+import { name, percent, quoted } from "./seen.js";
+import { labels, other, single } from "./state.js";
 
-  const percent = (p) => (p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
-  const quoted = (id) => `“${labels[id]}”`;
+const { names, views } = Circuits;
+const { make } = views;
+const PARTS = 6; // terms of the sum that have a row of their own
+const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
 
-  // The likeliest next tokens of one or of two models. A click asks about a token.
-  class Next {
-    constructor(host, page) {
-      this.page = page;
-      this.title = make("h2", "lm-title");
-      const row = make("div", "lm-two");
-      this.lists = ["", ""].map(() => {
-        const [box, body, caption] = table("", ["token", "chance", "bar", "all on"]);
-        row.append(box);
-        return { box, body, caption };
-      });
-      const cover = make("p", "lm-note lm-cover", "Guess first: the example asks a question. ");
-      cover.append(button("Show without a guess", () => page.change({ example: null })));
-      host.append(this.title, cover, row, this.buildOther());
-    }
-
-    // Any token can be asked about, not only the likely ones.
-    buildOther() {
-      const form = make("form", "lm-controls");
-      const input = make("input");
-      input.size = 10;
-      const label = make("label", "", "Another token: ");
-      label.append(input);
-      const said = make("span", "lm-note");
-      said.setAttribute("role", "status");
-      form.append(label, make("button", "lm-button", "Ask"), said);
-      form.addEventListener("submit", (event) => {
-        event.preventDefault();
-        const [id, problem] = live.single(input.value);
-        said.textContent = problem;
-        if (id !== null) this.ask(id);
-      });
-      return form;
-    }
-
-    ask(id) {
-      this.page.change({ asked: { at: this.at, id } });
-    }
-
-    paint(view) {
-      this.at = view.at;
-      this.title.textContent = `What comes after ${live.name(view, view.at)}`;
-      const { model } = this.page.state;
-      const other = live.other(model);
-      this.list(this.lists[0], names[model], view.next, view.next.target);
-      this.lists[1].box.hidden = !view.beside;
-      if (view.beside) this.list(this.lists[1], `${names[other]}, all on`, view.beside, view.next.target);
-    }
-
-    list({ body, caption, box }, title, { ids, came, p, before }, target) {
-      caption.textContent = title;
-      box.classList.toggle("lm-whole", !before);
-      fill(
-        body,
-        ids.map((id, i) => {
-          const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came)" : ""));
-          choose.type = "button";
-          choose.addEventListener("click", () => this.ask(id));
-          choose.setAttribute("aria-pressed", String(id === target));
-          return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
-        })
-      );
-    }
+// The likeliest next tokens of one or of two models. A click asks about a token.
+export class Next {
+  constructor(host, page) {
+    this.page = page;
+    this.title = make("h2", "lm-title");
+    const row = make("div", "lm-two");
+    this.lists = ["", ""].map(() => {
+      const [box, body, caption] = table("", ["token", "chance", "bar", "all on"]);
+      row.append(box);
+      return { box, body, caption };
+    });
+    const cover = make("p", "lm-note lm-cover", "Guess first: the example asks a question. ");
+    cover.append(button("Show without a guess", () => page.change({ example: null })));
+    host.append(this.title, cover, row, this.buildOther());
   }
 
-  // The logit of the chosen token as a sum over paths: direct, each head, and where from.
-  class Parts {
-    constructor(host, page) {
-      this.page = page;
-      const [box, body, caption] = table("", ["path", "logits", "bar"]);
-      Object.assign(this, { body, caption });
-      host.append(box);
-    }
-
-    paint(view) {
-      const { direct, totals, sources } = view.parts;
-      const all = [{ name: "direct path", value: direct }, ...totals.map((value, head) => ({ name: `head ${view.heads[head]}`, value, head }))];
-      const sum = all.reduce((total, { value }) => total + value, 0);
-      const size = ({ value }) => Math.abs(value);
-      const largest = all.slice().sort((a, b) => size(b) - size(a)).slice(0, PARTS);
-      const rest = sum - largest.reduce((total, { value }) => total + value, 0);
-      const most = Math.max(...largest.map(size), Math.abs(rest)) || 1;
-      this.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
-      const rows = largest.map(({ name, value, head }) => {
-        const cell = make("span", "", name);
-        const from = head === undefined ? "" : this.from(view, sources[head], value);
-        if (from) cell.append(make("span", "lm-from", from));
-        return [cell, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
-      });
-      fill(this.body, [...rows, ["all others", rest.toFixed(2), bar(Math.abs(rest) / most, rest < 0)], ["together", sum.toFixed(2), ""]]);
-    }
-
-    // The source that brings most of a head's term.
-    from(view, sources, value) {
-      const i = sources.reduce((best, part, j) => (Math.abs(part) > Math.abs(sources[best]) ? j : best), 0);
-      return sources[i] && Math.abs(sources[i]) >= NOTABLE * Math.abs(value) ? ` from ${live.name(view, i)} ${sources[i].toFixed(1)}` : "";
-    }
+  // Any token can be asked about, not only the likely ones.
+  buildOther() {
+    const form = make("form", "lm-controls");
+    const input = make("input");
+    input.size = 10;
+    const label = make("label", "", "Another token: ");
+    label.append(input);
+    const said = make("span", "lm-note");
+    said.setAttribute("role", "status");
+    form.append(label, make("button", "lm-button", "Ask"), said);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const [id, problem] = single(input.value);
+      said.textContent = problem;
+      if (id !== null) this.ask(id);
+    });
+    return form;
   }
 
-  // The id of a text that is one token, or why it is none.
-  live.single = function (text) {
-    const { ids } = live.tokenizer.encode(text);
-    if (ids.length === 1) return [ids[0], ""];
-    return [null, ids.length ? `not one token but ${ids.length}: ${ids.map((id) => labels[id]).join(" ")}` : "no token"];
-  };
+  ask(id) {
+    this.page.change({ asked: { at: this.at, id } });
+  }
 
-  live.other = (model) => Object.keys(names).find((name) => name !== model);
+  paint(view) {
+    this.at = view.at;
+    this.title.textContent = `What comes after ${name(view, view.at)}`;
+    const { model } = this.page.state;
+    this.list(this.lists[0], names[model], view.next, view.next.target);
+    this.lists[1].box.hidden = !view.beside;
+    if (view.beside)
+      this.list(this.lists[1], `${names[other(model)]}, all on`, view.beside, view.next.target);
+  }
 
-  Object.assign(live, { Next, Parts, percent, quoted });
-})();
+  list({ body, caption, box }, title, { ids, came, p, before }, target) {
+    caption.textContent = title;
+    box.classList.toggle("lm-whole", !before);
+    fill(
+      body,
+      ids.map((id, i) => {
+        const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came)" : ""));
+        choose.type = "button";
+        choose.addEventListener("click", () => this.ask(id));
+        choose.setAttribute("aria-pressed", String(id === target));
+        return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
+      }),
+    );
+  }
+}
+
+// The logit of the chosen token as a sum over paths: direct, each head, and where from.
+export class Parts {
+  constructor(host, page) {
+    this.page = page;
+    const [box, body, caption] = table("", ["path", "logits", "bar"]);
+    Object.assign(this, { body, caption });
+    host.append(box);
+  }
+
+  paint(view) {
+    const { direct, totals, sources } = view.parts;
+    const all = [
+      { path: "direct path", value: direct },
+      ...totals.map((value, head) => ({ path: `head ${view.heads[head]}`, value, head })),
+    ];
+    const sum = all.reduce((total, { value }) => total + value, 0);
+    const size = ({ value }) => Math.abs(value);
+    const largest = all
+      .slice()
+      .sort((a, b) => size(b) - size(a))
+      .slice(0, PARTS);
+    const rest = sum - largest.reduce((total, { value }) => total + value, 0);
+    const most = Math.max(...largest.map(size), Math.abs(rest)) || 1;
+    this.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
+    const rows = largest.map(({ path, value, head }) => {
+      const cell = make("span", "", path);
+      const from = head === undefined ? "" : this.from(view, sources[head], value);
+      if (from) cell.append(make("span", "lm-from", from));
+      return [cell, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
+    });
+    fill(this.body, [
+      ...rows,
+      ["all others", rest.toFixed(2), bar(Math.abs(rest) / most, rest < 0)],
+      ["together", sum.toFixed(2), ""],
+    ]);
+  }
+
+  // The source that brings most of a head's term.
+  from(view, sources, value) {
+    const i = sources.reduce(
+      (best, part, j) => (Math.abs(part) > Math.abs(sources[best]) ? j : best),
+      0,
+    );
+    return sources[i] && Math.abs(sources[i]) >= NOTABLE * Math.abs(value)
+      ? ` from ${name(view, i)} ${sources[i].toFixed(1)}`
+      : "";
+  }
+}
