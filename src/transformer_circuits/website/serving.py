@@ -5,12 +5,9 @@ Nothing is loaded from elsewhere. A page loads only the scripts it uses;
 """
 
 import json
-import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,8 +31,6 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
-UNUSED = "design-tabs"
-"""A script that comes with boxes; the book has no tabs."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -75,50 +70,28 @@ class _Words(SearchEnglish):
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_search_language(_Words)
-    # Each page's tips have one file, of one name: else every build leaves another behind.
+    # A release has the same bytes whenever it is built, so the file of a page's tips has one name.
     sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
-    # extension could stop only that one.
-    katex.NODEJS_BINARY = str(NODE)
-    katex.STARTUP_TIMEOUT = 60.0
-    katex.KaTeXServer.start_server_process = _start_katex
-    app.connect("config-inited", _katex)
-    app.connect("config-inited", lambda _, config: setattr(config, "html_search_scorer", SCORER))
+    # extension could stop only that one. It connects as soon as its server has made a file, when
+    # nobody may listen yet: so it looks for the file rarely.
+    katex.NODEJS_BINARY, katex.STARTUP_TIMEOUT, katex.ONE_MILLISECOND = str(NODE), 60.0, 0.2
+    app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
-    app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
 
 
-def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
-    """Start the server that sets formulas, reached by a socket file.
+def _configure(app, config) -> None:
+    """Set what `_config.yml` cannot say, as it knows no folder of this machine.
 
-    The extension's own function connects as soon as the file is there, which fails if nobody
-    listens yet; its way by a network port waits 80 ms for every formula.
+    Formulas are set by the same release whose style and fonts are served.
     """
-    path = folder / "katex.sock"
-    if len(os.fsencode(path)) > 100:  # longer than the address of a socket may be
-        return katex.KaTeXServer.start_network_socket(folder, timeout)
-    command, pipe = katex.KaTeXServer.build_command(socket=path), subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=folder)
-    end = time.monotonic() + timeout
-    while process.poll() is None and time.monotonic() < end:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(str(path))
-            return process, connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            time.sleep(0.001)
-    raise katex.KaTeXServer.timeout_error(timeout)
-
-
-def _katex(app, config) -> None:
-    """Formulas are set by the same release whose style and fonts are served."""
     config.katex_js_path = str(MODULES / "katex" / "dist" / "katex.min.js")
+    config.html_search_scorer = SCORER
 
 
 def _serve(app) -> None:
@@ -215,25 +188,25 @@ def _share(app) -> None:
 
 
 def _without_theme(app) -> None:
-    """Keep the theme's bars, buttons and tips off the slides."""
-    if app.builder.name == "revealjs":
-        # They lie two folders below the pages they lead to.
-        app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
-        app.registry.js_files.clear()
-        app.builder._js_files.clear()
-        _silence(app, FOR_PAGES)
+    """Keep the theme's bars, buttons and tips off the slides.
 
-
-def _silence(app, modules: tuple[str, ...]) -> None:
-    """Disconnect extensions. Jupyter Book always loads `sphinx_thebe`, whose script blocks pages."""
+    Their extensions are disconnected, not left out: the slides are written from pages that were
+    read for the book, and Sphinx reads all of them again if its extensions are others.
+    """
+    if app.builder.name != "revealjs":
+        return
+    # They lie two folders below the pages they lead to.
+    app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
+    app.registry.js_files.clear()
+    app.builder._js_files.clear()
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
-            if listener.handler.__module__.startswith(modules):
+            if listener.handler.__module__.startswith(FOR_PAGES):
                 app.disconnect(listener.id)
 
 
 def _sort_tips(app, exception) -> None:
-    """Let a page's tips be written in the same order in every build.
+    """Let a page's tips be written in the same order in every build, as a release needs them.
 
     They are found by a set of pairs with None in some, whose hash is its address before Python 3.12.
     """
@@ -247,8 +220,6 @@ def _load(app, pagename, templatename, context, doctree) -> None:
     """Add the scripts and styles that this page needs, and only those; paper needs none."""
     if app.builder.name == "singlehtml":
         return
-    scripts = app.builder._js_files
-    scripts[:] = [script for script in scripts if UNUSED not in (script.filename or "")]
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:
