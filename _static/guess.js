@@ -2,26 +2,7 @@
 // says that there is none to be typed. Whoever would rather see everything says so once, for the whole
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
-  const recall = () => {
-    try {
-      return localStorage.getItem("guessing");
-    } catch {
-      return null;
-    }
-  };
-  const remember = (value) => {
-    try {
-      localStorage.setItem("guessing", value);
-    } catch {
-      /* not kept */
-    }
-  };
-  const make = (tag, className, text) => {
-    const element = document.createElement(tag);
-    element.className = className;
-    if (text) element.textContent = text;
-    return element;
-  };
+  const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
   // What the box asks about: the outputs after it, up to the first picture or table. The scorecard's
   // marks, to which other pages lead, wait for nobody.
   function answers(box) {
@@ -42,14 +23,14 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const waiting = [];
   const boxes = [...document.querySelectorAll("article .admonition.predict")];
-  if (recall() === "off") {
+  if (Book.kept("guessing") === "off") {
     boxes
       .filter((box) => answers(box).length)
       .forEach((box) => {
         const again = make("button", "guess-always", "Let me guess first");
         again.type = "button";
         again.addEventListener("click", () => {
-          remember("on");
+          Book.keep("guessing", "on");
           location.reload();
         });
         box.append(again);
@@ -90,13 +71,13 @@ document.addEventListener("DOMContentLoaded", () => {
       said.scrollIntoView({ block: "nearest" });
     });
     all.addEventListener("click", () => {
-      remember("off");
+      Book.keep("guessing", "off");
       [...waiting].forEach((one) => one.show());
     });
   });
 
   function follow() {
-    const target = linked();
+    const target = Book.linked();
     const found =
       target && waiting.find(({ hidden }) => hidden.some((output) => output.contains(target)));
     if (!found) return;

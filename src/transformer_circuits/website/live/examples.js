@@ -1,11 +1,10 @@
 // Examples that each make one point: a question, guesses, and an answer that is computed when the
 // reader has guessed. Until then what would give it away is covered.
-import { button, field, select } from "./parts.js";
+import { button, field, h, select } from "./parts.js";
 import { passages, percent, previous, quoted, strongest } from "./seen.js";
 import { KINDS, LONGEST, labels, randomRepeats, State } from "./state.js";
 
-const { names, views } = Circuits;
-const { make } = views;
+const { names } = Circuits;
 const NAME =
   "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
 const ONCE =
@@ -273,12 +272,9 @@ export class Examples {
       Object.entries(EXAMPLES).map(([name, { title }], i) => [name, `${i + 1}. ${title}`]),
     );
     this.pick = select({ "": "choose …", ...titles }, (name) => name && this.open(name));
-    this.question = make("p", "lm-question");
-    this.guesses = make("div", "lm-guesses");
-    this.guesses.setAttribute("role", "group");
-    this.guesses.setAttribute("aria-label", "Your guess");
-    this.answer = make("p", "lm-answer");
-    this.answer.setAttribute("role", "status");
+    this.question = h("p", { class: "lm-question" });
+    this.guesses = h("div", { class: "lm-guesses", role: "group", "aria-label": "Your guess" });
+    this.answer = h("p", { class: "lm-answer", role: "status" });
     host.append(field("Example", this.pick), this.question, this.guesses, this.answer);
   }
 

@@ -1,103 +1,94 @@
 // The right of the live page: a tile for each head (click: look at it; switch: off), the picture of the
 // head that is looked at, and an edge between two heads to cut.
-import { button, checkbox, field, select } from "./parts.js";
+import { button, checkbox, field, h, select } from "./parts.js";
 import { largest, layerColour, previous, value } from "./seen.js";
 import { HOWS, KINDS } from "./state.js";
 
-const { blend, css, ground, isDark, make } = Circuits.views;
+const { blend, css, ground, isDark } = Circuits.views;
 const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
 export class Heads {
   constructor(host, page) {
+    const { change } = page;
     this.page = page;
-    this.tiles = make("div", "lm-tiles");
-    this.tiles.setAttribute("role", "group");
-    this.tiles.setAttribute("aria-label", "Heads");
-    this.tiles.addEventListener("keydown", (event) => this.move(event));
-    host.append(this.tiles, this.buildSwitching(), this.buildEdge());
-  }
-
-  buildSwitching() {
-    const { change } = this.page;
-    const row = make("div", "lm-controls");
+    const keydown = (event) => this.move(event);
+    const group = { class: "lm-tiles", role: "group", "aria-label": "Heads", keydown };
+    this.tiles = h("div", group);
     this.how = select(HOWS, (how) => change({ how }));
     this.on = button("All on", () => change({ off: new Set(), cut: null }));
-    row.append(field("A head that is off adds", this.how), this.on);
-    return row;
+    const switching = field("A head that is off adds", this.how);
+    host.append(
+      this.tiles,
+      h("div", { class: "lm-controls" }, switching, this.on),
+      this.buildEdge(),
+    );
   }
 
   buildEdge() {
-    const row = make("div", "lm-controls lm-edge");
-    const choose = () => this.cutting.checked && this.page.change({ cut: this.edge() });
-    const [label, box] = checkbox("Cut one edge:", () => this.page.change({ cut: this.edge() }));
+    const cut = () => this.page.change({ cut: this.edge() });
+    const choose = () => this.cutting.checked && cut();
+    const [label, box] = checkbox("Cut one edge:", cut);
     this.cutting = box;
     this.kind = select(KINDS, choose);
     this.kind.value = "K";
     [this.later, this.earlier] = [select({}, choose), select({}, choose)];
-    row.append(
+    this.edgeRow = h(
+      "div",
+      { class: "lm-controls lm-edge" },
       label,
       field("the", this.kind, "What is read"),
       field("of", this.later, "The head that reads"),
       field("do not read", this.earlier, "The head that is read"),
     );
-    this.edgeRow = row;
-    return row;
+    return this.edgeRow;
   }
 
   edge() {
-    const cut = {
-      kind: this.kind.value,
-      earlier: Number(this.earlier.value),
-      later: Number(this.later.value),
-    };
-    return this.cutting.checked ? cut : null;
+    if (!this.cutting.checked) return null;
+    const [earlier, later] = [this.earlier, this.later].map((list) => Number(list.value));
+    return { kind: this.kind.value, earlier, later };
   }
 
   // A new model: its tiles, and its edges if it has two layers.
   fill() {
-    const { state } = this.page;
-    const { n_layers, n_heads } = state.shape;
-    this.filled = state.model;
+    const { heads, model, shape } = this.page.state;
+    const { n_layers, n_heads } = shape;
+    this.filled = model;
     this.tiles.style.gridTemplateColumns = `repeat(${n_heads}, minmax(0, 1fr))`;
-    this.tiles.replaceChildren(...state.heads.map((name, index) => this.tile(name, index)));
+    this.tiles.replaceChildren(...heads.map((name, index) => this.tile(name, index)));
     this.edgeRow.hidden = n_layers !== 2;
-    const options = (layer) =>
-      state.heads
-        .map((name, index) => new Option(name, index))
-        .slice(layer * n_heads, (layer + 1) * n_heads);
-    this.earlier.replaceChildren(...options(0));
-    this.later.replaceChildren(...options(1));
+    const options = heads.map((name, index) => new Option(name, index));
+    this.earlier.replaceChildren(...options.slice(0, n_heads));
+    this.later.replaceChildren(...options.slice(n_heads));
   }
 
   tile(name, index) {
     const { change, peek } = this.page;
-    const tile = make("div", "lm-tile");
-    const look = make("button", "lm-head");
-    look.type = "button";
-    look.setAttribute("aria-label", `head ${name}`);
-    look.title = `Look at head ${name}`;
-    const canvas = make("canvas");
-    look.append(canvas);
-    look.addEventListener("click", () => change({ head: index }));
-    look.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && peek(index));
-    look.addEventListener("pointerleave", () => peek(null));
-    const box = make("input");
-    Object.assign(box, { type: "checkbox", checked: true });
-    box.setAttribute("role", "switch");
-    box.setAttribute("aria-label", `${name} on`);
-    box.title = `Take head ${name} out`;
-    box.addEventListener("change", () => {
+    const tabindex = index ? -1 : 0;
+    const look = h(
+      "button",
+      {
+        class: "lm-head",
+        type: "button",
+        "aria-label": `head ${name}`,
+        title: `Look at head ${name}`,
+        tabindex,
+        click: () => change({ head: index }),
+        pointerenter: (event) => event.pointerType !== "touch" && peek(index),
+        pointerleave: () => peek(null),
+      },
+      h("canvas"),
+    );
+    const turn = () => {
       const off = new Set(this.page.state.off);
       if (box.checked) off.delete(index);
       else off.add(index);
       change({ off });
-    });
-    const label = make("label", "lm-switch");
-    label.append(box, name);
-    for (const control of [look, box]) control.tabIndex = index ? -1 : 0;
-    tile.append(look, label);
-    return tile;
+    };
+    const said = { "aria-label": `${name} on`, title: `Take head ${name} out` };
+    const box = h("input", { type: "checkbox", role: "switch", ...said, tabindex, change: turn });
+    return h("div", { class: "lm-tile" }, look, h("label", { class: "lm-switch" }, box, name));
   }
 
   // Arrow keys move among the heads, or among the switches. For the Tab key, one tile has both.
@@ -119,7 +110,8 @@ export class Heads {
     const { state } = this.page;
     if (this.filled !== state.model) this.fill();
     const look = `${isDark()} ${state.show === "weighted"}`;
-    const redo = this.drawn !== view.run || this.look !== look;
+    const fresh = view.run !== this.drawn;
+    const redo = fresh || this.look !== look;
     Object.assign(this, { drawn: view.run, look });
     [...this.tiles.children].forEach((tile, index) => {
       const off = state.off.has(index);
@@ -134,8 +126,7 @@ export class Heads {
     this.cutting.checked = Boolean(state.cut);
     if (state.cut)
       for (const name of ["kind", "earlier", "later"]) this[name].value = state.cut[name];
-    else if (view.run !== this.offered) this.offer(view);
-    this.offered = view.run;
+    else if (fresh) this.offer(view);
   }
 
   // The edge that is offered: from the head that looks one back to the one looked at.
@@ -151,34 +142,29 @@ export class Heads {
 export class Picture {
   constructor(host, page) {
     this.page = page;
-    this.title = make("p", "lm-title");
-    this.canvas = make("canvas", "lm-picture");
-    this.canvas.setAttribute("role", "img");
-    host.append(this.title, this.canvas);
-    this.canvas.addEventListener(
-      "pointermove",
-      (event) => event.pointerType !== "touch" && page.look(this.tokenAt(event)),
-    );
-    this.canvas.addEventListener("pointerleave", () => page.look(null));
-    this.canvas.addEventListener("click", (event) => {
-      const token = this.tokenAt(event);
-      page.change({ token: page.state.token === token ? null : token, looked: null });
+    this.title = h("p", { class: "lm-title" });
+    this.canvas = h("canvas", {
+      class: "lm-picture",
+      role: "img",
+      pointermove: (event) => event.pointerType !== "touch" && page.look(this.tokenAt(event)),
+      pointerleave: () => page.look(null),
+      click: (event) => page.keep(this.tokenAt(event)),
     });
+    host.append(this.title, this.canvas);
   }
 
-  tokenAt(event) {
-    const box = this.canvas.getBoundingClientRect();
+  tokenAt({ clientX, clientY }) {
+    const { left, top, width, height } = this.canvas.getBoundingClientRect();
     const n = this.view.run.ids.length;
-    const along = this.page.state.asSource
-      ? (event.clientX - box.left) / box.width
-      : (event.clientY - box.top) / box.height;
+    const { asSource } = this.page.state;
+    const along = asSource ? (clientX - left) / width : (clientY - top) / height;
     return Math.max(0, Math.min(n - 1, Math.floor(along * n)));
   }
 
   paint(view) {
     this.view = view;
-    const name = view.heads[view.head];
-    this.title.textContent = `Head ${name}${this.page.state.off.has(view.head) ? ", off" : ""}: rows look at columns`;
+    const off = this.page.state.off.has(view.head) ? ", off" : "";
+    this.title.textContent = `Head ${view.heads[view.head]}${off}: rows look at columns`;
     this.canvas.setAttribute("aria-label", this.title.textContent);
     draw(this.canvas, view, view.head, LARGE);
     const pen = this.canvas.getContext("2d");
@@ -200,8 +186,7 @@ function draw(canvas, view, head, least) {
   const paper = ground(dark);
   const full = layerColour(head, view.shape, dark);
   const most = view.show === "weighted" ? largest(view) : 1;
-  const small = make("canvas");
-  small.width = small.height = n;
+  const small = new OffscreenCanvas(n, n);
   const pen = small.getContext("2d");
   const pixels = pen.createImageData(n, n);
   const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));

@@ -20,10 +20,7 @@ export class Model {
     const { n_layers, n_heads, d_head, n_vocab, d_model } = config;
     Object.assign(this, { config, Numbers, seen, width: n_heads * d_head, shift: Number(shifted) });
     this.positions = this.waves();
-    this.weights = {
-      W_E: new Numbers(n_vocab * d_model),
-      W_U: new Numbers(n_vocab * d_model),
-    };
+    this.weights = { W_E: new Numbers(n_vocab * d_model), W_U: new Numbers(n_vocab * d_model) };
     for (let layer = 0; layer < n_layers; layer++) {
       for (const name of "QKVO") {
         this.weights[`layers.${layer}.W_${name}_concat`] = new Numbers(this.width * d_model);

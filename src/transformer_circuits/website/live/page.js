@@ -7,13 +7,13 @@ import { EXAMPLES, Examples } from "./examples.js";
 import { Heads, Picture } from "./heads.js";
 import { fromFragment, toFragment } from "./links.js";
 import { asking, latest } from "./models.js";
-import { button, checkbox, field, select } from "./parts.js";
+import { button, checkbox, field, h, select } from "./parts.js";
 import { strongest } from "./seen.js";
 import { LONGEST, other, randomRepeats, State, tokenizer } from "./state.js";
 import { Text } from "./text.js";
 
 const { names, views } = Circuits;
-const { isDark, make } = views;
+const { isDark } = views;
 const LISTED = 8; // likely tokens in a list
 const STARTING = "The model is starting …";
 const PATIENCE = 100; // milliseconds before it is said that an answer is not there yet
@@ -31,21 +31,17 @@ let timer = 0;
 
 // --- the parts of the page ----------------------------------------------------------------------
 
-function area(name, into) {
-  const box = make("div", `lm-area lm-${name}`);
+function area(name, into, content = "") {
+  const box = h("div", { class: `lm-area lm-${name}` }, content);
   into.append(box);
   return box;
 }
 
 function build() {
-  parts.starting = make("p", "lm-starting", STARTING);
-  parts.starting.setAttribute("role", "status");
-  host.replaceChildren(parts.starting);
-  const bench = make("div", "lm-bench");
-  const [left, right] = [make("div", "lm-left"), make("div", "lm-right")];
-  bench.append(left, right);
-  host.append(bench);
-  buildTop(area("top", left));
+  parts.starting = h("p", { class: "lm-starting", role: "status" }, STARTING);
+  const [left, right] = ["lm-left", "lm-right"].map((name) => h("div", { class: name }));
+  host.replaceChildren(parts.starting, h("div", { class: "lm-bench" }, left, right));
+  area("top", left, buildTop());
   parts.views = [
     (parts.text = new Text(area("text", left), page)),
     new Next(area("next", left), page),
@@ -57,22 +53,24 @@ function build() {
   ];
 }
 
-function buildTop(box) {
-  box.classList.add("lm-controls");
+function buildTop() {
   parts.model = select(names, choose);
-  const [both, input] = checkbox("compare", (on) => change({ both: on }));
-  parts.both = input;
+  const [compare, both] = checkbox("compare", (on) => change({ both: on }));
+  parts.both = both;
   const copy = button("Copy a link", async () => {
     const done = navigator.clipboard?.writeText(location.href).then(
       () => true,
       () => false,
     );
     copy.textContent = (await done) ? "Copied" : "See the address bar";
-    setTimeout(() => (copy.textContent = "Copy a link"), 3000);
+    setTimeout(() => {
+      copy.textContent = "Copy a link";
+    }, 3000);
   });
-  const random = button("Random tokens", () => replace(randomRepeats(20, 3)));
-  random.title = "Twenty random tokens, three times over";
-  box.append(field("Model", parts.model), both, random, copy);
+  const title = "Twenty random tokens, three times over";
+  const random = button("Random tokens", () => replace(randomRepeats(20, 3)), { title });
+  const model = field("Model", parts.model);
+  return h("div", { class: "lm-controls" }, model, compare, random, copy);
 }
 
 // --- what is asked ------------------------------------------------------------------------------
@@ -216,6 +214,11 @@ function look(token) {
   refresh();
 }
 
+// Keep a token under the eye, or let go of it.
+function keep(token) {
+  change({ token: page.state.token === token ? null : token, looked: null });
+}
+
 function peek(head) {
   if (peeked === head) return;
   peeked = head;
@@ -277,7 +280,7 @@ async function follow(state) {
 }
 
 async function start() {
-  page = { state: new State(), change, look, peek, write, ask, follow, fail };
+  page = { state: new State(), change, look, keep, peek, write, ask, follow, fail };
   build();
   if (location.hash.length > 1) await follow(fromFragment(location.hash));
   else await parts.examples.begin();

@@ -1,111 +1,83 @@
 // The left of the live page: the text, its tokens with arcs to where the chosen head looks, and the
 // next token to write.
-import { button, checkbox, field, select, whole } from "./parts.js";
+import { button, checkbox, field, h, select, whole } from "./parts.js";
 import { attention, byPassage, COLD, HOT, layerColour, sentence, values } from "./seen.js";
 import { KINDS, LONGEST, labels, SHOWS, tokenAt } from "./state.js";
 
-const { arrows, blend, css, ground, isDark, make, readableOn } = Circuits.views;
+const { arrows, blend, css, ground, isDark, readableOn } = Circuits.views;
 const SVG = "http://www.w3.org/2000/svg";
 const ARCS = 8; // at most
 const FAINT = 0.04; // attention below which no arc is drawn
 
 export class Text {
-  // `page`: {state, change, look}, see page.js.
+  // `page`: {state, change, look, keep, write}, see page.js.
   constructor(host, page) {
-    this.page = page;
     const { change } = page;
-    this.box = make("textarea");
-    this.box.rows = 2;
-    this.box.setAttribute("aria-label", "Text for the model");
-    this.box.addEventListener("input", () => {
-      const { value, selectionEnd } = this.box;
-      change({
-        text: value,
-        ids: null,
-        token: tokenAt(value, selectionEnd),
-        looked: null,
-        past: [],
-      });
+    this.page = page;
+    this.box = h("textarea", {
+      rows: 2,
+      "aria-label": "Text for the model",
+      input: () => this.type(),
     });
-    this.status = make("p", "lm-status");
-    this.status.setAttribute("role", "status");
-    host.append(this.box, this.buildWriting(), this.status);
-    this.buildTokens(host, change);
+    this.status = h("p", { class: "lm-status", role: "status" });
+    this.show = select(SHOWS, (show) => change({ show }));
+    const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
+    this.turned = box;
+    const colours = h("div", { class: "lm-controls" }, field("Colours", this.show), turned);
+    const keydown = (event) => event.key === "Escape" && change({ token: null });
+    this.tokens = h("div", { class: "lm-tokens", role: "group", "aria-label": "Tokens", keydown });
+    const inLine = ({ offsetTop }) => offsetTop === document.activeElement.offsetTop;
+    arrows(this.tokens, () => [...this.tokens.children].filter(inLine).length);
+    this.arcs = document.createElementNS(SVG, "svg");
+    this.arcs.setAttribute("aria-hidden", "true");
+    const inner = h("div", { class: "lm-arcs" }, this.tokens, this.arcs);
+    this.scrolled = h("div", { class: "lm-paper" }, inner);
+    this.say = h("p", { class: "lm-say", "aria-live": "polite" });
+    host.append(this.box, this.buildWriting(), this.status, colours, this.scrolled, this.say);
+    new ResizeObserver(() => this.view && this.drawArcs()).observe(this.tokens);
+  }
+
+  type() {
+    const { value: text, selectionEnd } = this.box;
+    const token = tokenAt(text, selectionEnd);
+    this.page.change({ text, ids: null, token, looked: null, past: [] });
   }
 
   buildWriting() {
     const { change, write } = this.page;
-    const row = make("div", "lm-controls");
     this.write = button("Write the next token", write);
     this.undo = button("Undo", () => {
       this.page.state.undo();
       change({ looked: null });
     });
-    this.temperature = select(
-      { 0: "likeliest", 0.5: "drawn, temperature 0.5", 1: "drawn, temperature 1" },
-      (value) => change({ temperature: Number(value) }),
-    );
+    const ways = { 0: "likeliest", 0.5: "drawn, temperature 0.5", 1: "drawn, temperature 1" };
+    this.temperature = select(ways, (value) => change({ temperature: Number(value) }));
     this.seed = whole(9999, (seed) => change({ seed }));
     this.seedField = field("Seed", this.seed);
-    row.append(
-      this.write,
-      field("", this.temperature, "Which token is written"),
-      this.seedField,
-      this.undo,
-    );
-    return row;
-  }
-
-  buildTokens(host, change) {
-    const row = make("div", "lm-controls");
-    this.show = select(SHOWS, (show) => change({ show }));
-    const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
-    this.turned = box;
-    row.append(field("Colours", this.show), turned);
-    this.tokens = make("div", "lm-tokens");
-    this.tokens.setAttribute("role", "group");
-    this.tokens.setAttribute("aria-label", "Tokens");
-    const line = (token) =>
-      [...this.tokens.children].filter((other) => other.offsetTop === token.offsetTop);
-    arrows(this.tokens, () => line(document.activeElement).length);
-    this.tokens.addEventListener(
-      "keydown",
-      (event) => event.key === "Escape" && change({ token: null }),
-    );
-    this.arcs = document.createElementNS(SVG, "svg");
-    this.arcs.setAttribute("aria-hidden", "true");
-    const inner = make("div", "lm-arcs");
-    inner.append(this.tokens, this.arcs);
-    this.scrolled = make("div", "lm-paper");
-    this.scrolled.append(inner);
-    this.say = make("p", "lm-say");
-    this.say.setAttribute("aria-live", "polite");
-    host.append(row, this.scrolled, this.say);
-    new ResizeObserver(() => this.view && this.drawArcs()).observe(this.tokens);
+    const way = field("", this.temperature, "Which token is written");
+    return h("div", { class: "lm-controls" }, this.write, way, this.seedField, this.undo);
   }
 
   fill(ids) {
-    const { page } = this;
+    const { keep, look } = this.page;
     this.filled = ids.join();
-    this.tokens.replaceChildren(
-      ...ids.map((id, i) => {
-        const made = make("button", "lm-token", labels[id]);
-        made.type = "button";
-        made.tabIndex = i ? -1 : 0;
-        made.setAttribute("aria-label", `token ${i}: ${labels[id]}`);
-        made.addEventListener(
-          "pointerenter",
-          (event) => event.pointerType !== "touch" && page.look(i),
-        );
-        made.addEventListener("pointerleave", () => page.look(null));
-        made.addEventListener("focus", () => made.matches(":focus-visible") && page.look(i));
-        made.addEventListener("blur", () => page.look(null));
-        made.addEventListener("click", () =>
-          page.change({ token: page.state.token === i ? null : i, looked: null }),
-        );
-        return made;
-      }),
-    );
+    const token = (id, i) =>
+      h(
+        "button",
+        {
+          class: "lm-token",
+          type: "button",
+          tabindex: i ? -1 : 0,
+          "aria-label": `token ${i}: ${labels[id]}`,
+          pointerenter: (event) => event.pointerType !== "touch" && look(i),
+          pointerleave: () => look(null),
+          focus: ({ target }) => target.matches(":focus-visible") && look(i),
+          blur: () => look(null),
+          click: () => keep(i),
+        },
+        labels[id],
+      );
+    this.tokens.replaceChildren(...ids.map(token));
   }
 
   summary(view) {

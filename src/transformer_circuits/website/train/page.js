@@ -1,11 +1,10 @@
 // The page on which two small models learn side by side in the reader's tab.
 import source from "worker";
 import { worker as workerOf } from "../live/models.js";
-import { button, checkbox, field, select, whole } from "../live/parts.js";
+import { button, checkbox, field, h, select, whole } from "../live/parts.js";
 import { Curves, Picture } from "./pictures.js";
 import { matches, order, PLAN, probe, SHAPE, together } from "./training.js";
 
-const { make } = Circuits.views;
 const SAY_EVERY = 4000; // milliseconds between summaries read aloud
 const MORE = 300; // steps after the end, each time the reader asks
 const SPEEDS = { 1: "1 step", 5: "5 steps", 20: "20 steps" }; // per picture
@@ -42,23 +41,21 @@ let workers = [];
 // --- the parts of the page ------------------------------------------------------------------------
 
 function buildGuess() {
-  const box = make("fieldset", "train-box");
-  box.append(make("legend", "", "Your guess: when will the second layer find the earlier copy?"));
-  for (const [name, text] of Object.entries(GUESSES)) {
-    const input = make("input");
-    Object.assign(input, { type: "radio", name: "train-guess", value: name });
-    input.addEventListener("change", () => (chosen.guess = name));
-    const label = make("label");
-    label.append(input, " ", text);
-    box.append(label);
-  }
-  return box;
+  const choose = ({ target }) => {
+    chosen.guess = target.value;
+  };
+  const guesses = Object.entries(GUESSES).map(([value, text]) => {
+    const input = h("input", { type: "radio", name: "train-guess", value, change: choose });
+    return h("label", {}, input, ` ${text}`);
+  });
+  const question = "Your guess: when will the second layer find the earlier copy?";
+  return h("fieldset", { class: "train-box" }, h("legend", {}, question), ...guesses);
 }
 
 function buildControls() {
-  const row = make("div", "train-controls");
   parts.go = button("Train", () => (state.going ? pause() : go()));
   parts.go.classList.add("train-go");
+  const again = button("Start again", () => begin());
   const seed = whole(999, (value) => {
     seed.value = value;
     begin({ seed: value });
@@ -68,30 +65,26 @@ function buildControls() {
     chosen.speed = Number(value);
   });
   speed.value = chosen.speed;
-  const again = button("Start again", () => begin());
-  row.append(parts.go, again, field("Per picture", speed), field("Seed", seed));
-  return row;
+  const fields = [field("Per picture", speed), field("Seed", seed)];
+  return h("div", { class: "train-controls" }, parts.go, again, ...fields);
 }
 
 function buildWhatIf() {
-  const box = make("fieldset", "train-box");
   const names = Object.fromEntries(Object.keys(SEEN).map((name) => [name, name]));
   const seen = select(names, (value) => begin({ seen: value }));
   const [shifted] = checkbox(
     "One layer: shifted keys (each key is that of the token before)",
     (on) => begin({ shifted: on }),
   );
-  box.append(
-    make("legend", "", "What if … (starts again)"),
-    field("Two layers: positions are seen", seen),
-    shifted,
-  );
-  return box;
+  const title = h("legend", {}, "What if … (starts again)");
+  const positions = field("Two layers: positions are seen", seen);
+  return h("fieldset", { class: "train-box" }, title, positions, shifted);
 }
 
 function buildFigures() {
-  const curves = make("div", "train-row");
-  const pictures = make("div", "train-row train-pictures");
+  const [curves, pictures] = ["", " train-pictures"].map((more) =>
+    h("div", { class: `train-row${more}` }),
+  );
   const top = Math.ceil(Math.log(SHAPE.n_vocab));
   parts.loss = new Curves(curves, {
     title: "Loss where the letter can be known, in nats",
@@ -125,31 +118,30 @@ function buildFigures() {
       }),
     ),
   );
-  const [marked, input] = checkbox(
+  const [marked] = checkbox(
     "Outline where a previous-token head (first layer) and an induction head would look",
     (on) => {
       chosen.marked = on;
       show();
     },
+    true,
   );
-  input.checked = true;
-  const context = make("p", "train-context", "Where each head looks, on ");
-  context.append(
-    make("code", "", words.trim()),
+  const context = h(
+    "p",
+    { class: "train-context" },
+    "Where each head looks, on ",
+    h("code", {}, words.trim()),
     ", read without the spaces. Each row is a letter that looks, each column one that is looked at.",
   );
   return [curves, context, pictures, marked];
 }
 
 function build() {
-  host.textContent = "";
-  parts.status = make("p", "train-status");
-  parts.status.setAttribute("role", "status");
-  parts.verdict = make("p", "train-verdict");
-  parts.verdict.setAttribute("role", "status");
-  parts.stage = make("div", "train-stage");
-  parts.stage.append(buildControls(), parts.status, ...buildFigures(), parts.verdict);
-  host.append(buildGuess(), parts.stage, buildWhatIf());
+  parts.status = h("p", { class: "train-status", role: "status" });
+  parts.verdict = h("p", { class: "train-verdict", role: "status" });
+  const shown = [buildControls(), parts.status, ...buildFigures(), parts.verdict];
+  parts.stage = h("div", { class: "train-stage" }, ...shown);
+  host.replaceChildren(buildGuess(), parts.stage, buildWhatIf());
   workers = MODELS.map((_, model) => {
     const worker = workerOf(source);
     worker.onmessage = ({ data }) => receive(model, data);

@@ -1,5 +1,6 @@
 // What the page draws: curves over the steps of a training, and attention as squares.
-const { make } = Circuits.views;
+import { h } from "../live/parts.js";
+
 const [WIDE, HIGH, LEFT, BELOW, ABOVE] = [360, 180, 34, 24, 8];
 
 function shape(tag, attributes, text) {
@@ -14,22 +15,12 @@ function shape(tag, attributes, text) {
 export class Curves {
   constructor(host, { title, series, top, guide }) {
     Object.assign(this, { title, series, top });
-    const box = make("figure", "train-curves");
-    box.append(make("figcaption", "", title));
-    const key = make("ul", "train-key");
-    this.values = series.map(({ name, style }) => {
-      const entry = make("li");
-      const swatch = shape("svg", {
-        viewBox: "0 0 26 10",
-        width: 26,
-        height: 10,
-        "aria-hidden": "true",
-      });
+    this.values = series.map(() => h("span", { class: "train-value" }));
+    const entries = series.map(({ name, style }, k) => {
+      const size = { viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true" };
+      const swatch = shape("svg", size);
       swatch.append(shape("line", { x1: 1, x2: 25, y1: 5, y2: 5, class: style }));
-      const value = make("span", "train-value");
-      entry.append(swatch, ` ${name} `, value);
-      key.append(entry);
-      return value;
+      return h("li", {}, swatch, ` ${name} `, this.values[k]);
     });
     this.svg = shape("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img" });
     const bottom = HIGH - BELOW;
@@ -49,8 +40,8 @@ export class Curves {
       this.label(this.x(share), HIGH - 8, ["start", "middle", "end"][2 * share]),
     );
     this.svg.append(...this.lines);
-    box.append(key, this.svg);
-    host.append(box);
+    const key = h("ul", { class: "train-key" }, ...entries);
+    host.append(h("figure", { class: "train-curves" }, h("figcaption", {}, title), key, this.svg));
   }
 
   label(x, y, anchor, text) {
@@ -92,13 +83,9 @@ export class Curves {
 export class Picture {
   constructor(host, name, n, expected) {
     Object.assign(this, { name, n, expected });
-    const box = make("figure", "train-picture");
-    this.canvas = make("canvas");
-    this.canvas.width = this.canvas.height = 8 * n;
-    this.canvas.setAttribute("role", "img");
-    this.note = make("figcaption", "", name);
-    box.append(this.canvas, this.note);
-    host.append(box);
+    this.canvas = h("canvas", { width: 8 * n, height: 8 * n, role: "img" });
+    this.note = h("figcaption", {}, name);
+    host.append(h("figure", { class: "train-picture" }, this.canvas, this.note));
   }
 
   // `A` [n, n]; `marked`: whether to draw the outlines.
