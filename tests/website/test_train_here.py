@@ -264,7 +264,8 @@ def test_the_change_comes_in_the_tab_within_so_many_steps(page):
 def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(page):
     page.get_by_label("It waits until the first layer looks one back").check()
     page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step === '600'")
+    done = "document.querySelector('[data-train-here]').dataset.step === '600'"
+    page.wait_for_function(done, timeout=90_000)  # some five seconds on two quiet cores
     assert len(page.evaluate("Circuits.train.records[0]")) == 31  # 20 steps a picture
     expect(page.locator(".train-verdict")).to_contain_text("at the same time, as far as one can")
     expect(page.locator(".train-verdict")).to_contain_text("as you guessed, but it does not wait")

@@ -2,7 +2,7 @@
 // reader has guessed. Until then what would give it away is covered.
 import { button, field, h, select } from "./parts.js";
 import { passages, percent, previous, quoted, strongest } from "./seen.js";
-import { KINDS, LONGEST, labels, randomRepeats, State } from "./state.js";
+import { KINDS, labels, randomRepeats, State } from "./state.js";
 
 const { names } = Circuits;
 const NAME =
@@ -18,19 +18,10 @@ const places = (ids) => ids.flatMap((id, i) => (labels[id] === PIECE ? [i] : [])
 
 // What the page would show of a state, found without showing it.
 async function look(page, state, what = {}) {
-  const ids = state.all.slice(0, LONGEST);
-  const request = {
-    name: state.model,
-    spec: state.spec,
-    ids,
-    at: state.at(ids.length),
-    asked: null,
-    listed: 1,
-    patterns: true,
-  };
-  const found = await page.ask({ kind: "look", ...request, ...what });
+  const request = { ...state.request({ asked: null, listed: 1, patterns: true }), ...what };
+  const found = await page.ask(request);
   const { next } = found;
-  return { ...found, ids, p: next.p[next.ids.indexOf(next.target)] };
+  return { ...found, ids: request.ids, p: next.p[next.ids.indexOf(next.target)] };
 }
 
 const mean = (loss) => loss.slice(1).reduce((a, b) => a + b, 0) / (loss.length - 1);
@@ -41,12 +32,8 @@ async function ofName(page) {
   state.token = places(state.all)[1] ?? null;
   const found = await look(page, state);
   state.head = strongest(found.parts, state.shape);
-  return {
-    state,
-    found,
-    previous: previous(found, state.shape),
-    target: quoted(found.next.target),
-  };
+  const target = quoted(found.next.target);
+  return { state, found, previous: previous(found, state.shape), target };
 }
 
 const of = (state, what) =>

@@ -100,38 +100,15 @@ async function ask({ name, ...request }) {
 
 // All that is shown of the present state; what does not change with a position is kept.
 async function find(state) {
-  const { all, spec, model } = state;
-  const ids = all.slice(0, LONGEST);
-  const { key } = state;
+  const { all, key, model } = state;
   const known = shown?.key === key ? shown.run : null;
-  const at = state.at(ids.length);
+  const request = state.request({ listed: LISTED, patterns: !known });
+  const { at, ids } = request;
   const asked = state.asked?.at === at ? state.asked.id : null;
-  const request = {
-    kind: "look",
-    name: model,
-    spec,
-    ids,
-    at,
-    asked,
-    listed: LISTED,
-    patterns: !known,
-  };
-  const { next, parts: terms, loss, patterns, norms } = await ask(request);
-  const run = known ?? {
-    ids,
-    loss,
-    patterns,
-    norms,
-    cutOff: all.length > LONGEST ? all.length : 0,
-  };
-  const whole = {
-    ...request,
-    name: other(model),
-    spec: new State().spec,
-    patterns: false,
-    asked: next.target,
-  };
-  const beside = state.both ? (await ask(whole)).next : null;
+  const { next, parts: terms, ...found } = await ask({ ...request, asked });
+  const run = known ?? { ...found, ids, cutOff: all.length > LONGEST ? all.length : 0 };
+  const whole = { name: other(model), spec: new State().spec, asked: next.target };
+  const beside = state.both && (await ask({ ...request, ...whole, patterns: false })).next;
   return { key, model, run, next, beside, parts: terms, at };
 }
 
@@ -236,13 +213,8 @@ async function write() {
   const { state } = page;
   const { all, spec, model, temperature, seed } = state;
   if (all.length >= LONGEST) return;
-  const { id } = await ask({
-    kind: "write",
-    name: model,
-    spec,
-    ids: all,
-    how: { temperature, seed },
-  });
+  const how = { temperature, seed };
+  const { id } = await ask({ kind: "write", name: model, spec, ids: all, how });
   if (state.all.join() !== all.join()) return; // the text has changed meanwhile
   await replace([...all.slice(1), id]);
 }

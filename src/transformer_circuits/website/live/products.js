@@ -35,7 +35,14 @@ function addTile(out, A, B, i, j, deep, wide) {
   const a3 = a2 + deep;
   const b0 = j * deep;
   const b1 = b0 + deep;
-  let [s00, s01, s10, s11, s20, s21, s30, s31] = [0, 0, 0, 0, 0, 0, 0, 0];
+  let s00 = 0;
+  let s01 = 0;
+  let s10 = 0;
+  let s11 = 0;
+  let s20 = 0;
+  let s21 = 0;
+  let s30 = 0;
+  let s31 = 0;
   for (let k = 0; k < deep; k++) {
     const left = B[b0 + k];
     const right = B[b1 + k];

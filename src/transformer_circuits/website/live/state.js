@@ -88,6 +88,13 @@ export class State {
     return Math.min(this.looked ?? this.token ?? Infinity, n - 1);
   }
 
+  // What the worker is asked about this state.
+  request(what) {
+    const ids = this.all.slice(0, LONGEST);
+    const { model: name, spec } = this;
+    return { kind: "look", name, spec, ids, at: this.at(ids.length), ...what };
+  }
+
   // Take these tokens: as text, if the tokenizer cuts the text into them again.
   take(ids) {
     const text = tokenizer.decode(ids);
