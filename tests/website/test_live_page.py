@@ -182,11 +182,18 @@ def test_what_is_old_fades_until_the_answer_comes(live):
 
 @pytest.fixture
 def intercepted(browser):
-    """The page, and the requests for its other model, which wait to be answered."""
+    """The page, and the requests for its other model, which wait to be answered, or fail offline."""
     page = browser.new_page()
     watch(page)
-    page.asked = []
-    page.route("**/one-layer.js", lambda route: page.asked.append(route))
+    page.asked, page.offline = [], False
+
+    def answer(route):
+        if page.offline:
+            route.abort()
+        else:
+            page.asked.append(route)
+
+    page.route("**/one-layer.js", answer)
     page.goto(PAGE.as_uri())
     page.wait_for_selector(READY)
     yield page
@@ -204,8 +211,7 @@ def test_the_other_model_comes_when_asked_for_and_is_named_on_its_way(intercepte
 
 
 def test_a_model_that_cannot_be_fetched_leaves_the_page_as_it_is(intercepted):
-    intercepted.unroute("**/one-layer.js")
-    intercepted.route("**/one-layer.js", lambda route: route.abort())
+    intercepted.offline = True
     model = intercepted.get_by_label("Model", exact=True)
     model.select_option("one-layer")
     expect(status(intercepted)).to_contain_text("could not be fetched")
