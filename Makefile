@@ -99,9 +99,10 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook once through nb
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
-lint: .venv/.done  ## ruff; imports only go down; types of the model and the analyses
+lint: .venv/.done node_modules/.done  ## ruff and Biome; imports only go down; types of the model and the analyses
 	$(BIN)/ruff check src tools tests chapters
 	$(BIN)/ruff format --check src tools tests chapters
+	$(BIN)/node node_modules/@biomejs/biome/bin/biome check
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyrefly check
 

@@ -2,19 +2,16 @@
 // says that there is none to be typed. Whoever would rather see everything says so once, for the whole
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
-  const recall = () => { try { return localStorage.getItem("guessing"); } catch { return null; } };
-  const remember = (value) => { try { localStorage.setItem("guessing", value); } catch { /* not kept */ } };
-  const make = (tag, className, text) => {
-    const element = document.createElement(tag);
-    element.className = className;
-    if (text) element.textContent = text;
-    return element;
-  };
+  const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
   // What the box asks about: the outputs after it, up to the first picture or table. The scorecard's
   // marks, to which other pages lead, wait for nobody.
   function answers(box) {
     const outputs = [];
-    for (let next = box.nextElementSibling; next && !next.matches("section, .predict"); next = next.nextElementSibling) {
+    for (
+      let next = box.nextElementSibling;
+      next && !next.matches("section, .predict");
+      next = next.nextElementSibling
+    ) {
       const output = next.matches("div.cell") && next.querySelector(":scope > .cell_output");
       if (!output) continue;
       if (output.querySelector("table.marks")) return [];
@@ -26,13 +23,18 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const waiting = [];
   const boxes = [...document.querySelectorAll("article .admonition.predict")];
-  if (recall() === "off") {
-    boxes.filter((box) => answers(box).length).forEach((box) => {
-      const again = make("button", "guess-always", "Let me guess first");
-      again.type = "button";
-      again.addEventListener("click", () => { remember("on"); location.reload(); });
-      box.append(again);
-    });
+  if (Book.kept("guessing") === "off") {
+    boxes
+      .filter((box) => answers(box).length)
+      .forEach((box) => {
+        const again = make("button", "guess-always", "Let me guess first");
+        again.type = "button";
+        again.addEventListener("click", () => {
+          Book.keep("guessing", "on");
+          location.reload();
+        });
+        box.append(again);
+      });
     return;
   }
   boxes.forEach((box, number) => {
@@ -68,12 +70,16 @@ document.addEventListener("DOMContentLoaded", () => {
       said.focus({ preventScroll: true });
       said.scrollIntoView({ block: "nearest" });
     });
-    all.addEventListener("click", () => { remember("off"); [...waiting].forEach((one) => one.show()); });
+    all.addEventListener("click", () => {
+      Book.keep("guessing", "off");
+      [...waiting].forEach((one) => one.show());
+    });
   });
 
   function follow() {
-    const target = linked();
-    const found = target && waiting.find(({ hidden }) => hidden.some((output) => output.contains(target)));
+    const target = Book.linked();
+    const found =
+      target && waiting.find(({ hidden }) => hidden.some((output) => output.contains(target)));
     if (!found) return;
     found.show();
     target.scrollIntoView();

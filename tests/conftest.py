@@ -148,6 +148,20 @@ def watch(page) -> None:
     )
 
 
+def barriers(page, context=None, **options) -> list[tuple[str, str, str]]:
+    """What axe calls serious or critical, or an empty head of a column, on a page or in a part of it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    # To describe all that is right would take as long, and a page from a file may load none to look at.
+    options = {"resultTypes": ["violations"], "preload": False} | options
+    return [
+        (violation["id"], node["html"][:120], node["failureSummary"].splitlines()[-1])
+        for violation in Axe().run(page, context, options).response["violations"]
+        if violation["impact"] in ("serious", "critical") or violation["id"] == "empty-table-header"
+        for node in violation["nodes"]
+    ]
+
+
 @pytest.fixture
 def watched(browser):
     """An empty page that fails the test if anything goes wrong on it or leaves the machine."""

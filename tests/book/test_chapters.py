@@ -23,8 +23,8 @@ PAGES = [
     for path in sorted((ROOT / folder).iterdir())
     if path.suffix in (".ipynb", ".md")
 ]
-TAGS = {"hide-input", "hide-output", "remove-cell"}
-FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+TAGS = {"hide-input", "hide-output", "remove-cell", "solution"}
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solution"]}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 

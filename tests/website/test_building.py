@@ -90,9 +90,12 @@ def test_the_second_of_two_builds_at_once_says_so_and_touches_nothing(written):
     assert (html / "index.html").read_text() == "one, read now"
 
 
-def test_pages_are_read_again_only_after_a_change_of_what_all_need(written):
+def test_nothing_is_built_again_until_something_changes(written, capfd):
     html = written("one")
     building.build()
+    building.build()
+    assert capfd.readouterr().out == f"writing\n{html} is up to date\n"
+    (html.parents[1] / "chapters" / "a.md").write_text("of a page alone")
     building.build()
     assert (html / "index.html").read_text() == "one, read before"
     (html.parents[1] / "_config.yml").write_text("title: Another\n")

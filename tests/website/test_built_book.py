@@ -5,14 +5,12 @@ Run by `make test` after the book is built: `pytest -m browser`.
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pytest
 import yaml
-from axe_playwright_python.sync_playwright import Axe
-from conftest import watch
+from conftest import barriers, watch
 
 from transformer_circuits import record
 from transformer_circuits.book import notebooks
@@ -189,50 +187,14 @@ def test_every_figure_shows_and_can_be_read_aloud(opened):
 def test_no_barrier_that_axe_finds(opened, scheme):
     opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
     opened.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
-    options = {"resultTypes": ["violations"]}  # to describe all that is right would take as long
-    if scheme == "dark":  # only colours differ
-        options["runOnly"] = ["color-contrast", "link-in-text-block"]
-    found = Axe().run(opened, options=options).response["violations"]
-    serious = [
-        (violation["id"], node["html"][:120], node["failureSummary"].splitlines()[-1])
-        for violation in found
-        if violation["impact"] in ("serious", "critical") or violation["id"] == "empty-table-header"
-        for node in violation["nodes"]
-    ]
-    assert serious == []
+    # In the dark, only colours differ.
+    only = {"runOnly": ["color-contrast", "link-in-text-block"]} if scheme == "dark" else {}
+    assert barriers(opened, **only) == []
 
 
 def test_what_is_served_comes_with_its_licence():
     licences = {path.stem for path in (HTML / "_static/vendor/licences").iterdir()}
     assert {"vega", "katex", "@huggingface--tokenizers", "d3-array"} <= licences
-
-
-class Anchors(HTMLParser):
-    """What a page leads to within the book, and the places in it that links can name."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.links, self.places = set(), {""}
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        for key, value in attrs:
-            if key in ("id", "name"):
-                self.places.add(value)
-            elif key in ("href", "src") and not urlsplit(value).scheme:
-                self.links.add((unquote(urlsplit(value).path), unquote(urlsplit(value).fragment)))
-
-
-def test_every_link_within_the_book_leads_somewhere():
-    pages = {path: Anchors(path) for path in HTML.rglob("*.html") if "_static" not in path.parts}
-    assert len(pages) >= len(PAGES)
-    dead = []
-    for page, anchors in pages.items():
-        for path, place in anchors.links:
-            target = (page.parent / path).resolve() if path else page
-            if not target.exists() or (target in pages and place not in pages[target].places):
-                dead.append((str(page.relative_to(HTML)), f"{path}#{place}"))
-    assert dead == []
 
 
 def test_no_page_names_a_folder_of_the_machine_that_built_it():

@@ -10,64 +10,43 @@ from transformer_circuits.book import notebooks
 from transformer_circuits.website import editions
 
 INCLUDED = re.compile(r"^`{3,}\{(?:literal)?include\} (\S+)", re.MULTILINE)
-SOLVED = [
-    ("markdown", "Before.\n\n:::{solution-start} ex-a\n:class: dropdown\n:::\n\nBecause."),
-    ("code", "# @title Solution\na.solve(1)"),
-    ("markdown", ":::{solution-end}\n:::\n\n::::{exercise} B\n::::"),
-    ("code", "b = ..."),
-    ("markdown", ":::{solution-start} ex-b\n:class: dropdown\n:::\n"),
-    ("code", "# @title Solution\nb.solve(2)"),
-    ("markdown", ":::{solution-end}\n:::"),
-]
-
-
-def notebook(cells):
-    return {"cells": [{"cell_type": k, "source": s, "metadata": {}} for k, s in cells]}
 
 
 def sources(made):
     return ["".join(cell["source"]) for cell in made["cells"]]
 
 
-def test_nothing_of_a_solution_stays_and_nothing_else_goes():
-    left = sources(editions.without_solutions(notebook(SOLVED)))
-    assert left == ["Before.", "::::{exercise} B\n::::", "b = ..."]
-
-
-@pytest.mark.parametrize("gone", [0, 2, 4, 6])
-def test_marks_that_do_not_pair_are_refused(gone):
-    cells = [cell for k, cell in enumerate(SOLVED) if k != gone]
-    with pytest.raises(ValueError, match="solution-"):
-        editions.without_solutions(notebook(cells))
-
-
-def test_open_solutions_are_neither_folded_nor_hidden():
-    made = notebook(SOLVED)
-    made["cells"][1]["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}
-    opened = editions.with_open_solutions(made)
-    assert "dropdown" not in "".join(sources(opened))
-    assert opened["cells"][1]["metadata"] == {}
-    assert "Because." in sources(opened)[0]
-
-
 @pytest.mark.parametrize("chapter", notebooks.numbered())
-def test_a_chapter_of_the_student_edition_runs_without_what_solutions_bound(chapter):
+def test_what_is_tagged_is_the_solutions_and_nothing_else(chapter):
+    """The edition for participants lacks what is tagged, so nothing of a solution may be without."""
     whole = notebooks.read(notebooks.path(chapter))
+    tagged = "\n".join(sources({"cells": filter(editions.solves, whole["cells"])}))
     student = editions.without_solutions(whole)
     text = "\n".join(sources(student))
-    assert ".solve(" not in text and "{solution" not in text
-    count = re.compile(r"^::::\{exercise\}", re.MULTILINE)
-    assert len(count.findall(text)) == len(count.findall("\n".join(sources(whole)))) > 0
-    kept = {cell["id"] for cell in student["cells"]}
+    assert ".solve(" not in text and "solution-" not in text and "# @title Solution" not in text
+    labels = re.findall(r"^::::\{exercise\}[^\n]*\n:label: (\S+)", text, re.MULTILINE)
+    solution = r":::\{solution-start\} (\S+)\n:class: dropdown\n:::\n.*?:::\{solution-end\}\n:::"
+    assert re.findall(solution, tagged, re.DOTALL) == labels != []
+    assert not re.sub(solution, "", tagged, flags=re.DOTALL).strip()
+    # It runs without what solutions bound.
     lost = set()
     for cell in whole["cells"]:
         if cell["cell_type"] == "code":
             bound, read = names(symtable.symtable("".join(cell["source"]), "cell", "exec"))
-            if cell["id"] in kept:
+            if not editions.solves(cell):
                 assert not read & lost, "bound in a solution alone"
-                lost -= bound
-            else:
-                lost |= bound
+            lost = lost | bound if editions.solves(cell) else lost - bound
+
+
+def test_open_solutions_are_neither_folded_nor_hidden():
+    whole = notebooks.read(notebooks.path("05-one-layer"))
+    opened = editions.with_open_solutions(whole)
+    assert len(opened["cells"]) == len(whole["cells"])
+    solved = [cell for cell in opened["cells"] if editions.solves(cell)]
+    assert "dropdown" not in "".join(sources({"cells": solved}))
+    assert all(cell["metadata"] == {"tags": ["solution"]} for cell in solved)
+    others = [cell for cell in opened["cells"] if not editions.solves(cell)]
+    assert others == editions.without_solutions(whole)["cells"]
 
 
 def names(table):
@@ -105,8 +84,3 @@ def test_an_edition_has_every_page_that_is_for_its_readers(tmp_path, monkeypatch
         edition == "solutions"
     )
     assert notebooks.read(real / next(iter(before)))["cells"], "the source stays as it is"
-
-
-def test_there_is_no_third_edition():
-    with pytest.raises(ValueError, match="no edition 'teacher'; there are"):
-        editions.write("teacher")

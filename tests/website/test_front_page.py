@@ -19,38 +19,34 @@ def test_readme_shows_every_figure_and_its_chapter_has_it():
     assert readme.count("](_static/") == len(front_page.FIGURES)
 
 
-def _copies(pictures: dict[str, str]) -> dict[str, dict]:
-    """Executed chapters that show pictures, by the title of each."""
+@pytest.fixture
+def copies(monkeypatch, tmp_path):
+    """Executed chapters that show two pictures each, by chapter; the README's picture is its title."""
+    (tmp_path / "_static").mkdir()
+    monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
     copies = {}
     for chapter, title in front_page.FIGURES.values():
-        svgs = {"Another": "<svg >another</svg>", title: pictures.get(title, "<svg ></svg>")}
-        figures = [html.Figure(svg, Record("figure", of, picture=SVG)) for of, svg in svgs.items()]
+        pictures = {"Another": "<svg >another</svg>", title: f"<svg >{title}</svg>"}
+        figures = [
+            html.Figure(svg, Record("figure", of, picture=SVG)) for of, svg in pictures.items()
+        ]
         bundles = [figure._repr_mimebundle_() for figure in figures]
         outputs = [{"data": data, "metadata": metadata} for data, metadata in bundles]
         copies[chapter] = {"cells": [{"cell_type": "code", "outputs": outputs}]}
+    monkeypatch.setattr(notebooks, "fresh", lambda: copies)
     return copies
 
 
-def test_figures_are_taken_from_the_executed_chapters(monkeypatch, tmp_path):
-    (tmp_path / "_static").mkdir()
-    monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
-    titles = [title for _, title in front_page.FIGURES.values()]
-    pictures = {title: f"<svg >{k}</svg>" for k, title in enumerate(titles)}
-    monkeypatch.setattr(notebooks, "fresh", lambda: _copies(pictures))
+def test_figures_are_taken_from_the_executed_chapters(copies, tmp_path):
     front_page.write()
     for name, (_, title) in front_page.FIGURES.items():
-        assert (tmp_path / "_static" / name).read_text() == pictures[title].replace(
-            "<svg >", '<svg style="background:#fff" >'
-        )
+        shown = (tmp_path / "_static" / name).read_text()
+        assert shown == f'<svg style="background:#fff" >{title}</svg>'
 
 
-def test_what_is_missing_is_named_and_nothing_is_written(monkeypatch, tmp_path):
-    (tmp_path / "_static").mkdir()
-    monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
-    copies = _copies({})
+def test_what_is_missing_is_named_and_nothing_is_written(copies, tmp_path):
     (chapter, title) = list(front_page.FIGURES.values())[-1]
-    copies[chapter]["cells"][0]["outputs"] = [{"output_type": "stream", "text": title}]
-    monkeypatch.setattr(notebooks, "fresh", lambda: copies)
+    copies[chapter]["cells"][0]["outputs"].pop()
     with pytest.raises(files.UserError, match=f"{chapter} shows no figure called '{title}'"):
         front_page.write()
     del copies[chapter]

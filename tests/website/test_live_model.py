@@ -65,15 +65,6 @@ def rounded(name="two-layer"):
     return quantisation.rounded(checkpoint.load(name))
 
 
-def without(model, off):
-    """The model with the outputs of some heads taken away."""
-    d_head = model.config.d_head
-    for index in off:
-        layer, head = divmod(index, model.config.n_heads)
-        model.layers[layer].W_O_concat[:, head * d_head : (head + 1) * d_head] = 0
-    return model
-
-
 @pytest.mark.parametrize("name", serving.LIVE_MODELS)
 def test_the_browser_computes_what_pytorch_computes(live, name):
     model = rounded(name)
@@ -96,34 +87,24 @@ def test_what_was_computed_for_a_common_beginning_is_right_for_the_rest(live, ho
         assert (kept - logits(live, "two-layer", some, off, how)).abs().max() < 1e-4
 
 
-@pytest.mark.parametrize("how", ["zero", "frozen"])
-def test_heads_are_switched_off_as_in_pytorch(live, how):
-    off = (0, 5, 2 * N_HEADS - 1)
-    tokens, whole = tokenizer.context(TEXTS[2]), rounded()
-    patterns = whole.trace(tokens).patterns if how == "frozen" else None
-    expected = without(rounded(), off)(tokens, patterns)[0]
-    found = logits(live, "two-layer", tokens[0].tolist(), off, how)
-    assert (found - expected).abs().max() < 1e-3
-
-
-def test_a_head_of_the_second_layer_adds_its_mean_over_the_text(live):
-    off, model, tokens = N_HEADS + 3, rounded(), tokenizer.context(TEXTS[2])
-    trace = model.trace(tokens)
-    outputs = trace.head_outputs[1][0, 3]
-    expected = trace.logits[0] + (outputs.mean(dim=0) - outputs) @ model.W_U.T
-    found = logits(live, "two-layer", tokens[0].tolist(), [off], "mean")
-    assert (found - expected).abs().max() < 1e-3
-
-
-def test_a_head_of_the_first_layer_adds_its_mean_and_later_heads_read_that(live):
+@pytest.mark.parametrize("how", ["zero", "mean", "frozen"])
+@pytest.mark.parametrize("off", [[2], [N_HEADS + 3], [0, 5, 2 * N_HEADS - 1]], ids=str)
+def test_heads_are_switched_off_as_in_pytorch(live, how, off):
+    """They add nothing or their mean over this text; with frozen patterns, the others look as before."""
     model, tokens = rounded(), tokenizer.context(TEXTS[2])
     trace = model.trace(tokens)
-    outputs = trace.head_outputs[0][0, 2]
-    x = trace.residual[1] + (outputs.mean(dim=0) - outputs)
-    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
-    expected = (x + layer(x, W_P))[0] @ model.W_U.T
-    found = logits(live, "two-layer", tokens[0].tolist(), [2], "mean")
-    assert (found - expected).abs().max() < 1e-3
+    x, W_P = model.embed(tokens)
+    for index, layer in enumerate(model.layers):
+        A = trace.patterns[index] if how == "frozen" else layer.pattern(x, x, W_P)
+        outputs = layer.head_outputs(x, A)
+        for head in range(N_HEADS):
+            if index * N_HEADS + head in off:
+                whole = trace.head_outputs[index][:, head]
+                mean = whole.mean(dim=1, keepdim=True).expand_as(whole)
+                outputs[:, head] = mean if how == "mean" else 0
+        x = x + outputs.sum(dim=1)
+    found = logits(live, "two-layer", tokens[0].tolist(), off, how)
+    assert (found - x[0] @ model.W_U.T).abs().max() < 1e-3
 
 
 @pytest.mark.parametrize("kind", ["Q", "K", "V"])
@@ -144,21 +125,18 @@ def test_an_edge_is_cut_as_in_pytorch(live, kind):
     ids=["whole", "means", "cut"],
 )
 def test_the_terms_of_a_logit_are_those_of_the_run(live, done):
-    ids = tokenizer.context(TEXTS[2])[0].tolist()
+    model, tokens = rounded(), tokenizer.context(TEXTS[2])
+    ids = tokens[0].tolist()
     parts = looked(live, "two-layer", ids, target=7, **done)["parts"]
     last = logits(live, "two-layer", ids, **done)[-1]
     assert abs(parts["direct"] + sum(parts["totals"]) - float(last[7] - last.mean())) < 1e-3
     for head, (total, sources) in enumerate(zip(parts["totals"], parts["sources"], strict=True)):
         assert abs(sum(sources) - (0 if head in done.get("off", []) else total)) < 1e-3
-
-
-def test_the_terms_of_a_logit_are_the_heads(live):
-    model, tokens = rounded(), tokenizer.context(TEXTS[2])
-    trace = model.trace(tokens)
-    direction = model.W_U[7] - model.W_U.mean(dim=0)
-    by_head = torch.cat([outputs[0, :, -1] @ direction for outputs in trace.head_outputs])
-    found = looked(live, "two-layer", tokens[0].tolist(), target=7)["parts"]["totals"]
-    assert (torch.tensor(found) - by_head).abs().max() < 1e-3
+    if not done:
+        direction = model.W_U[7] - model.W_U.mean(dim=0)
+        outputs = model.trace(tokens).head_outputs
+        by_head = torch.cat([each[0, :, -1] @ direction for each in outputs])
+        assert (torch.tensor(parts["totals"]) - by_head).abs().max() < 1e-3
 
 
 @pytest.mark.parametrize("name, head", [("one-layer", 3), ("two-layer", N_HEADS + 1)])

@@ -180,18 +180,47 @@ def test_what_is_old_fades_until_the_answer_comes(live):
         )
 
 
-def test_a_model_that_is_on_its_way_is_named(browser):
+@pytest.fixture
+def intercepted(browser):
+    """The page, and the requests for its other model, which wait to be answered, or fail offline."""
     page = browser.new_page()
     watch(page)
-    arrived = []
-    page.route("**/one-layer.js", lambda route: arrived.append(route))
+    page.asked, page.offline = [], False
+
+    def answer(route):
+        if page.offline:
+            route.abort()
+        else:
+            page.asked.append(route)
+
+    page.route("**/one-layer.js", answer)
     page.goto(PAGE.as_uri())
     page.wait_for_selector(READY)
-    page.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(status(page)).to_have_text("Loading the model of one layer …")
-    arrived[0].continue_()
-    expect(status(page)).to_contain_text("nats per token")
+    yield page
     page.close()
+
+
+def test_the_other_model_comes_when_asked_for_and_is_named_on_its_way(intercepted):
+    assert intercepted.asked == [] and not intercepted.evaluate("'one-layer' in Circuits.models")
+    intercepted.get_by_label("Model", exact=True).select_option("one-layer")
+    expect(status(intercepted)).to_have_text("Loading the model of one layer …")
+    intercepted.asked[0].continue_()
+    expect(status(intercepted)).to_contain_text("nats per token")
+    expect(intercepted.locator(".lm-tile")).to_have_count(N_HEADS)
+    expect(intercepted.locator(".lm-edge")).to_be_hidden()
+
+
+def test_a_model_that_cannot_be_fetched_leaves_the_page_as_it_is(intercepted):
+    intercepted.offline = True
+    model = intercepted.get_by_label("Model", exact=True)
+    model.select_option("one-layer")
+    expect(status(intercepted)).to_contain_text("could not be fetched")
+    expect(model).to_have_value("two-layer")
+    intercepted.get_by_label("compare").check()
+    text(intercepted).fill("Hello")
+    expect(status(intercepted)).to_contain_text("could not be fetched")
+    intercepted.get_by_label("compare").uncheck()
+    expect(status(intercepted)).to_contain_text("nats per token")
 
 
 SHIFTS = """
@@ -390,30 +419,6 @@ def test_random_tokens_come_three_times_and_the_text_can_be_changed(live):
         "location.hash.includes('hello') && "
         "document.querySelector('.lm-tokens').textContent.endsWith('hello')"
     )
-
-
-def test_a_model_that_cannot_be_fetched_leaves_the_page_as_it_is(browser):
-    page = browser.new_page()
-    watch(page)
-    page.route("**/one-layer.js", lambda route: route.abort())
-    page.goto(PAGE.as_uri())
-    page.wait_for_selector(READY)
-    page.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
-    expect(page.get_by_label("Model", exact=True)).to_have_value("two-layer")
-    page.get_by_label("compare").check()
-    page.get_by_label("Text for the model").fill("Hello")
-    expect(page.locator(".lm-status")).to_contain_text("could not be fetched")
-    page.get_by_label("compare").uncheck()
-    expect(page.locator(".lm-status")).to_contain_text("nats per token")
-    page.close()
-
-
-def test_one_layer_comes_when_asked_for(live):
-    assert not live.evaluate("'one-layer' in Circuits.models")
-    live.get_by_label("Model", exact=True).select_option("one-layer")
-    expect(live.locator(".lm-tile")).to_have_count(N_HEADS)
-    expect(live.locator(".lm-edge")).to_be_hidden()
 
 
 def test_without_scripts_the_page_says_first_what_it_needs(browser):

@@ -1,8 +1,7 @@
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
-
-import pytest
 
 from transformer_circuits.website import address, cross_references, executed, printing, serving
 
@@ -16,11 +15,17 @@ def test_the_website_is_made_without_a_drawing_library():
     assert done.stdout == "[]\n"
 
 
-def test_every_mark_has_scripts_and_the_first_model_comes_with_its_page():
-    for scripts in serving.NEEDED_BY.values():
-        assert scripts
+def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_path):
+    """Scripts of ours are bundled: one classic script, which a page from a file can load."""
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html", name="html"))
+    serving._serve(app)
+    for script in {script for scripts in serving.NEEDED_BY.values() for script in scripts}:
+        assert (tmp_path / "_static" / script).is_file(), script
     live = serving.NEEDED_BY["<div data-live-model"]
     assert f"live/{next(iter(serving.LIVE_MODELS))}.js" in live
+    for page in ("live", "train"):
+        bundled = (tmp_path / "_static" / page / "page.js").read_text(encoding="utf-8")
+        assert not re.search(r"^(import|export) ", bundled, re.MULTILINE)
 
 
 def test_tips_are_written_in_the_same_order_in_every_build():
@@ -38,12 +43,3 @@ def test_tips_are_written_in_the_same_order_in_every_build():
         (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None), ("glossary", "x"),
     ]  # fmt: skip
     serving._sort_tips(SimpleNamespace(env=SimpleNamespace()), None)  # no page was written
-
-
-@pytest.mark.parametrize("page, folder", [("live-model", "live"), ("train-here", "train")])
-def test_what_a_page_with_models_loads_is_served_and_nothing_else(page, folder):
-    needed = serving.NEEDED_BY[f"<div data-{page}"]
-    served = set(serving._scripts())
-    assert {name for name in served if name.startswith(f"{folder}/")} <= set(needed)
-    made = {"vendor/tokenizers.js", "live/vocabulary.js", "live/two-layer.js"}
-    assert set(needed) - made <= served

@@ -30,29 +30,40 @@ CASES = [
     (2, {"shifted": True}),
 ]
 GRADIENTS = """
-const shape = { ...given.sizes, n_layers: given.n_layers };
-const model = new T.Model(shape, given.what);
-for (const name in model.weights) model.weights[name].set(given.weights[name]);
-const run = model.forward(Int32Array.from(given.tokens));
-model.backward(run);
-const gradients = {};
-for (const name in model.gradients) gradients[name] = Array.from(model.gradients[name]);
-answer({ losses: Array.from(run.losses), gradients });
+const { sizes, n_layers, what, weights, tokens } = given;
+const model = new Model({ ...sizes, n_layers }, { Numbers: Float64Array, ...what });
+for (const name in weights) model.weights[name].set(weights[name]);
+const gradients = zeros(model.weights);
+const found = [];
+for (const context of tokens) {
+  const run = model.extend(model.start(), context.slice(0, -1));
+  found.push(...losses(model, run, context.slice(1)));
+  backward(model, run, context.slice(1), gradients, 1 / (tokens.length * sizes.n_ctx));
+}
+for (const name in gradients) gradients[name] = Array.from(gradients[name]);
+answer({ losses: found, gradients });
 """
 
 
 def in_node(code, given):
-    """What a script answers that has the learner `T` and `given`."""
-    scripts = [(serving.TRAIN / name).read_text(encoding="utf-8") for name in serving.LEARNER]
-    begin = f"const T = Circuits.train.load(); const given = {json.dumps(given)};"
+    """What a script answers that has the learner's modules and `given`."""
+    modules = {
+        serving.LIVE / "model.js": "Model",
+        serving.TRAIN / "backward.js": "backward, losses",
+        serving.TRAIN / "training.js": "matches, order, probe, SHAPE, Training, zeros",
+    }
+    imports = (
+        f"import {{ {what} }} from {json.dumps(path.as_uri())};" for path, what in modules.items()
+    )
+    begin = f"const given = {json.dumps(given)};"
     end = "function answer(what) { process.stdout.write(JSON.stringify(what)); }"
     done = subprocess.run(
-        [serving.NODE, "-"],
-        input="\n".join([*scripts, begin, code, end]),
+        [serving.NODE, "--input-type=module", "-"],
+        input="\n".join([*imports, begin, code, end]),
         capture_output=True,
         text=True,
-        check=True,
     )
+    assert not done.returncode, done.stderr
     return json.loads(done.stdout)
 
 
@@ -87,7 +98,7 @@ def test_gradients_are_those_of_pytorch(n_layers, what, generator):
 
     weights = {n: rows(n, w).flatten().tolist() for n, w in model.named_parameters()}
     given = {"sizes": SIZES, "n_layers": n_layers, "what": what, "weights": weights}
-    found = in_node(GRADIENTS, given | {"tokens": tokens.flatten().tolist()})
+    found = in_node(GRADIENTS, given | {"tokens": tokens.tolist()})
     assert torch.allclose(torch.tensor(found["losses"]).double(), losses.detach(), rtol=1e-4)
     assert found["gradients"].keys() == weights.keys()
     for name, weight in model.named_parameters():
@@ -98,13 +109,11 @@ def test_gradients_are_those_of_pytorch(n_layers, what, generator):
 
 def test_words_are_new_in_each_context_and_go_on_as_before():
     """Inside a word, what follows a letter is what followed it before; words differ in length."""
-    code = "const { tokens, inside } = T.probe(); answer({ tokens: Array.from(tokens), inside: Array.from(inside), ...T.SHAPE });"
-    found = in_node(code, {})
-    contexts = torch.tensor(found["tokens"]).reshape(-1, found["n_ctx"] + 1).tolist()
-    inside = torch.tensor(found["inside"]).reshape(-1, found["n_ctx"]).tolist()
+    n_vocab = in_node("answer(SHAPE)", {})["n_vocab"]
     every = set()
-    for letters, goes_on in zip(contexts, inside, strict=True):
-        assert min(letters) >= 0 and max(letters) < found["n_vocab"]
+    for context in in_node("answer(probe())", {}):
+        letters, goes_on = context["tokens"], context["inside"]
+        assert min(letters) >= 0 and max(letters) < n_vocab
         follower = {}
         for letter, following, on in zip(letters, letters[1:], goes_on, strict=False):
             if on:
@@ -114,30 +123,31 @@ def test_words_are_new_in_each_context_and_go_on_as_before():
 
 
 def test_matches_are_what_followed_earlier_copies():
-    found = in_node("answer([0, 1, 2, 3, 4].map((i) => T.matches([9, 5, 7, 5, 5], 0, i)))", {})
+    found = in_node("answer([0, 1, 2, 3, 4].map((i) => matches([9, 5, 7, 5, 5], i)))", {})
     assert found == [[], [], [], [2], [2, 4]]
 
 
-def test_the_worker_answers_by_its_text_alone():
-    """The text of the sources, as the page writes it into a worker, needs nothing around it."""
+def test_the_worker_answers_by_its_text_alone(tmp_path):
+    """What the page starts a worker from needs nothing around it."""
+    serving.esbuild(serving.TRAIN / "worker.js", tmp_path / "worker.js")
     code = """
+    import { readFileSync } from "node:fs";
     const posted = [];
     const self = { postMessage: (message) => posted.push(message) };
-    const text = `const T = {}; for (const add of [${Circuits.train.sources.join(",")}]) add(T); T.serve(self);`;
-    new Function("self", "Circuits", text)(self, undefined);
+    new Function("self", readFileSync(given, "utf8"))(self);
     self.onmessage({ data: { run: 7, begin: { seed: 1, n_layers: 1 } } });
     self.onmessage({ data: { run: 7, steps: 2 } });
     answer(posted.map(({ run, step, known, matching }) => ({ run, step, known, matching })));
     """
-    before, after = in_node(code, {})
+    before, after = in_node(code, str(tmp_path / "worker.js"))
     assert (before["run"], before["step"], after["run"], after["step"]) == (7, 0, 7, 2)
-    n_vocab = in_node("answer(T.SHAPE)", {})["n_vocab"]
+    n_vocab = in_node("answer(SHAPE)", {})["n_vocab"]
     assert before["known"] == pytest.approx(torch.tensor(n_vocab).log().item(), rel=1e-6)
     assert after["known"] != before["known"] and 0 <= after["matching"][0][0] <= 1
 
 
 LEARNED = """
-const training = new T.Training({ seed: given.seed, ...given.what });
+const training = new Training({ seed: given.seed, ...given.what });
 training.run(300);
 const { patterns, ...found } = training.look();
 answer(found);
@@ -168,13 +178,13 @@ def test_one_layer_learns_it_with_shifted_keys_alone():
 
 
 ORDER = """
-const training = new T.Training({ seed: given.seed, n_layers: 2, seen: [1, 0] });
+const training = new Training({ seed: given.seed, n_layers: 2, seen: [1, 0] });
 const records = [training.look()];
 while (records.length < 16) {
   training.run(20);
   records.push(training.look());
 }
-answer(T.order(records));
+answer(order(records));
 """
 
 
@@ -210,7 +220,7 @@ EARLY, LATE, FLAT = [0.1, 0.5, 0.9, 0.9, 0.9], [0.1, 0.1, 0.1, 0.5, 0.9], [0.1, 
     ],
 )
 def test_the_order_of_the_layers(back, match, split, found):
-    said = in_node("answer(T.order(given))", records(back, match, split))
+    said = in_node("answer(order(given))", records(back, match, split))
     assert said["found"] == found
 
 
@@ -233,7 +243,7 @@ def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 10")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Go on")).to_be_focused()
-    page.wait_for_function("Circuits.train.page.state.waiting === 0")
+    page.wait_for_function("Circuits.train.state.waiting === 0")
     here = step(page)
     page.wait_for_timeout(300)
     assert step(page) == here
@@ -245,7 +255,7 @@ def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
 def test_the_change_comes_in_the_tab_within_so_many_steps(page):
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 300")
-    two, one = page.evaluate("Circuits.train.page.records.map((all) => all.at(-1))")
+    two, one = page.evaluate("Circuits.train.records.map((all) => all.at(-1))")
     assert max(two["matching"][1]) > HALF > max(one["matching"][0])
     assert two["known"] < one["known"] / 2
 
@@ -254,8 +264,9 @@ def test_the_change_comes_in_the_tab_within_so_many_steps(page):
 def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(page):
     page.get_by_label("It waits until the first layer looks one back").check()
     page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step === '600'")
-    assert len(page.evaluate("Circuits.train.page.records[0]")) == 31  # 20 steps a picture
+    done = "document.querySelector('[data-train-here]').dataset.step === '600'"
+    page.wait_for_function(done, timeout=90_000)  # some five seconds on two quiet cores
+    assert len(page.evaluate("Circuits.train.records[0]")) == 31  # 20 steps a picture
     expect(page.locator(".train-verdict")).to_contain_text("at the same time, as far as one can")
     expect(page.locator(".train-verdict")).to_contain_text("as you guessed, but it does not wait")
 
@@ -277,14 +288,14 @@ def test_button_curves_and_pictures_are_in_one_view(page):
 
 @pytest.mark.browser
 def test_what_if_begins_anew_and_changes_the_model(page):
-    before = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    before = page.evaluate("Circuits.train.records.map(([first]) => first.previous)")
     page.get_by_label("Two layers: positions are seen").select_option("in no layer")
-    page.wait_for_function("Circuits.train.page.records.every((one) => one.length === 1)")
-    after = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    page.wait_for_function("Circuits.train.records.every((one) => one.length === 1)")
+    after = page.evaluate("Circuits.train.records.map(([first]) => first.previous)")
     assert after[0] != before[0] and after[1] == before[1]
     page.get_by_label("One layer: shifted keys").check()
-    page.wait_for_function("Circuits.train.page.records.every((one) => one.length === 1)")
-    shifted = page.evaluate("Circuits.train.page.records.map(([first]) => first.previous)")
+    page.wait_for_function("Circuits.train.records.every((one) => one.length === 1)")
+    shifted = page.evaluate("Circuits.train.records.map(([first]) => first.previous)")
     assert shifted[0] == after[0] and shifted[1] != after[1]
 
 

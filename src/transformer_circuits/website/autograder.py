@@ -41,26 +41,18 @@ def assignment(notebook: dict) -> tuple[dict, dict[str, str]]:
 
     Test files are named by the exercises' labels. Answers share one name, so each exercise asks the
     grader before the next one binds it again.
-
-    Raises:
-        ValueError: naming it, if an exercise has no cell that checks an answer.
     """
-    cells, tests, waiting = [], {}, None
+    cells, tests, label = [], {}, ""
     for cell in editions.without_solutions(notebook)["cells"]:
         cells.append(cell)
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            if waiting and (label := _LABEL.search(source)):
-                raise ValueError(f"{waiting} has no cell that checks an answer before {label[1]}")
-            waiting = _LABEL.findall(source)[-1] if _LABEL.search(source) else waiting
-        elif waiting and (found := _CHECK.search(source)):
-            name = waiting.replace("-", "_")
-            parts = {"exercise": found[1], "answer": found[2], "label": waiting, "name": name}
-            tests[name] = _TEST.format(**parts)
-            cells.append(_cell(f'grader.check("{name}")', f"grade-{waiting}"))
-            waiting = None
-    if waiting:
-        raise ValueError(f"{waiting} has no cell that checks an answer")
+            label = next(reversed(_LABEL.findall(source)), label)
+        elif label and (check := _CHECK.search(source)):
+            name = label.replace("-", "_")
+            tests[name] = _TEST.format(exercise=check[1], answer=check[2], label=label, name=name)
+            cells.append(_cell(f'grader.check("{name}")', f"grade-{label}"))
+            label = ""
     first = next(k for k, cell in enumerate(cells) if cell["cell_type"] == "code")
     cells.insert(first + 1, _cell(_START, "grade-start"))
     return notebook | {"cells": cells}, tests

@@ -1,7 +1,7 @@
 """The book and its editions: each is built beside the last good one, and takes its place at the end.
 
 A build that fails, or is stopped, leaves the last good book as it was. Two builds of one book do
-not run at once.
+not run at once. Where nothing has changed since the last good one, nothing is built.
 """
 
 import hashlib
@@ -22,10 +22,18 @@ ALL_PAGES_NEED = (
     "src/transformer_circuits/website/*.py",
 )  # fmt: skip
 """Sphinx reads again what changed in a page; after a change of these, everything."""
+MADE_OF = (
+    "*.*", "_static/**/*", "_templates/**/*", "chapters/**/*", "seminar/**/*", "results/**/*",
+    "src/**/*", "data/*.*", "data/models/**/*", "data/cache/executed/*.ipynb",
+)  # fmt: skip
+"""All that the book is made of. A link or a tip of one page may show what another says, so if any
+of these has changed, every page is written again."""
 
 
 def build(edition: str | None = None) -> Path:
     """Build the book, or one of its editions, with slides and recall questions; its folder.
+
+    Nothing is done if it is built already, of the same.
 
     Raises:
         UserError: if a page has an error or a warning, or another process is building the same.
@@ -33,7 +41,12 @@ def build(edition: str | None = None) -> Path:
     root = notebooks.root()
     place = _place(edition)
     target = (place if edition else place.parent) / "html"
+    stamp, whole = place / "whole-made-of.txt", _hash(MADE_OF)
     with files.alone_in(place):
+        if (target / "index.html").is_file() and stamp.is_file() and stamp.read_text() == whole:
+            print(f"{target} is up to date")
+            return target
+        stamp.unlink(missing_ok=True)
         source = editions.write(edition) if edition else root
         made = place / "_build"
         shutil.rmtree(made / "html", ignore_errors=True)
@@ -49,6 +62,7 @@ def build(edition: str | None = None) -> Path:
             os.replace(target, old)
         os.replace(made / "html", target)
         shutil.rmtree(old, ignore_errors=True)
+        stamp.write_text(whole)
     return target
 
 
@@ -76,7 +90,7 @@ def _run(source: Path, place: Path, builder: str) -> None:
     the last build went well, and was made of the same.
     """
     kept = place / "made-of.txt"
-    made_of = _all_pages_need()
+    made_of = _hash(ALL_PAGES_NEED)
     if not (kept.is_file() and kept.read_text() == made_of):
         shutil.rmtree(place / "_build" / ".doctrees", ignore_errors=True)
     kept.unlink(missing_ok=True)
@@ -93,10 +107,10 @@ def _run(source: Path, place: Path, builder: str) -> None:
     kept.write_text(made_of)
 
 
-def _all_pages_need() -> str:
-    """A hash of everything that all pages are made with."""
+def _hash(patterns: tuple[str, ...]) -> str:
+    """A hash of all files of the checkout that patterns match."""
     root, found = notebooks.root(), hashlib.sha256()
-    for path in sorted(path for pattern in ALL_PAGES_NEED for path in root.glob(pattern)):
-        if path.is_file():
+    for path in sorted({path for pattern in patterns for path in root.glob(pattern)}):
+        if path.is_file() and path.suffix != ".pyc":
             found.update(f"{path.relative_to(root)} {files.sha256(path)}\n".encode())
     return found.hexdigest()

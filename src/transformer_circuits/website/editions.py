@@ -21,57 +21,31 @@ NOT_SHARED = ("_build", "data", "node_modules")
 """No page includes anything of these, and in the first two lie chapters with their solutions."""
 FOR_INSTRUCTORS = "seminar/instructor"
 """The page that only those who teach get."""
-_MARK = re.compile(
-    r"^:::\{solution-(start|end)\}[^\n]*\n(?::[a-z]+:[^\n]*\n)*:::[ ]*\n?", re.MULTILINE
-)
-_FOLDED = re.compile(r"(:::\{solution-start\}[^\n]*\n):class: dropdown\n")
+SOLUTION = "solution"
+"""The tag of the cells that make up a solution, from `{solution-start}` to `{solution-end}`."""
 _REFERENCE = re.compile(r" \(\[[^\]]*\]\([^)\s]*instructor\.md\)\)")
 """In brackets, so that the sentence is whole without it; Sphinx refuses any other that is left."""
 
 
+def solves(cell: dict) -> bool:
+    """Whether a cell is part of a solution."""
+    return SOLUTION in cell["metadata"].get("tags", ())
+
+
 def without_solutions(notebook: dict) -> dict:
-    """The notebook without its solutions: everything from `{solution-start}` to `{solution-end}`.
-
-    Raises:
-        ValueError: if the marks of start and end do not alternate, so that it is not clear what is
-            a solution.
-    """
-    inside, kept = False, []
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            text, inside = _outside("".join(cell["source"]), inside)
-            if text.strip():
-                kept.append(cell | {"source": text.strip("\n")})
-        elif not inside:
-            kept.append(cell)
-    if inside:
-        raise ValueError("the last solution-start has no solution-end")
-    return notebook | {"cells": kept}
-
-
-def _outside(text: str, inside: bool) -> tuple[str, bool]:
-    """What of a text is outside solutions; and whether a solution is open at its end."""
-    kept, place = [], 0
-    for mark in _MARK.finditer(text):
-        if (mark[1] == "end") is not inside:
-            raise ValueError(f"solution-{mark[1]} where the solution is already {mark[1]}ed")
-        if not inside:
-            kept.append(text[place : mark.start()])
-        inside, place = not inside, mark.end()
-    return "".join(kept) + ("" if inside else text[place:]), inside
+    """The notebook without the cells of its solutions."""
+    return notebook | {"cells": [cell for cell in notebook["cells"] if not solves(cell)]}
 
 
 def with_open_solutions(notebook: dict) -> dict:
     """The notebook with every solution unfolded, its code too."""
-    opened = []
+    cells = []
     for cell in notebook["cells"]:
-        source, metadata = "".join(cell["source"]), cell["metadata"]
-        if cell["cell_type"] == "markdown":
-            source = _FOLDED.sub(r"\1", source)
-        elif source.startswith("# @title Solution"):
-            metadata = {k: v for k, v in metadata.items() if k not in ("cellView", "jupyter")}
-        opened.append(cell | {"source": source, "metadata": metadata})
-    return notebook | {"cells": opened}
+        if solves(cell):
+            source = "".join(cell["source"]).replace(":class: dropdown\n", "")
+            cell = cell | {"source": source, "metadata": {"tags": [SOLUTION]}}
+        cells.append(cell)
+    return notebook | {"cells": cells}
 
 
 EDITIONS: dict[str, Callable[[dict], dict]] = {
@@ -85,12 +59,7 @@ def write(edition: str) -> Path:
     """Write what an edition is built from into `_build/EDITION/source`; nothing older stays there.
 
     Whatever a page of the checkout includes is there, too: what is not changed is linked to.
-
-    Raises:
-        ValueError: if there is no such edition.
     """
-    if edition not in EDITIONS:
-        raise ValueError(f"there is no edition {edition!r}; there are {sorted(EDITIONS)}")
     root = notebooks.root()
     folder = root / "_build" / edition / "source"
     shutil.rmtree(folder, ignore_errors=True)

@@ -39,25 +39,12 @@ def slides(source: Path, build: Path) -> Path:
 
     `source`, `build`: the folder with the pages, and the one in which Jupyter Book built `html`.
 
-    Only if the page of the book that shows the same, or a style, has changed since the last time.
-
     Raises:
         UserError: if Sphinx could not write it.
     """
-    written = build / "slides"
-    page, stamp = written / f"{SLIDES}.html", build / "slides-made-of.txt"
-    shown = [build / "html" / f"{SLIDES}.html", *sorted((source / "_static").iterdir())]
-    made_of = "\n".join(map(files.sha256, shown))
-    if not (page.is_file() and stamp.is_file() and stamp.read_text() == made_of):
-        stamp.unlink(missing_ok=True)
-        _write_slides(source, build, written)
-        stamp.write_text(made_of)
-    return written
-
-
-def _write_slides(source: Path, build: Path, written: Path) -> None:
     from jupyter_book.sphinx import build_sphinx
 
+    written = build / "slides"
     # The table of contents looks at every object there is, and the command line has loaded torch
     # with its deprecated ones.
     warnings.filterwarnings("ignore", "`torch.distributed.reduce_op`", FutureWarning)
@@ -84,6 +71,7 @@ def _write_slides(source: Path, build: Path, written: Path) -> None:
     # Sphinx writes the first page of the book with any other, Jupyter Book what leads there.
     shutil.rmtree(written / "chapters")
     (written / "index.html").unlink(missing_ok=True)
+    return written
 
 
 def chromium() -> str | None:

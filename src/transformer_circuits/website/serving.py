@@ -5,11 +5,9 @@ Nothing is loaded from elsewhere. A page loads only the scripts it uses;
 """
 
 import json
-import os
 import shutil
-import socket
 import subprocess
-import time
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,15 +31,6 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
-UNUSED = "design-tabs"
-"""A script that comes with boxes; the book has no tabs."""
-LEARNER = ("products.js", "model.js", "training.js", "worker.js")
-"""Scripts of `TRAIN` that learn, in the order they are loaded: they need no page."""
-WORKBENCH = (
-    "products.js", "model.js", "questions.js", "worker.js", "state.js", "seen.js", "parts.js",
-    "text.js", "heads.js", "answers.js", "circuits.js", "examples.js", "live.js",
-)  # fmt: skip
-"""Scripts of `LIVE` in the order they are loaded; the first four run the models, in a worker."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -53,17 +42,15 @@ NEEDED_BY = {
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "<div data-live-model": (
         "live/live.css",
-        "vendor/tokenizers.js",
         "live/vocabulary.js",
         f"live/{next(iter(LIVE_MODELS))}.js",
         "book/views.js",
-        *(f"live/{name}" for name in WORKBENCH),
+        "live/page.js",
     ),
     "<div data-train-here": (
         "train/train.css",
         "book/views.js",
-        "live/parts.js",
-        *(f"train/{name}" for name in (*LEARNER, "pictures.js", "page.js")),
+        "train/page.js",
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
@@ -84,50 +71,28 @@ class _Words(SearchEnglish):
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_search_language(_Words)
-    # Each page's tips have one file, of one name: else every build leaves another behind.
+    # A release has the same bytes whenever it is built, so the file of a page's tips has one name.
     sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
-    # extension could stop only that one.
-    katex.NODEJS_BINARY = str(NODE)
-    katex.STARTUP_TIMEOUT = 60.0
-    katex.KaTeXServer.start_server_process = _start_katex
-    app.connect("config-inited", _katex)
-    app.connect("config-inited", lambda _, config: setattr(config, "html_search_scorer", SCORER))
+    # extension could stop only that one. It connects as soon as its server has made a file, when
+    # nobody may listen yet: so it looks for the file rarely.
+    katex.NODEJS_BINARY, katex.STARTUP_TIMEOUT, katex.ONE_MILLISECOND = str(NODE), 60.0, 0.2
+    app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
-    app.connect("builder-inited", lambda app: _silence(app, ("sphinx_thebe",)))
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
 
 
-def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
-    """Start the server that sets formulas, reached by a socket file.
+def _configure(app, config) -> None:
+    """Set what `_config.yml` cannot say, as it knows no folder of this machine.
 
-    The extension's own function connects as soon as the file is there, which fails if nobody
-    listens yet; its way by a network port waits 80 ms for every formula.
+    Formulas are set by the same release whose style and fonts are served.
     """
-    path = folder / "katex.sock"
-    if len(os.fsencode(path)) > 100:  # longer than the address of a socket may be
-        return katex.KaTeXServer.start_network_socket(folder, timeout)
-    command, pipe = katex.KaTeXServer.build_command(socket=path), subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=folder)
-    end = time.monotonic() + timeout
-    while process.poll() is None and time.monotonic() < end:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(str(path))
-            return process, connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            time.sleep(0.001)
-    raise katex.KaTeXServer.timeout_error(timeout)
-
-
-def _katex(app, config) -> None:
-    """Formulas are set by the same release whose style and fonts are served."""
     config.katex_js_path = str(MODULES / "katex" / "dist" / "katex.min.js")
+    config.html_search_scorer = SCORER
 
 
 def _serve(app) -> None:
@@ -152,7 +117,11 @@ def _serve(app) -> None:
     for target, source in (wanted if slides else wanted | _scripts()).items():
         (static / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, static / target)
-    for name, text in () if slides else _written():
+    if slides:
+        return
+    for folder in (LIVE, TRAIN):
+        bundle(folder, static / folder.name / "page.js")
+    for name, text in _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
@@ -165,31 +134,45 @@ def _scripts() -> dict[str, Path]:
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
         **{f"book/{script.name}": script for script in SCRIPTS.iterdir()},
         **{
-            f"{folder.name}/{path.name}": path
-            for folder in (LIVE, TRAIN)
-            for path in folder.iterdir()
-            if path.suffix in (".js", ".css")
+            f"{path.parent.name}/{path.name}": path
+            for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
         },
     }
 
 
 def _licences() -> Iterator[tuple[str, Path]]:
-    """The licence of every package that is served, and of those built into them."""
-    for path in sorted(MODULES.glob("**/LICENSE*")):
-        yield str(path.parent.relative_to(MODULES)).replace(os.sep, "--"), path
+    """The licence of every package that is served, or built into what is; not those of the tools."""
+    locked = json.loads((MODULES.parent / "package-lock.json").read_text(encoding="utf-8"))
+    for place, package in locked["packages"].items():
+        if place and not package.get("dev"):
+            for path in sorted((MODULES.parent / place).glob("LICENSE*")):
+                name = place.removeprefix("node_modules/").replace("/", "--")
+                yield name, path
+
+
+def bundle(folder: Path, target: Path) -> None:
+    """Write the script of a page, `page.js`, as one that a page opened from a file can load.
+
+    Modules become one classic script. The text of the worker beside it, bundled as well, is what
+    the page imports as `worker`: a page from a file may start a worker from text alone.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        worker = Path(temporary, "worker.txt")
+        esbuild(folder / "worker.js", worker)
+        esbuild(folder / "page.js", target, f"--alias:worker={worker}", "--loader:.txt=text")
+
+
+def esbuild(source: Path, target: Path, *options: str) -> None:
+    """Bundle a script and all that it imports."""
+    command = [NODE, MODULES / "esbuild" / "bin" / "esbuild", source, f"--outfile={target}"]
+    command += ["--bundle", "--format=iife", "--log-level=warning", *options]
+    subprocess.run(command, check=True)
 
 
 def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
-    tokenizers = MODULES / "@huggingface" / "tokenizers" / "dist" / "tokenizers.min.cjs"
-    code = tokenizers.read_text(encoding="utf-8")
-    wrapped = f"/* Wrapped here as a classic script. */(function(){{const exports={{}},module={{exports}};{code};globalThis.HFTokenizers=module.exports}})();"
-    yield "vendor/tokenizers.js", wrapped
-    names = json.dumps(LIVE_MODELS)
-    yield (
-        "live/vocabulary.js",
-        f"Object.assign(globalThis.Circuits??={{}},{{vocabulary:{weights.vocabulary()},names:{names}}});",
-    )
+    data = f"{{vocabulary:{weights.vocabulary()},names:{json.dumps(LIVE_MODELS)}}}"
+    yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
     for name in LIVE_MODELS:
         packed = weights.dumps(checkpoint.load(name))
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'
@@ -206,25 +189,25 @@ def _share(app) -> None:
 
 
 def _without_theme(app) -> None:
-    """Keep the theme's bars, buttons and tips off the slides."""
-    if app.builder.name == "revealjs":
-        # They lie two folders below the pages they lead to.
-        app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
-        app.registry.js_files.clear()
-        app.builder._js_files.clear()
-        _silence(app, FOR_PAGES)
+    """Keep the theme's bars, buttons and tips off the slides.
 
-
-def _silence(app, modules: tuple[str, ...]) -> None:
-    """Disconnect extensions. Jupyter Book always loads `sphinx_thebe`, whose script blocks pages."""
+    Their extensions are disconnected, not left out: the slides are written from pages that were
+    read for the book, and Sphinx reads all of them again if its extensions are others.
+    """
+    if app.builder.name != "revealjs":
+        return
+    # They lie two folders below the pages they lead to.
+    app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
+    app.registry.js_files.clear()
+    app.builder._js_files.clear()
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
-            if listener.handler.__module__.startswith(modules):
+            if listener.handler.__module__.startswith(FOR_PAGES):
                 app.disconnect(listener.id)
 
 
 def _sort_tips(app, exception) -> None:
-    """Let a page's tips be written in the same order in every build.
+    """Let a page's tips be written in the same order in every build, as a release needs them.
 
     They are found by a set of pairs with None in some, whose hash is its address before Python 3.12.
     """
@@ -238,8 +221,6 @@ def _load(app, pagename, templatename, context, doctree) -> None:
     """Add the scripts and styles that this page needs, and only those; paper needs none."""
     if app.builder.name == "singlehtml":
         return
-    scripts = app.builder._js_files
-    scripts[:] = [script for script in scripts if UNUSED not in (script.filename or "")]
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:

@@ -1,123 +1,95 @@
 // What comes next, and which parts of the model say so: the tables of the live page.
-(function () {
-  "use strict";
-  const { make } = Circuits.views;
-  const { bar, button, fill, table } = Circuits.parts;
-  const { live, names } = Circuits;
-  const { labels } = live;
-  const PARTS = 6; // terms of the sum that have a row of their own
-  const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
+import { asking, bar, button, fill, h, table } from "./parts.js";
+import { name, percent, quoted } from "./seen.js";
+import { labels, other, single } from "./state.js";
 
-  const percent = (p) => (p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
-  const quoted = (id) => `“${labels[id]}”`;
+const { names } = Circuits;
+const PARTS = 6; // terms of the sum that have a row of their own
+const NOTABLE = 0.25; // share of a head's term that makes a source worth naming
 
-  // The likeliest next tokens of one or of two models. A click asks about a token.
-  class Next {
-    constructor(host, page) {
-      this.page = page;
-      this.title = make("h2", "lm-title");
-      const row = make("div", "lm-two");
-      this.lists = ["", ""].map(() => {
-        const [box, body, caption] = table("", ["token", "chance", "bar", "all on"]);
-        row.append(box);
-        return { box, body, caption };
-      });
-      const cover = make("p", "lm-note lm-cover", "Guess first: the example asks a question. ");
-      cover.append(button("Show without a guess", () => page.change({ example: null })));
-      host.append(this.title, cover, row, this.buildOther());
-    }
-
-    // Any token can be asked about, not only the likely ones.
-    buildOther() {
-      const form = make("form", "lm-controls");
-      const input = make("input");
-      input.size = 10;
-      const label = make("label", "", "Another token: ");
-      label.append(input);
-      const said = make("span", "lm-note");
-      said.setAttribute("role", "status");
-      form.append(label, make("button", "lm-button", "Ask"), said);
-      form.addEventListener("submit", (event) => {
-        event.preventDefault();
-        const [id, problem] = live.single(input.value);
-        said.textContent = problem;
-        if (id !== null) this.ask(id);
-      });
-      return form;
-    }
-
-    ask(id) {
-      this.page.change({ asked: { at: this.at, id } });
-    }
-
-    paint(view) {
-      this.at = view.at;
-      this.title.textContent = `What comes after ${live.name(view, view.at)}`;
-      const { model } = this.page.state;
-      const other = live.other(model);
-      this.list(this.lists[0], names[model], view.next, view.next.target);
-      this.lists[1].box.hidden = !view.beside;
-      if (view.beside) this.list(this.lists[1], `${names[other]}, all on`, view.beside, view.next.target);
-    }
-
-    list({ body, caption, box }, title, { ids, came, p, before }, target) {
-      caption.textContent = title;
-      box.classList.toggle("lm-whole", !before);
-      fill(
-        body,
-        ids.map((id, i) => {
-          const choose = make("button", "lm-choose", labels[id] + (id === came ? " (came)" : ""));
-          choose.type = "button";
-          choose.addEventListener("click", () => this.ask(id));
-          choose.setAttribute("aria-pressed", String(id === target));
-          return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
-        })
-      );
-    }
+// The likeliest next tokens of one or of two models. A click asks about a token, as does the form
+// below: any token can be asked about, not only the likely ones.
+export class Next {
+  constructor(host, page) {
+    this.page = page;
+    this.title = h("h2", { class: "lm-title" });
+    this.lists = ["", ""].map(() => table(["token", "chance", "bar", "all on"]));
+    const tables = h("div", { class: "lm-two" }, ...this.lists.map(({ box }) => box));
+    const show = button("Show without a guess", () => page.change({ example: null }));
+    const guess = "Guess first: the example asks a question. ";
+    const cover = h("p", { class: "lm-note lm-cover" }, guess, show);
+    const { form, said } = asking("Another token:", "Ask", (text) => {
+      const [id, problem] = single(text);
+      said.textContent = problem;
+      if (id !== null) this.ask(id);
+    });
+    host.append(this.title, cover, tables, form);
   }
 
-  // The logit of the chosen token as a sum over paths: direct, each head, and where from.
-  class Parts {
-    constructor(host, page) {
-      this.page = page;
-      const [box, body, caption] = table("", ["path", "logits", "bar"]);
-      Object.assign(this, { body, caption });
-      host.append(box);
-    }
-
-    paint(view) {
-      const { direct, totals, sources } = view.parts;
-      const all = [{ name: "direct path", value: direct }, ...totals.map((value, head) => ({ name: `head ${view.heads[head]}`, value, head }))];
-      const sum = all.reduce((total, { value }) => total + value, 0);
-      const size = ({ value }) => Math.abs(value);
-      const largest = all.slice().sort((a, b) => size(b) - size(a)).slice(0, PARTS);
-      const rest = sum - largest.reduce((total, { value }) => total + value, 0);
-      const most = Math.max(...largest.map(size), Math.abs(rest)) || 1;
-      this.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
-      const rows = largest.map(({ name, value, head }) => {
-        const cell = make("span", "", name);
-        const from = head === undefined ? "" : this.from(view, sources[head], value);
-        if (from) cell.append(make("span", "lm-from", from));
-        return [cell, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
-      });
-      fill(this.body, [...rows, ["all others", rest.toFixed(2), bar(Math.abs(rest) / most, rest < 0)], ["together", sum.toFixed(2), ""]]);
-    }
-
-    // The source that brings most of a head's term.
-    from(view, sources, value) {
-      const i = sources.reduce((best, part, j) => (Math.abs(part) > Math.abs(sources[best]) ? j : best), 0);
-      return sources[i] && Math.abs(sources[i]) >= NOTABLE * Math.abs(value) ? ` from ${live.name(view, i)} ${sources[i].toFixed(1)}` : "";
-    }
+  ask(id) {
+    this.page.change({ asked: { at: this.at, id } });
   }
 
-  // The id of a text that is one token, or why it is none.
-  live.single = function (text) {
-    const { ids } = live.tokenizer.encode(text);
-    if (ids.length === 1) return [ids[0], ""];
-    return [null, ids.length ? `not one token but ${ids.length}: ${ids.map((id) => labels[id]).join(" ")}` : "no token"];
-  };
+  paint(view) {
+    this.at = view.at;
+    this.title.textContent = `What comes after ${name(view, view.at)}`;
+    const { model } = this.page.state;
+    const [one, two] = this.lists;
+    this.list(one, names[model], view.next, view.next.target);
+    two.box.hidden = !view.beside;
+    if (view.beside)
+      this.list(two, `${names[other(model)]}, all on`, view.beside, view.next.target);
+  }
 
-  live.other = (model) => Object.keys(names).find((name) => name !== model);
+  list({ body, caption, box }, title, { ids, came, p, before }, target) {
+    caption.textContent = title;
+    box.classList.toggle("lm-whole", !before);
+    const rows = ids.map((id, i) => {
+      const attributes = { class: "lm-choose", "aria-pressed": String(id === target) };
+      const choose = button(labels[id], () => this.ask(id), attributes);
+      if (id === came) choose.append(" (came)");
+      return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
+    });
+    fill(body, rows);
+  }
+}
 
-  Object.assign(live, { Next, Parts, percent, quoted });
-})();
+// The logit of the chosen token as a sum over paths: direct, each head, and where from.
+export class Parts {
+  constructor(host, page) {
+    this.page = page;
+    this.list = table(["path", "logits", "bar"]);
+    host.append(this.list.box);
+  }
+
+  paint(view) {
+    const { direct, totals, sources } = view.parts;
+    const heads = totals.map((value, head) => ({
+      path: `head ${view.heads[head]}`,
+      value,
+      from: this.from(view, sources[head], value),
+    }));
+    const all = [{ path: "direct path", value: direct, from: "" }, ...heads];
+    const together = (terms) => terms.reduce((total, { value }) => total + value, 0);
+    const ordered = all.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    const rest = together(ordered.slice(PARTS));
+    const most = Math.max(Math.abs(ordered[0].value), Math.abs(rest)) || 1;
+    const shown = (path, value) => [path, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
+    this.list.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
+    const rows = ordered.slice(0, PARTS).map(({ path, value, from }) => {
+      const said = from && h("span", { class: "lm-from" }, from);
+      return shown(h("span", {}, path, said), value);
+    });
+    rows.push(shown("all others", rest), ["together", together(all).toFixed(2), ""]);
+    fill(this.list.body, rows);
+  }
+
+  // The source that brings most of a head's term.
+  from(view, sources, value) {
+    const sizes = sources.map(Math.abs);
+    const most = Math.max(...sizes);
+    const i = sizes.indexOf(most);
+    if (!most || most < NOTABLE * Math.abs(value)) return "";
+    return ` from ${name(view, i)} ${sources[i].toFixed(1)}`;
+  }
+}

@@ -1,278 +1,347 @@
 // Examples that each make one point: a question, guesses, and an answer that is computed when the
 // reader has guessed. Until then what would give it away is covered.
-(function () {
-  "use strict";
-  const { make } = Circuits.views;
-  const { button, field, select } = Circuits.parts;
-  const { live } = Circuits;
-  const { KINDS, State, percent, quoted } = live;
-  const NAME = "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
-  const ONCE = "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
-  const NONE = "Each example makes one point: it asks, and answers once you have guessed.";
-  const PIECE = "ad";
-  const DESTINATIONS = ["the work,", "the work of"];
+import { button, field, h, select } from "./parts.js";
+import { passages, percent, previous, quoted, strongest } from "./seen.js";
+import { KINDS, labels, randomRepeats, State } from "./state.js";
 
-  // The places of the piece of the name in the text.
-  const places = (ids) => ids.flatMap((id, i) => (live.labels[id] === PIECE ? [i] : []));
+const { names } = Circuits;
+const NAME =
+  "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
+const ONCE =
+  "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
+const NONE = "Each example makes one point: it asks, and answers once you have guessed.";
+const PIECE = "ad";
+const DESTINATIONS = ["the work,", "the work of"];
 
-  // What the page would show of a state, found without showing it.
-  async function look(page, state, what = {}) {
-    const ids = state.all.slice(0, live.LONGEST);
-    const request = { name: state.model, spec: state.spec, ids, at: state.at(ids.length), asked: null, listed: 1, patterns: true };
-    const found = await page.ask({ kind: "look", ...request, ...what });
-    const { next } = found;
-    return { ...found, ids, p: next.p[next.ids.indexOf(next.target)] };
-  }
+// The places of the piece of the name in the text.
+const places = (ids) => ids.flatMap((id, i) => (labels[id] === PIECE ? [i] : []));
 
-  const mean = (loss) => loss.slice(1).reduce((a, b) => a + b, 0) / (loss.length - 1);
+// What the page would show of a state, found without showing it.
+async function look(page, state, what = {}) {
+  const request = { ...state.request({ asked: null, listed: 1, patterns: true }), ...what };
+  const found = await page.ask(request);
+  const { next } = found;
+  return { ...found, ids: request.ids, p: next.p[next.ids.indexOf(next.target)] };
+}
 
-  async function ofName(page) {
-    const state = new State();
-    state.text = NAME;
-    state.token = places(state.all)[1] ?? null;
-    const found = await look(page, state);
-    const previous = live.previous(found, state.shape);
-    state.head = live.strongest(found.parts, state.shape);
-    return { state, found, previous, target: quoted(found.next.target) };
-  }
+const mean = (loss) => loss.slice(1).reduce((a, b) => a + b, 0) / (loss.length - 1);
 
-  const of = (state, what) => Object.assign(new State(), { text: state.text, token: state.token, head: state.head }, what);
+async function ofName(page) {
+  const state = new State();
+  state.text = NAME;
+  state.token = places(state.all)[1] ?? null;
+  const found = await look(page, state);
+  state.head = strongest(found.parts, state.shape);
+  const target = quoted(found.next.target);
+  return { state, found, previous: previous(found, state.shape), target };
+}
 
-  // How likely the name goes on: as it is, with the head off, and off with patterns frozen.
-  async function threeWays(page) {
-    const { state, found, previous, target } = await ofName(page);
-    const without = (how) => of(state, { off: new Set([previous]), how });
-    const [off, frozen] = await Promise.all(["zero", "frozen"].map((how) => look(page, without(how))));
-    return { state, without, previous, target, on: found.p, off: off.p, frozen: frozen.p };
-  }
+const of = (state, what) =>
+  Object.assign(new State(), { text: state.text, token: state.token, head: state.head }, what);
 
-  // `open` gives the state and the question; `answer` which guess was right, why, and the state then.
-  const EXAMPLES = {
-    again: {
-      title: "A name comes again",
-      covered: true,
-      async open(page) {
-        const { state, target } = await ofName(page);
-        return [state, `In the second “Nebuchadnezzar”, the piece “${PIECE}” is chosen. How likely is the right next piece ${target} here, compared with the first time?`];
-      },
-      guesses: ["Less likely", "Up to twice as likely", "More than twice as likely"],
-      async answer(page) {
-        const { state, found, target } = await ofName(page);
-        const first = await look(page, of(state), { at: places(found.ids)[0] });
-        const right = found.p > 2 * first.p ? 2 : found.p > first.p ? 1 : 0;
-        return [right, `${target} has ${percent(first.p)} the first time and ${percent(found.p)} the second. Follow the arcs: where does head ${state.heads[state.head]} look, and which token stands there?`, state];
-      },
+// How likely the name goes on: as it is, with the head off, and off with patterns frozen.
+async function threeWays(page) {
+  const { state, found, previous, target } = await ofName(page);
+  const without = (how) => of(state, { off: new Set([previous]), how });
+  const [off, frozen] = await Promise.all(
+    ["zero", "frozen"].map((how) => look(page, without(how))),
+  );
+  return { state, without, previous, target, on: found.p, off: off.p, frozen: frozen.p };
+}
+
+// `open` gives the state and the question; `answer` which guess was right, why, and the state then.
+export const EXAMPLES = {
+  again: {
+    title: "A name comes again",
+    covered: true,
+    async open(page) {
+      const { state, target } = await ofName(page);
+      return [
+        state,
+        `In the second “Nebuchadnezzar”, the piece “${PIECE}” is chosen. How likely is the right next piece ${target} here, compared with the first time?`,
+      ];
     },
-    off: {
-      title: "Take the circuit apart",
-      async open(page) {
-        const { state, previous } = await ofName(page);
-        return [state, `Of the first layer, head ${state.heads[previous]} looks one token back most. Switch it off: how likely is the right next piece then?`];
-      },
-      guesses: ["More than half as likely as before", "Less than half as likely"],
-      async answer(page) {
-        const { without, target, on, off } = await threeWays(page);
-        return [off > on / 2 ? 0 : 1, `${target} goes from ${percent(on)} to ${percent(off)}. Look at the arcs: where do heads of the second layer look now?`, without("zero")];
-      },
+    guesses: ["Less likely", "Up to twice as likely", "More than twice as likely"],
+    async answer(page) {
+      const { state, found, target } = await ofName(page);
+      const first = await look(page, of(state), { at: places(found.ids)[0] });
+      const right = found.p > 2 * first.p ? 2 : found.p > first.p ? 1 : 0;
+      return [
+        right,
+        `${target} has ${percent(first.p)} the first time and ${percent(found.p)} the second. Follow the arcs: where does head ${state.heads[state.head]} look, and which token stands there?`,
+        state,
+      ];
     },
-    frozen: {
-      title: "Freeze the patterns",
-      async open(page) {
-        const { without, state, previous } = await threeWays(page);
-        return [without("zero"), `Head ${state.heads[previous]} is off. Now let all later heads look where they would have looked with it. Does the name come back?`];
-      },
-      guesses: ["Yes, at least half of what was lost", "No, less than half"],
-      async answer(page) {
-        const { without, target, on, off, frozen } = await threeWays(page);
-        return [frozen - off >= (on - off) / 2 ? 0 : 1, `${target}: ${percent(on)} with all heads, ${percent(off)} without this one, ${percent(frozen)} with patterns frozen. What comes back had gone through the patterns of later heads; what stays away had gone through what they move.`, without("frozen")];
-      },
+  },
+  off: {
+    title: "Take the circuit apart",
+    async open(page) {
+      const { state, previous } = await ofName(page);
+      return [
+        state,
+        `Of the first layer, head ${state.heads[previous]} looks one token back most. Switch it off: how likely is the right next piece then?`,
+      ];
     },
-    edge: {
-      title: "Cut one edge",
-      async open(page) {
-        const { state, previous } = await ofName(page);
-        return [state, `Head ${state.heads[state.head]} can read head ${state.heads[previous]} in three ways. Which one does the name need most?`];
-      },
-      guesses: Object.values(KINDS),
-      async answer(page) {
-        const { state, found, previous, target } = await ofName(page);
-        const cuts = Object.keys(KINDS).map((kind) => ({ kind, earlier: previous, later: state.head }));
-        const left = (await Promise.all(cuts.map((cut) => look(page, of(state, { cut }))))).map(({ p }) => p);
-        const right = left.indexOf(Math.min(...left));
-        const list = Object.values(KINDS).map((name, i) => `${name} ${percent(left[i])}`).join(", ");
-        return [right, `${target} has ${percent(found.p)} with all edges. Without the edge to the ${list}. One edge is cut now; all other heads still read the first.`, of(state, { cut: cuts[right] })];
-      },
+    guesses: ["More than half as likely as before", "Less than half as likely"],
+    async answer(page) {
+      const { without, target, on, off } = await threeWays(page);
+      return [
+        off > on / 2 ? 0 : 1,
+        `${target} goes from ${percent(on)} to ${percent(off)}. Look at the arcs: where do heads of the second layer look now?`,
+        without("zero"),
+      ];
     },
-    control: {
-      title: "Nothing comes twice",
-      async open() {
-        const state = new State();
-        state.text = ONCE;
-        return [state, "A control. Switch off the head that looked one back most in the example of the name. Does this text lose more nats per token than that one, or fewer?"];
-      },
-      guesses: ["More", "Fewer"],
-      async answer(page) {
-        const { state, previous } = await ofName(page);
-        const lost = async (text) => {
-          const [on, off] = await Promise.all([[], [previous]].map((list) => look(page, of(state, { text, off: new Set(list) }))));
-          return mean(off.loss) - mean(on.loss);
-        };
-        const [here, there] = [await lost(ONCE), await lost(NAME)];
-        const then = Object.assign(new State(), { text: ONCE, off: new Set([previous]) });
-        return [here > there ? 0 : 1, `This text loses ${here.toFixed(2)} nats per token, the one with the name ${there.toFixed(2)}. If the head served only repeats, the first number would be about zero.`, then];
-      },
+  },
+  frozen: {
+    title: "Freeze the patterns",
+    async open(page) {
+      const { without, state, previous } = await threeWays(page);
+      return [
+        without("zero"),
+        `Head ${state.heads[previous]} is off. Now let all later heads look where they would have looked with it. Does the name come back?`,
+      ];
     },
-    random: {
-      title: "Tokens that mean nothing",
-      covered: true,
-      async open() {
-        const state = new State();
-        state.take(live.randomRepeats(20, 3));
-        return [state, "Twenty random tokens come three times. How far does the loss fall from the first passage to the third, with one layer and with two?"];
-      },
-      guesses: ["With one layer at least as far", "At least half as far", "Less than half as far"],
-      async answer(page, now) {
-        const known = live.passages({ ids: now.all, loss: now.all });
-        const state = known ? now : (await this.open())[0];
-        const models = Object.keys(Circuits.names);
-        const [two, one] = await Promise.all(
-          models.map(async (name) => live.passages(await look(page, state, { name, spec: new State().spec })))
+    guesses: ["Yes, at least half of what was lost", "No, less than half"],
+    async answer(page) {
+      const { without, target, on, off, frozen } = await threeWays(page);
+      return [
+        frozen - off >= (on - off) / 2 ? 0 : 1,
+        `${target}: ${percent(on)} with all heads, ${percent(off)} without this one, ${percent(frozen)} with patterns frozen. What comes back had gone through the patterns of later heads; what stays away had gone through what they move.`,
+        without("frozen"),
+      ];
+    },
+  },
+  edge: {
+    title: "Cut one edge",
+    async open(page) {
+      const { state, previous } = await ofName(page);
+      return [
+        state,
+        `Head ${state.heads[state.head]} can read head ${state.heads[previous]} in three ways. Which one does the name need most?`,
+      ];
+    },
+    guesses: Object.values(KINDS),
+    async answer(page) {
+      const { state, found, previous, target } = await ofName(page);
+      const cuts = Object.keys(KINDS).map((kind) => ({
+        kind,
+        earlier: previous,
+        later: state.head,
+      }));
+      const left = (await Promise.all(cuts.map((cut) => look(page, of(state, { cut }))))).map(
+        ({ p }) => p,
+      );
+      const right = left.indexOf(Math.min(...left));
+      const list = Object.values(KINDS)
+        .map((name, i) => `${name} ${percent(left[i])}`)
+        .join(", ");
+      return [
+        right,
+        `${target} has ${percent(found.p)} with all edges. Without the edge to the ${list}. One edge is cut now; all other heads still read the first.`,
+        of(state, { cut: cuts[right] }),
+      ];
+    },
+  },
+  control: {
+    title: "Nothing comes twice",
+    async open() {
+      const state = new State();
+      state.text = ONCE;
+      return [
+        state,
+        "A control. Switch off the head that looked one back most in the example of the name. Does this text lose more nats per token than that one, or fewer?",
+      ];
+    },
+    guesses: ["More", "Fewer"],
+    async answer(page) {
+      const { state, previous } = await ofName(page);
+      const lost = async (text) => {
+        const [on, off] = await Promise.all(
+          [[], [previous]].map((list) => look(page, of(state, { text, off: new Set(list) }))),
         );
-        const [far, near] = [two, one].map((means) => means[0] - means[2]);
-        const list = (means) => means.map((value) => value.toFixed(2)).join(", ");
-        const then = Object.assign(new State(), { text: state.text, ids: state.ids, both: true, show: "loss" });
-        const right = near >= far ? 0 : near >= far / 2 ? 1 : 2;
-        return [right, `Nats per token, by passage. Two layers: ${list(two)}. One layer: ${list(one)}. These are one draw of tokens: press the button for others.`, then];
-      },
+        return mean(off.loss) - mean(on.loss);
+      };
+      const [here, there] = [await lost(ONCE), await lost(NAME)];
+      const then = Object.assign(new State(), { text: ONCE, off: new Set([previous]) });
+      return [
+        here > there ? 0 : 1,
+        `This text loses ${here.toFixed(2)} nats per token, the one with the name ${there.toFixed(2)}. If the head served only repeats, the first number would be about zero.`,
+        then,
+      ];
     },
-    bug: {
-      title: "One head, two destinations",
-      async open(page) {
-        const { state, found, source } = await this.find(page, DESTINATIONS[0]);
-        return [state, `One layer. Head ${state.heads[state.head]} looks from the last token to ${quoted(found.ids[source])} and changes the logit of ${quoted(found.next.target)}. Let the text end with “of” in place of the comma. For the same attention, does the head add as much to ${quoted(found.next.target)}?`];
-      },
-      guesses: ["More", "Less", "Exactly as much"],
-      // The head that does most to the likeliest token from one source, and that source.
-      async find(page, text, asked = null, chosen = null) {
-        const state = Object.assign(new State(), { model: "one-layer", text });
-        const found = await look(page, state, { asked });
-        const at = found.ids.length - 1;
-        let best = chosen;
-        for (const [head, sources] of found.parts.sources.entries()) {
-          for (let j = 1; j < at && !chosen; j++) {
-            if (!best || Math.abs(sources[j]) > Math.abs(best.part)) best = { head, source: j, part: sources[j] };
-          }
+  },
+  random: {
+    title: "Tokens that mean nothing",
+    covered: true,
+    async open() {
+      const state = new State();
+      state.take(randomRepeats(20, 3));
+      return [
+        state,
+        "Twenty random tokens come three times. How far does the loss fall from the first passage to the third, with one layer and with two?",
+      ];
+    },
+    guesses: ["With one layer at least as far", "At least half as far", "Less than half as far"],
+    async answer(page, now) {
+      const known = passages({ ids: now.all, loss: now.all });
+      const state = known ? now : (await this.open())[0];
+      const models = Object.keys(names);
+      const [two, one] = await Promise.all(
+        models.map(async (name) =>
+          passages(await look(page, state, { name, spec: new State().spec })),
+        ),
+      );
+      const [far, near] = [two, one].map((means) => means[0] - means[2]);
+      const list = (means) => means.map((value) => value.toFixed(2)).join(", ");
+      const then = Object.assign(new State(), {
+        text: state.text,
+        ids: state.ids,
+        both: true,
+        show: "loss",
+      });
+      const right = near >= far ? 0 : near >= far / 2 ? 1 : 2;
+      return [
+        right,
+        `Nats per token, by passage. Two layers: ${list(two)}. One layer: ${list(one)}. These are one draw of tokens: press the button for others.`,
+        then,
+      ];
+    },
+  },
+  bug: {
+    title: "One head, two destinations",
+    async open(page) {
+      const { state, found, source } = await this.find(page, DESTINATIONS[0]);
+      return [
+        state,
+        `One layer. Head ${state.heads[state.head]} looks from the last token to ${quoted(found.ids[source])} and changes the logit of ${quoted(found.next.target)}. Let the text end with “of” in place of the comma. For the same attention, does the head add as much to ${quoted(found.next.target)}?`,
+      ];
+    },
+    guesses: ["More", "Less", "Exactly as much"],
+    // The head that does most to the likeliest token from one source, and that source.
+    async find(page, text, asked = null, chosen = null) {
+      const state = Object.assign(new State(), { model: "one-layer", text });
+      const found = await look(page, state, { asked });
+      const at = found.ids.length - 1;
+      let best = chosen;
+      for (const [head, sources] of found.parts.sources.entries()) {
+        for (let j = 1; j < at && !chosen; j++) {
+          if (!best || Math.abs(sources[j]) > Math.abs(best.part))
+            best = { head, source: j, part: sources[j] };
         }
-        const { head, source } = best;
-        state.head = head;
-        const share = found.patterns[head][at * found.ids.length + source];
-        return { ...best, state, found, share, each: found.parts.sources[head][source] / share };
-      },
-      async answer(page) {
-        const one = await this.find(page, DESTINATIONS[0]);
-        const two = await this.find(page, DESTINATIONS[1], one.found.next.target, one);
-        const name = quoted(one.found.next.target);
-        const ratio = two.each / one.each;
-        const right = Math.abs(ratio - 1) < 1e-3 ? 2 : ratio > 1 ? 0 : 1;
-        Object.assign(two.state, { asked: { at: two.found.ids.length - 1, id: one.found.next.target } });
-        return [right, `Attention ${one.share.toFixed(2)} after the comma and ${two.share.toFixed(2)} after “of”; logits of ${name} per unit of attention ${one.each.toFixed(2)} and ${two.each.toFixed(2)}. A head of one layer chooses where to look, and then says the same whatever it stands on. Where that makes no sense, it is a skip-trigram bug.`, two.state];
-      },
+      }
+      const { head, source } = best;
+      state.head = head;
+      const share = found.patterns[head][at * found.ids.length + source];
+      return { ...best, state, found, share, each: found.parts.sources[head][source] / share };
     },
-  };
-  live.EXAMPLES = EXAMPLES;
+    async answer(page) {
+      const one = await this.find(page, DESTINATIONS[0]);
+      const two = await this.find(page, DESTINATIONS[1], one.found.next.target, one);
+      const name = quoted(one.found.next.target);
+      const ratio = two.each / one.each;
+      const right = Math.abs(ratio - 1) < 1e-3 ? 2 : ratio > 1 ? 0 : 1;
+      Object.assign(two.state, {
+        asked: { at: two.found.ids.length - 1, id: one.found.next.target },
+      });
+      return [
+        right,
+        `Attention ${one.share.toFixed(2)} after the comma and ${two.share.toFixed(2)} after “of”; logits of ${name} per unit of attention ${one.each.toFixed(2)} and ${two.each.toFixed(2)}. A head of one layer chooses where to look, and then says the same whatever it stands on. Where that makes no sense, it is a skip-trigram bug.`,
+        two.state,
+      ];
+    },
+  },
+};
+export class Examples {
+  constructor(host, page) {
+    this.page = page;
+    this.host = host;
+    const titles = Object.fromEntries(
+      Object.entries(EXAMPLES).map(([name, { title }], i) => [name, `${i + 1}. ${title}`]),
+    );
+    this.pick = select({ "": "choose …", ...titles }, (name) => name && this.open(name));
+    this.question = h("p", { class: "lm-question" });
+    this.guesses = h("div", { class: "lm-guesses", role: "group", "aria-label": "Your guess" });
+    this.answer = h("p", { class: "lm-answer", role: "status" });
+    host.append(field("Example", this.pick), this.question, this.guesses, this.answer);
+  }
 
-  class Examples {
-    constructor(host, page) {
-      this.page = page;
-      this.host = host;
-      const titles = Object.fromEntries(Object.entries(EXAMPLES).map(([name, { title }], i) => [name, `${i + 1}. ${title}`]));
-      this.pick = select({ "": "choose …", ...titles }, (name) => name && this.open(name));
-      this.question = make("p", "lm-question");
-      this.guesses = make("div", "lm-guesses");
-      this.guesses.setAttribute("role", "group");
-      this.guesses.setAttribute("aria-label", "Your guess");
-      this.answer = make("p", "lm-answer");
-      this.answer.setAttribute("role", "status");
-      host.append(field("Example", this.pick), this.question, this.guesses, this.answer);
-    }
+  begin() {
+    return this.open(Object.keys(EXAMPLES)[0]);
+  }
 
-    begin() {
-      return this.open(Object.keys(EXAMPLES)[0]);
-    }
-
-    // What is asked is known before the page shows the state that it is about.
-    async open(name) {
-      this.show({});
-      try {
-        const [state, question] = await EXAMPLES[name].open(this.page);
-        Object.assign(this, { known: { name, question }, key: null });
-        await this.page.follow(Object.assign(state, { example: name }));
-      } catch (error) {
-        this.page.fail(error);
-      }
-    }
-
-    async guess(index) {
-      const { known, page } = this;
-      const { state } = page;
-      this.answer.textContent = "Computing …";
-      try {
-        const [right, text, then] = await EXAMPLES[known.name].answer(page, state);
-        if (page.state !== state || state.example !== known.name) return; // the reader has gone on
-        Object.assign(known, { guess: index, right, text });
-        this.key = null;
-        await page.follow(Object.assign(then, { example: known.name, guess: index }));
-      } catch (error) {
-        this.answer.textContent = "";
-        page.fail(error);
-      }
-    }
-
-    paint() {
-      const { example: name, guess } = this.page.state;
-      const key = `${name} ${guess}`;
-      const { covered } = EXAMPLES[name] ?? {};
-      const bench = this.host.closest(".lm-bench");
-      bench.classList.toggle("lm-covered", Boolean(covered) && guess === null);
-      this.host.classList.toggle("lm-open", Boolean(name));
-      if (key === this.key) return;
-      this.key = key;
-      this.pick.value = name ?? "";
-      if (name) this.fill(name, guess, key);
-      else this.show({ question: NONE });
-    }
-
-    // The question of the state, and its answer once there is a guess. A link says neither.
-    async fill(name, guess, key) {
-      if (this.known?.name !== name) this.show((this.known = { name }));
-      const { known } = this;
-      known.question ??= (await EXAMPLES[name].open(this.page))[1];
-      if (this.key !== key) return;
-      this.show(known, guess);
-      if (guess === null) return;
-      if (known.guess !== guess) {
-        const [right, text] = await EXAMPLES[name].answer(this.page, this.page.state);
-        Object.assign(known, { guess, right, text });
-      }
-      const { right, text } = known;
-      if (this.key === key) this.answer.textContent = `${right === guess ? "You guessed it." : `It is “${EXAMPLES[name].guesses[right]}”.`} ${text}`;
-    }
-
-    // Another link: what was known is of another text.
-    forget() {
-      Object.assign(this, { known: null, key: null });
-    }
-
-    show({ name, question }, guess) {
-      this.answer.textContent = "";
-      this.question.textContent = question ?? "Computing …";
-      const focused = [...this.guesses.children].indexOf(document.activeElement);
-      const made = (EXAMPLES[name]?.guesses ?? []).map((text, index) => button(text, () => this.guess(index)));
-      made.forEach((one, index) => one.setAttribute("aria-pressed", String(index === guess)));
-      this.guesses.replaceChildren(...made);
-      made[focused]?.focus();
+  // What is asked is known before the page shows the state that it is about.
+  async open(name) {
+    this.show({});
+    try {
+      const [state, question] = await EXAMPLES[name].open(this.page);
+      Object.assign(this, { known: { name, question }, key: null });
+      await this.page.follow(Object.assign(state, { example: name }));
+    } catch (error) {
+      this.page.fail(error);
     }
   }
 
-  live.Examples = Examples;
-})();
+  async guess(index) {
+    const { known, page } = this;
+    const { state } = page;
+    this.answer.textContent = "Computing …";
+    try {
+      const [right, text, then] = await EXAMPLES[known.name].answer(page, state);
+      if (page.state !== state || state.example !== known.name) return; // the reader has gone on
+      Object.assign(known, { guess: index, right, text });
+      this.key = null;
+      await page.follow(Object.assign(then, { example: known.name, guess: index }));
+    } catch (error) {
+      this.answer.textContent = "";
+      page.fail(error);
+    }
+  }
+
+  paint() {
+    const { example: name, guess } = this.page.state;
+    const key = `${name} ${guess}`;
+    const { covered } = EXAMPLES[name] ?? {};
+    const bench = this.host.closest(".lm-bench");
+    bench.classList.toggle("lm-covered", Boolean(covered) && guess === null);
+    this.host.classList.toggle("lm-open", Boolean(name));
+    if (key === this.key) return;
+    this.key = key;
+    this.pick.value = name ?? "";
+    if (name) this.fill(name, guess, key);
+    else this.show({ question: NONE });
+  }
+
+  // The question of the state, and its answer once there is a guess. A link says neither.
+  async fill(name, guess, key) {
+    if (this.known?.name !== name) this.show((this.known = { name }));
+    const { known } = this;
+    known.question ??= (await EXAMPLES[name].open(this.page))[1];
+    if (this.key !== key) return;
+    this.show(known, guess);
+    if (guess === null) return;
+    if (known.guess !== guess) {
+      const [right, text] = await EXAMPLES[name].answer(this.page, this.page.state);
+      Object.assign(known, { guess, right, text });
+    }
+    const { right, text } = known;
+    if (this.key === key)
+      this.answer.textContent = `${right === guess ? "You guessed it." : `It is “${EXAMPLES[name].guesses[right]}”.`} ${text}`;
+  }
+
+  // Another link: what was known is of another text.
+  forget() {
+    Object.assign(this, { known: null, key: null });
+  }
+
+  show({ name, question }, guess) {
+    this.answer.textContent = "";
+    this.question.textContent = question ?? "Computing …";
+    const focused = [...this.guesses.children].indexOf(document.activeElement);
+    const made = (EXAMPLES[name]?.guesses ?? []).map((text, index) =>
+      button(text, () => this.guess(index)),
+    );
+    made.forEach((one, index) => one.setAttribute("aria-pressed", String(index === guess)));
+    this.guesses.replaceChildren(...made);
+    made[focused]?.focus();
+  }
+}

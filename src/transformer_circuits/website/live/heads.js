@@ -1,206 +1,204 @@
 // The right of the live page: a tile for each head (click: look at it; switch: off), the picture of the
 // head that is looked at, and an edge between two heads to cut.
-(function () {
-  "use strict";
-  const { blend, css, ground, isDark, make } = Circuits.views;
-  const { button, checkbox, field, select } = Circuits.parts;
-  const { live } = Circuits;
-  const { HOWS, KINDS } = live;
-  const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
-  const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+import { button, checkbox, field, h, select } from "./parts.js";
+import { largest, layerColour, previous, value } from "./seen.js";
+import { HOWS, KINDS } from "./state.js";
 
-  class Heads {
-    constructor(host, page) {
-      this.page = page;
-      this.tiles = make("div", "lm-tiles");
-      this.tiles.setAttribute("role", "group");
-      this.tiles.setAttribute("aria-label", "Heads");
-      this.tiles.addEventListener("keydown", (event) => this.move(event));
-      host.append(this.tiles, this.buildSwitching(), this.buildEdge());
-    }
+const { blend, css, ground, isDark } = Circuits.views;
+const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
+const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
-    buildSwitching() {
-      const { change } = this.page;
-      const row = make("div", "lm-controls");
-      this.how = select(HOWS, (how) => change({ how }));
-      this.on = button("All on", () => change({ off: new Set(), cut: null }));
-      row.append(field("A head that is off adds", this.how), this.on);
-      return row;
-    }
-
-    buildEdge() {
-      const row = make("div", "lm-controls lm-edge");
-      const choose = () => this.cutting.checked && this.page.change({ cut: this.edge() });
-      const [label, box] = checkbox("Cut one edge:", () => this.page.change({ cut: this.edge() }));
-      this.cutting = box;
-      this.kind = select(KINDS, choose);
-      this.kind.value = "K";
-      [this.later, this.earlier] = [select({}, choose), select({}, choose)];
-      row.append(label, field("the", this.kind, "What is read"), field("of", this.later, "The head that reads"), field("do not read", this.earlier, "The head that is read"));
-      this.edgeRow = row;
-      return row;
-    }
-
-    edge() {
-      const cut = { kind: this.kind.value, earlier: Number(this.earlier.value), later: Number(this.later.value) };
-      return this.cutting.checked ? cut : null;
-    }
-
-    // A new model: its tiles, and its edges if it has two layers.
-    fill() {
-      const { state } = this.page;
-      const { n_layers, n_heads } = state.shape;
-      this.filled = state.model;
-      this.tiles.style.gridTemplateColumns = `repeat(${n_heads}, minmax(0, 1fr))`;
-      this.tiles.replaceChildren(...state.heads.map((name, index) => this.tile(name, index)));
-      this.edgeRow.hidden = n_layers !== 2;
-      const options = (layer) =>
-        state.heads.map((name, index) => new Option(name, index)).slice(layer * n_heads, (layer + 1) * n_heads);
-      this.earlier.replaceChildren(...options(0));
-      this.later.replaceChildren(...options(1));
-    }
-
-    tile(name, index) {
-      const { change, peek } = this.page;
-      const tile = make("div", "lm-tile");
-      const look = make("button", "lm-head");
-      look.type = "button";
-      look.setAttribute("aria-label", `head ${name}`);
-      look.title = `Look at head ${name}`;
-      const canvas = make("canvas");
-      look.append(canvas);
-      look.addEventListener("click", () => change({ head: index }));
-      look.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && peek(index));
-      look.addEventListener("pointerleave", () => peek(null));
-      const box = make("input");
-      Object.assign(box, { type: "checkbox", checked: true });
-      box.setAttribute("role", "switch");
-      box.setAttribute("aria-label", `${name} on`);
-      box.title = `Take head ${name} out`;
-      box.addEventListener("change", () => {
-        const off = new Set(this.page.state.off);
-        if (box.checked) off.delete(index);
-        else off.add(index);
-        change({ off });
-      });
-      const label = make("label", "lm-switch");
-      label.append(box, name);
-      for (const control of [look, box]) control.tabIndex = index ? -1 : 0;
-      tile.append(look, label);
-      return tile;
-    }
-
-    // Arrow keys move among the heads, or among the switches. For the Tab key, one tile has both.
-    move(event) {
-      const tiles = [...this.tiles.children];
-      const from = event.target.closest(".lm-tile");
-      const { n_heads } = this.page.state.shape;
-      const step = { ...STEPS, ArrowDown: n_heads, ArrowUp: -n_heads }[event.key];
-      const to = tiles[tiles.indexOf(from) + step];
-      if (!to) return;
-      event.preventDefault();
-      const controls = (tile) => [...tile.querySelectorAll("button, input")];
-      for (const control of controls(from)) control.tabIndex = -1;
-      for (const control of controls(to)) control.tabIndex = 0;
-      controls(to)[controls(from).indexOf(event.target)].focus();
-    }
-
-    paint(view) {
-      const { state } = this.page;
-      if (this.filled !== state.model) this.fill();
-      const look = `${isDark()} ${state.show === "weighted"}`;
-      const redo = this.drawn !== view.run || this.look !== look;
-      Object.assign(this, { drawn: view.run, look });
-      [...this.tiles.children].forEach((tile, index) => {
-        const off = state.off.has(index);
-        tile.classList.toggle("lm-off", off);
-        tile.firstChild.setAttribute("aria-pressed", String(state.head === index));
-        tile.querySelector("input").checked = !off;
-        tile.style.setProperty("--layer", css(live.layerColour(index, state.shape, isDark())));
-        if (redo) draw(tile.querySelector("canvas"), view, index, TILE);
-      });
-      this.how.value = state.how;
-      this.on.disabled = !state.off.size && !state.cut;
-      this.cutting.checked = Boolean(state.cut);
-      if (state.cut) for (const name of ["kind", "earlier", "later"]) this[name].value = state.cut[name];
-      else if (view.run !== this.offered) this.offer(view);
-      this.offered = view.run;
-    }
-
-    // The edge that is offered: from the head that looks one back to the one looked at.
-    offer(view) {
-      const { shape } = this.page.state;
-      if (shape.n_layers !== 2) return;
-      this.earlier.value = live.previous(view.run, shape);
-      if (view.head >= shape.n_heads) this.later.value = view.head;
-    }
+export class Heads {
+  constructor(host, page) {
+    const { change } = page;
+    this.page = page;
+    const keydown = (event) => this.move(event);
+    const group = { class: "lm-tiles", role: "group", "aria-label": "Heads", keydown };
+    this.tiles = h("div", group);
+    this.how = select(HOWS, (how) => change({ how }));
+    this.on = button("All on", () => change({ off: new Set(), cut: null }));
+    const switching = field("A head that is off adds", this.how);
+    host.append(
+      this.tiles,
+      h("div", { class: "lm-controls" }, switching, this.on),
+      this.buildEdge(),
+    );
   }
 
-  // The large picture: rows look at columns.
-  class Picture {
-    constructor(host, page) {
-      this.page = page;
-      this.title = make("p", "lm-title");
-      this.canvas = make("canvas", "lm-picture");
-      this.canvas.setAttribute("role", "img");
-      host.append(this.title, this.canvas);
-      this.canvas.addEventListener("pointermove", (event) => event.pointerType !== "touch" && page.look(this.tokenAt(event)));
-      this.canvas.addEventListener("pointerleave", () => page.look(null));
-      this.canvas.addEventListener("click", (event) => {
-        const token = this.tokenAt(event);
-        page.change({ token: page.state.token === token ? null : token, looked: null });
-      });
-    }
-
-    tokenAt(event) {
-      const box = this.canvas.getBoundingClientRect();
-      const n = this.view.run.ids.length;
-      const along = this.page.state.asSource ? (event.clientX - box.left) / box.width : (event.clientY - box.top) / box.height;
-      return Math.max(0, Math.min(n - 1, Math.floor(along * n)));
-    }
-
-    paint(view) {
-      this.view = view;
-      const name = view.heads[view.head];
-      this.title.textContent = `Head ${name}${this.page.state.off.has(view.head) ? ", off" : ""}: rows look at columns`;
-      this.canvas.setAttribute("aria-label", this.title.textContent);
-      draw(this.canvas, view, view.head, LARGE);
-      const pen = this.canvas.getContext("2d");
-      const side = this.canvas.width;
-      const step = side / view.run.ids.length;
-      pen.strokeStyle = isDark() ? "#e8ecf1" : "#1c2430";
-      pen.lineWidth = 2;
-      const from = view.at * step;
-      if (view.asSource) pen.strokeRect(from, from, step, side - from - 1);
-      else pen.strokeRect(1, from, from + step - 1, step);
-    }
+  buildEdge() {
+    const cut = () => this.page.change({ cut: this.edge() });
+    const choose = () => this.cutting.checked && cut();
+    const [label, box] = checkbox("Cut one edge:", cut);
+    this.cutting = box;
+    this.kind = select(KINDS, choose);
+    this.kind.value = "K";
+    [this.later, this.earlier] = [select({}, choose), select({}, choose)];
+    this.edgeRow = h(
+      "div",
+      { class: "lm-controls lm-edge" },
+      label,
+      field("the", this.kind, "What is read"),
+      field("of", this.later, "The head that reads"),
+      field("do not read", this.earlier, "The head that is read"),
+    );
+    return this.edgeRow;
   }
 
-  // A head's pattern on a canvas of `least` pixels to the side or more, a whole number to each cell: the
-  // browser then makes the canvas smaller, and no line is wider than its neighbour.
-  function draw(canvas, view, head, least) {
-    const n = view.run.ids.length;
-    const dark = isDark();
-    const paper = ground(dark);
-    const full = live.layerColour(head, view.shape, dark);
-    const most = view.show === "weighted" ? live.largest(view) : 1;
-    const small = make("canvas");
-    small.width = small.height = n;
-    const pen = small.getContext("2d");
-    const pixels = pen.createImageData(n, n);
-    const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < n; j++) {
-        const colour = j > i ? future : blend(paper, full, live.value(view, head, i, j) / most);
-        pixels.data.set([...colour, 255], (i * n + j) * 4);
-      }
-    }
-    pen.putImageData(pixels, 0, 0);
-    canvas.width = canvas.height = n * Math.ceil(least / n);
-    const target = canvas.getContext("2d");
-    target.imageSmoothingEnabled = false;
-    target.drawImage(small, 0, 0, canvas.width, canvas.height);
+  edge() {
+    if (!this.cutting.checked) return null;
+    const [earlier, later] = [this.earlier, this.later].map((list) => Number(list.value));
+    return { kind: this.kind.value, earlier, later };
   }
 
-  Object.assign(live, { Heads, Picture });
-})();
+  // A new model: its tiles, and its edges if it has two layers.
+  fill() {
+    const { heads, model, shape } = this.page.state;
+    const { n_layers, n_heads } = shape;
+    this.filled = model;
+    this.tiles.style.gridTemplateColumns = `repeat(${n_heads}, minmax(0, 1fr))`;
+    this.tiles.replaceChildren(...heads.map((name, index) => this.tile(name, index)));
+    this.edgeRow.hidden = n_layers !== 2;
+    const options = heads.map((name, index) => new Option(name, index));
+    this.earlier.replaceChildren(...options.slice(0, n_heads));
+    this.later.replaceChildren(...options.slice(n_heads));
+  }
+
+  tile(name, index) {
+    const { change, peek } = this.page;
+    const tabindex = index ? -1 : 0;
+    const look = h(
+      "button",
+      {
+        class: "lm-head",
+        type: "button",
+        "aria-label": `head ${name}`,
+        title: `Look at head ${name}`,
+        tabindex,
+        click: () => change({ head: index }),
+        pointerenter: (event) => event.pointerType !== "touch" && peek(index),
+        pointerleave: () => peek(null),
+      },
+      h("canvas"),
+    );
+    const turn = () => {
+      const off = new Set(this.page.state.off);
+      if (box.checked) off.delete(index);
+      else off.add(index);
+      change({ off });
+    };
+    const said = { "aria-label": `${name} on`, title: `Take head ${name} out` };
+    const box = h("input", { type: "checkbox", role: "switch", ...said, tabindex, change: turn });
+    return h("div", { class: "lm-tile" }, look, h("label", { class: "lm-switch" }, box, name));
+  }
+
+  // Arrow keys move among the heads, or among the switches. For the Tab key, one tile has both.
+  move(event) {
+    const tiles = [...this.tiles.children];
+    const from = event.target.closest(".lm-tile");
+    const { n_heads } = this.page.state.shape;
+    const step = { ...STEPS, ArrowDown: n_heads, ArrowUp: -n_heads }[event.key];
+    const to = tiles[tiles.indexOf(from) + step];
+    if (!to) return;
+    event.preventDefault();
+    const controls = (tile) => [...tile.querySelectorAll("button, input")];
+    for (const control of controls(from)) control.tabIndex = -1;
+    for (const control of controls(to)) control.tabIndex = 0;
+    controls(to)[controls(from).indexOf(event.target)].focus();
+  }
+
+  paint(view) {
+    const { state } = this.page;
+    if (this.filled !== state.model) this.fill();
+    const look = `${isDark()} ${state.show === "weighted"}`;
+    const fresh = view.run !== this.drawn;
+    const redo = fresh || this.look !== look;
+    Object.assign(this, { drawn: view.run, look });
+    [...this.tiles.children].forEach((tile, index) => {
+      const off = state.off.has(index);
+      tile.classList.toggle("lm-off", off);
+      tile.firstChild.setAttribute("aria-pressed", String(state.head === index));
+      tile.querySelector("input").checked = !off;
+      tile.style.setProperty("--layer", css(layerColour(index, state.shape, isDark())));
+      if (redo) draw(tile.querySelector("canvas"), view, index, TILE);
+    });
+    this.how.value = state.how;
+    this.on.disabled = !state.off.size && !state.cut;
+    this.cutting.checked = Boolean(state.cut);
+    if (state.cut)
+      for (const name of ["kind", "earlier", "later"]) this[name].value = state.cut[name];
+    else if (fresh) this.offer(view);
+  }
+
+  // The edge that is offered: from the head that looks one back to the one looked at.
+  offer(view) {
+    const { shape } = this.page.state;
+    if (shape.n_layers !== 2) return;
+    this.earlier.value = previous(view.run, shape);
+    if (view.head >= shape.n_heads) this.later.value = view.head;
+  }
+}
+
+// The large picture: rows look at columns.
+export class Picture {
+  constructor(host, page) {
+    this.page = page;
+    this.title = h("p", { class: "lm-title" });
+    this.canvas = h("canvas", {
+      class: "lm-picture",
+      role: "img",
+      pointermove: (event) => event.pointerType !== "touch" && page.look(this.tokenAt(event)),
+      pointerleave: () => page.look(null),
+      click: (event) => page.keep(this.tokenAt(event)),
+    });
+    host.append(this.title, this.canvas);
+  }
+
+  tokenAt({ clientX, clientY }) {
+    const { left, top, width, height } = this.canvas.getBoundingClientRect();
+    const n = this.view.run.ids.length;
+    const { asSource } = this.page.state;
+    const along = asSource ? (clientX - left) / width : (clientY - top) / height;
+    return Math.max(0, Math.min(n - 1, Math.floor(along * n)));
+  }
+
+  paint(view) {
+    this.view = view;
+    const off = this.page.state.off.has(view.head) ? ", off" : "";
+    this.title.textContent = `Head ${view.heads[view.head]}${off}: rows look at columns`;
+    this.canvas.setAttribute("aria-label", this.title.textContent);
+    draw(this.canvas, view, view.head, LARGE);
+    const pen = this.canvas.getContext("2d");
+    const side = this.canvas.width;
+    const step = side / view.run.ids.length;
+    pen.strokeStyle = isDark() ? "#e8ecf1" : "#1c2430";
+    pen.lineWidth = 2;
+    const from = view.at * step;
+    if (view.asSource) pen.strokeRect(from, from, step, side - from - 1);
+    else pen.strokeRect(1, from, from + step - 1, step);
+  }
+}
+
+// A head's pattern on a canvas of `least` pixels to the side or more, a whole number to each cell: the
+// browser then makes the canvas smaller, and no line is wider than its neighbour.
+function draw(canvas, view, head, least) {
+  const n = view.run.ids.length;
+  const dark = isDark();
+  const paper = ground(dark);
+  const full = layerColour(head, view.shape, dark);
+  const most = view.show === "weighted" ? largest(view) : 1;
+  const small = new OffscreenCanvas(n, n);
+  const pen = small.getContext("2d");
+  const pixels = pen.createImageData(n, n);
+  const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < n; j++) {
+      const colour = j > i ? future : blend(paper, full, value(view, head, i, j) / most);
+      pixels.data.set([...colour, 255], (i * n + j) * 4);
+    }
+  }
+  pen.putImageData(pixels, 0, 0);
+  canvas.width = canvas.height = n * Math.ceil(least / n);
+  const target = canvas.getContext("2d");
+  target.imageSmoothingEnabled = false;
+  target.drawImage(small, 0, 0, canvas.width, canvas.height);
+}

@@ -1,194 +1,225 @@
 // The attention-only transformer of the book: transformer.py once more, to run where there is no
-// Python. Tests hold it to PyTorch's logits. A run keeps what it computed for each position, so that
-// a text which goes on where another ended costs only its new tokens.
-(function (root) {
-  "use strict";
+// Python. Tests hold it to PyTorch's logits. A run keeps what it computed for each position, so that a
+// text which goes on where another ended costs only its new tokens. The page on which a model learns
+// adds the way back (train/backward.js).
+import { addRow, addTimesTransposed, dot, pullBack } from "./products.js";
 
-  root.Circuits.live.sources.push(function (T) {
-    "use strict";
-    // Sinusoidal positions, as in transformer.py: pairs (sin, cos) times the root of 2, from π radians.
-    function positions({ n_ctx, d_model, position_base }) {
-      const out = new Float32Array(n_ctx * d_model);
-      for (let i = 0; i < d_model; i += 2) {
-        const frequency = Math.PI * position_base ** (-i / d_model);
-        for (let p = 0; p < n_ctx; p++) {
-          out[p * d_model + i] = Math.SQRT2 * Math.sin(p * frequency);
-          out[p * d_model + i + 1] = Math.SQRT2 * Math.cos(p * frequency);
-        }
+// What is done to a run. `off`: heads, layer * n_heads + head; `how` they are switched off: "zero" (they
+// add nothing), "mean" (they add everywhere the mean of what they add to this text) or "frozen"
+// (nothing, and all patterns stay as they were with all heads on). `cut`: {kind, earlier, later}: the
+// queries, keys or values ("Q", "K", "V") of `later` do not read what `earlier` adds.
+export const WHOLE = { off: [], how: "zero", cut: null };
+export const isWhole = ({ off, cut }) => !off.length && !cut;
+
+export class Model {
+  // `Numbers`: what weights and activations are held in. `seen`: how strongly each layer's queries and
+  // keys see positions. `shifted`: the key of a position is that of the token before; the first, which
+  // has none, gets a score of 0. All weights are [out, read] as in PyTorch, but W_E, which has one row
+  // per token. They begin as 0.
+  constructor(config, { Numbers = Float32Array, seen = [], shifted = false } = {}) {
+    const { n_layers, n_heads, d_head, n_vocab, d_model } = config;
+    Object.assign(this, { config, Numbers, seen, width: n_heads * d_head, shift: Number(shifted) });
+    this.positions = this.waves();
+    this.weights = { W_E: new Numbers(n_vocab * d_model), W_U: new Numbers(n_vocab * d_model) };
+    for (let layer = 0; layer < n_layers; layer++) {
+      for (const name of "QKVO") {
+        this.weights[`layers.${layer}.W_${name}_concat`] = new Numbers(this.width * d_model);
       }
-      return out;
     }
+  }
 
-    // What is done to a run. `off`: heads, layer * n_heads + head; `how` they are switched off: "zero"
-    // (they add nothing), "mean" (they add everywhere the mean of what they add to this text) or
-    // "frozen" (nothing, and all patterns stay as they were with all heads on). `cut`: {kind, earlier,
-    // later}: the queries, keys or values ("Q", "K", "V") of `later` do not read what `earlier` adds.
-    T.WHOLE = { off: [], how: "zero", cut: null };
-    T.isWhole = ({ off, cut }) => !off.length && !cut;
+  // The model that Python packed: of each matrix a scale for every row, then whole numbers.
+  static unpack({ config, tensors, data }) {
+    const model = new Model(config);
+    const { buffer } = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+    for (const { name, shape, offset } of tensors) {
+      const [rows, columns] = shape;
+      const scales = new Float32Array(buffer, offset, rows);
+      const whole = new Int8Array(buffer, offset + 4 * rows, rows * columns);
+      scales.forEach((scale, row) => {
+        addRow(model.weights[name], row * columns, scale, whole, row * columns, columns);
+      });
+    }
+    return model;
+  }
 
-    T.Model = class {
-      constructor(packed) {
-        this.config = packed.config;
-        this.width = packed.config.n_heads * packed.config.d_head;
-        this.weights = this.unpack(packed);
-        this.positions = positions(packed.config);
+  // Sinusoidal positions as in transformer.py: pairs (sin, cos) times the root of 2, from π radians.
+  waves() {
+    const { n_ctx, d_model, position_base } = this.config;
+    const out = new this.Numbers(n_ctx * d_model);
+    for (let i = 0; i < d_model; i += 2) {
+      const frequency = Math.PI * position_base ** (-i / d_model);
+      for (let p = 0; p < n_ctx; p++) {
+        out[p * d_model + i] = Math.SQRT2 * Math.sin(p * frequency);
+        out[p * d_model + i + 1] = Math.SQRT2 * Math.cos(p * frequency);
       }
+    }
+    return out;
+  }
 
-      // All are [out, read] as in PyTorch, but W_E, which has one row per token.
-      unpack({ tensors, data }) {
-        const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-        const weights = {};
-        for (const { name, shape, offset } of tensors) {
-          const [rows, columns] = shape;
-          const scale = new Float32Array(bytes.buffer, offset, rows);
-          const whole = new Int8Array(bytes.buffer, offset + 4 * rows, rows * columns);
-          const out = new Float32Array(rows * columns);
-          for (let r = 0; r < rows; r++) {
-            for (let c = 0; c < columns; c++) out[r * columns + c] = whole[r * columns + c] * scale[r];
-          }
-          weights[name] = out;
-        }
-        return weights;
-      }
+  weight(layer, name) {
+    return this.weights[`layers.${layer}.W_${name}_concat`];
+  }
 
-      weight(layer, name) {
-        return this.weights[`layers.${layer}.W_${name}_concat`];
-      }
+  embedding(id) {
+    const { d_model } = this.config;
+    return this.weights.W_E.subarray(id * d_model, (id + 1) * d_model);
+  }
 
-      embedding(id) {
-        const { d_model } = this.config;
-        return this.weights.W_E.subarray(id * d_model, (id + 1) * d_model);
-      }
-
-      // A run without tokens. Rows are positions; `z`: what each head brings, before its W_O.
-      start(spec = T.WHOLE) {
-        const { n_layers, n_heads, n_ctx, n_vocab } = this.config;
-        const off = new Set(spec.off);
-        const rows = (wide) => new Float32Array(n_ctx * wide);
-        const perLayer = () => Array.from({ length: n_layers }, () => rows(this.width));
-        const perHead = (make) => Array.from({ length: n_layers * n_heads }, make);
-        return {
-          ids: [], off, how: off.size ? spec.how : "zero", cut: spec.cut,
-          k: perLayer(), v: perLayer(), z: perLayer(),
-          patterns: perHead(() => []), norms: perHead(() => rows(1)),
-          logits: rows(n_vocab), logSum: rows(1),
-        }; // prettier-ignore
-      }
-
-      // Let a run be about `ids`; what it knows about a common beginning stays. `whole`: the run with
-      // all heads on and the same ids, from which means and frozen patterns are taken.
-      extend(run, ids, whole = run) {
-        const { n_layers, n_ctx, d_model, n_vocab } = this.config;
-        const n = ids.length;
-        if (n > n_ctx) throw new Error(`tokens has length ${n} but n_ctx is ${n_ctx}`);
-        let from = 0;
-        while (from < n && run.ids[from] === ids[from]) from++;
-        if (run.how === "mean" && !(from === n && run.ids.length === n)) from = 0; // means have changed
-        run.ids = Array.from(ids);
-        run.patterns.forEach((rows) => (rows.length = Math.min(from, rows.length)));
-        if (from === n) return run;
-        const x = new Float32Array((n - from) * d_model);
-        for (let i = from; i < n; i++) x.set(this.embedding(ids[i]), (i - from) * d_model);
-        for (let layer = 0; layer < n_layers; layer++) {
-          this.attend(run, x, layer, from, whole);
-          const z = run.z[layer].subarray(from * this.width);
-          T.addProduct(x, z, this.weight(layer, "O"), n - from, this.width, d_model);
-        }
-        const logits = run.logits.subarray(from * n_vocab, n * n_vocab).fill(0);
-        T.addProduct(logits, x, this.weights.W_U, n - from, d_model, n_vocab);
-        for (let i = from; i < n; i++) run.logSum[i] = this.logSum(run.logits, i * n_vocab);
-        return run;
-      }
-
-      logSum(logits, at) {
-        let most = -Infinity;
-        let sum = 0;
-        const end = at + this.config.n_vocab;
-        for (let t = at; t < end; t++) if (logits[t] > most) most = logits[t];
-        for (let t = at; t < end; t++) sum += Math.exp(logits[t] - most);
-        return most + Math.log(sum);
-      }
-
-      // Keys, values, patterns and `z` of one layer, from a position on.
-      attend(run, x, layer, from, whole) {
-        const { n_heads, d_model, d_head } = this.config;
-        const n = run.ids.length;
-        const { width } = this;
-        const placed = x.map((value, i) => value + this.positions[from * d_model + i]);
-        const q = new Float32Array((n - from) * width);
-        const [k, v] = [run.k[layer], run.v[layer]].map((all) => all.subarray(from * width, n * width).fill(0));
-        T.addProduct(q, placed, this.weight(layer, "Q"), n - from, d_model, width);
-        T.addProduct(k, placed, this.weight(layer, "K"), n - from, d_model, width);
-        T.addProduct(v, x, this.weight(layer, "V"), n - from, d_model, width);
-        if (run.cut && layer === 1) this.lessen({ Q: q, K: k, V: v }[run.cut.kind], run, from);
-        run.z[layer].fill(0, from * width, n * width);
-        for (let head = 0; head < n_heads; head++) {
-          const index = layer * n_heads + head;
-          const at = head * d_head;
-          const values = run.v[layer];
-          for (let i = from; i < n; i++) {
-            const row = run.how === "frozen" ? whole.patterns[index][i] : this.look(q, i - from, run.k[layer], i, at);
-            run.patterns[index].push(row);
-            run.norms[index][i] = Math.sqrt(T.dot(values, i * width + at, values, i * width + at, d_head));
-            if (!run.off.has(index)) this.addMix(run.z[layer], row, values, i, at);
-          }
-          if (run.off.has(index) && run.how === "mean") this.fillMean(run.z[layer], whole.z[layer], n, at);
-        }
-      }
-
-      // Take from a projection of the second layer what it reads of a head of the first: W W_O z.
-      lessen(projected, run, from) {
-        const { n_heads, d_model, d_head } = this.config;
-        const { kind, earlier, later } = run.cut;
-        const top = (later % n_heads) * d_head;
-        const left = (earlier % n_heads) * d_head;
-        const reads = this.weight(1, kind);
-        const block = { left, rows: d_model, columns: d_head, wide: this.width };
-        run.edge ??= Array.from({ length: d_head }, (_, r) => {
-          const row = reads.subarray((top + r) * d_model, (top + r + 1) * d_model);
-          return T.pullBack(row, this.weight(0, "O"), block);
-        });
-        for (let i = from; i < run.ids.length; i++) {
-          const target = (i - from) * this.width + top;
-          for (let r = 0; r < d_head; r++) {
-            projected[target + r] -= T.dot(run.z[0], i * this.width + left, run.edge[r], 0, d_head);
-          }
-        }
-      }
-
-      // One row of attention: how a query weighs the positions up to its own.
-      look(q, row, k, i, at) {
-        const { d_head } = this.config;
-        const A = new Float32Array(i + 1);
-        let most = -Infinity;
-        for (let j = 0; j <= i; j++) {
-          A[j] = T.dot(q, row * this.width + at, k, j * this.width + at, d_head) / Math.sqrt(d_head);
-          if (A[j] > most) most = A[j];
-        }
-        let sum = 0;
-        for (let j = 0; j <= i; j++) sum += A[j] = Math.exp(A[j] - most);
-        for (let j = 0; j <= i; j++) A[j] /= sum;
-        return A;
-      }
-
-      // z of one head at position i += its row of attention times the values.
-      addMix(z, row, v, i, at) {
-        const { d_head } = this.config;
-        const target = i * this.width + at;
-        for (let j = 0; j <= i; j++) {
-          const from = j * this.width + at;
-          const share = row[j];
-          for (let d = 0; d < d_head; d++) z[target + d] += share * v[from + d];
-        }
-      }
-
-      fillMean(z, whole, n, at) {
-        for (let d = at; d < at + this.config.d_head; d++) {
-          let sum = 0;
-          for (let i = 0; i < n; i++) sum += whole[i * this.width + d];
-          for (let i = 0; i < n; i++) z[i * this.width + d] = sum / n;
-        }
-      }
+  // A run without tokens. Rows are positions. `x`: the residual stream before each layer, and after the
+  // last; `Q`, `K`, `V`: all queries, keys and values of each layer; `z`: what each head brings, before
+  // its W_O; `patterns`: of every head, one row of attention per position.
+  start(spec = WHOLE) {
+    const { n_layers, n_heads, n_ctx, d_model, n_vocab } = this.config;
+    const rows = (wide) => new this.Numbers(n_ctx * wide);
+    const layers = (wide, count = n_layers) => Array.from({ length: count }, () => rows(wide));
+    const off = new Set(spec.off);
+    return {
+      ids: [],
+      off,
+      how: off.size ? spec.how : "zero",
+      cut: spec.cut,
+      x: layers(d_model, n_layers + 1),
+      Q: layers(this.width),
+      K: layers(this.width),
+      V: layers(this.width),
+      z: layers(this.width),
+      patterns: Array.from({ length: n_layers * n_heads }, () => []),
+      logits: rows(n_vocab),
+      logSum: rows(1),
     };
+  }
+
+  // Let a run be about `ids`; what it knows about a common beginning stays. `whole`: the run with all
+  // heads on and the same ids, from which means and frozen patterns are taken.
+  extend(run, ids, whole = run) {
+    const { n_layers, n_ctx, d_model, n_vocab } = this.config;
+    const n = ids.length;
+    if (n > n_ctx) throw new Error(`tokens has length ${n} but n_ctx is ${n_ctx}`);
+    let from = 0;
+    while (from < n && run.ids[from] === ids[from]) from++;
+    const same = from === n && run.ids.length === n;
+    if (run.how === "mean" && !same) from = 0; // means have changed
+    run.ids = Array.from(ids);
+    for (const rows of run.patterns) rows.length = Math.min(from, rows.length);
+    if (from === n) return run;
+    const added = (all, wide) => all.subarray(from * wide, n * wide);
+    for (let i = from; i < n; i++) run.x[0].set(this.embedding(ids[i]), i * d_model);
+    for (let layer = 0; layer < n_layers; layer++) {
+      this.attend(run, layer, from, whole);
+      const x = added(run.x[layer + 1], d_model);
+      x.set(added(run.x[layer], d_model));
+      const z = added(run.z[layer], this.width);
+      addTimesTransposed(x, z, this.weight(layer, "O"), n - from, this.width, d_model);
+    }
+    const x = added(run.x[n_layers], d_model);
+    const logits = added(run.logits, n_vocab).fill(0);
+    addTimesTransposed(logits, x, this.weights.W_U, n - from, d_model, n_vocab);
+    for (let i = from; i < n; i++) {
+      const own = run.logits.subarray(i * n_vocab, (i + 1) * n_vocab);
+      const most = largest(own);
+      run.logSum[i] = most + Math.log(own.reduce((sum, value) => sum + Math.exp(value - most), 0));
+    }
+    return run;
+  }
+
+  // The stream before a layer with positions added, from a position on: what queries and keys read.
+  placed(run, layer, from = 0) {
+    const { d_model } = this.config;
+    const [start, end] = [from * d_model, run.ids.length * d_model];
+    const placed = run.x[layer].slice(start, end);
+    addRow(placed, 0, this.seen[layer] ?? 1, this.positions, start, end - start);
+    return placed;
+  }
+
+  // Queries, keys, values, patterns and `z` of one layer, from a position on.
+  attend(run, layer, from, whole) {
+    const { n_heads, d_model, d_head } = this.config;
+    const { width } = this;
+    const n = run.ids.length;
+    const placed = this.placed(run, layer, from);
+    const reads = { Q: placed, K: placed, V: run.x[layer].subarray(from * d_model) };
+    for (const [name, read] of Object.entries(reads)) {
+      const out = run[name][layer].subarray(from * width, n * width).fill(0);
+      addTimesTransposed(out, read, this.weight(layer, name), n - from, d_model, width);
+    }
+    if (run.cut && layer === 1) this.lessen(run, from);
+    const z = run.z[layer].fill(0, from * width, n * width);
+    for (let head = 0; head < n_heads; head++) {
+      const index = layer * n_heads + head;
+      const at = head * d_head;
+      for (let i = from; i < n; i++) {
+        const row =
+          run.how === "frozen" ? whole.patterns[index][i] : this.look(run, layer, head, i);
+        run.patterns[index].push(row);
+        if (run.off.has(index)) continue;
+        row.forEach((share, j) => {
+          addRow(z, i * width + at, share, run.V[layer], j * width + at, d_head);
+        });
+      }
+      if (run.off.has(index) && run.how === "mean") this.fillMean(z, whole.z[layer], n, at);
+    }
+  }
+
+  // Take from a projection of the second layer what it reads of a head of the first: W W_O z.
+  lessen(run, from) {
+    const { n_heads, d_model, d_head } = this.config;
+    const { kind, earlier, later } = run.cut;
+    const { width } = this;
+    const top = (later % n_heads) * d_head;
+    const left = (earlier % n_heads) * d_head;
+    const block = { left, rows: d_model, columns: d_head, wide: width };
+    run.edge ??= Array.from({ length: d_head }, (_, r) => {
+      const row = this.weight(1, kind).subarray((top + r) * d_model, (top + r + 1) * d_model);
+      return pullBack(row, this.weight(0, "O"), block);
+    });
+    for (let i = from; i < run.ids.length; i++) {
+      run.edge.forEach((row, r) => {
+        run[kind][1][i * width + top + r] -= dot(run.z[0], i * width + left, row, 0, d_head);
+      });
+    }
+  }
+
+  // One row of attention: how the query of position i weighs the positions up to its own.
+  look(run, layer, head, i) {
+    const { d_head } = this.config;
+    const { shift, width } = this;
+    const [Q, K, at] = [run.Q[layer], run.K[layer], head * d_head];
+    const A = new this.Numbers(i + 1);
+    for (let j = shift; j <= i; j++) {
+      A[j] = dot(Q, i * width + at, K, (j - shift) * width + at, d_head) / Math.sqrt(d_head);
+    }
+    const most = largest(A);
+    let sum = 0;
+    for (let j = 0; j <= i; j++) {
+      A[j] = Math.exp(A[j] - most);
+      sum += A[j];
+    }
+    for (let j = 0; j <= i; j++) A[j] /= sum;
+    return A;
+  }
+
+  fillMean(z, whole, n, at) {
+    const { width } = this;
+    for (let d = at; d < at + this.config.d_head; d++) {
+      let sum = 0;
+      for (let i = 0; i < n; i++) sum += whole[i * width + d];
+      for (let i = 0; i < n; i++) z[i * width + d] = sum / n;
+    }
+  }
+}
+
+function largest(values) {
+  let most = -Infinity;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}
+
+// Rows of attention as one square [n, n].
+export function square(rows) {
+  const out = new Float32Array(rows.length ** 2);
+  rows.forEach((row, i) => {
+    out.set(row, i * rows.length);
   });
-})(globalThis);
+  return out;
+}

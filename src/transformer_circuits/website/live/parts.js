@@ -1,85 +1,82 @@
-// Small pieces of the live page: buttons, boxes, tables, bars.
-(function () {
-  "use strict";
-  const { make } = Circuits.views;
+// Small pieces of the two pages with models: elements, controls, tables, bars.
 
-  function button(text, onClick) {
-    const made = make("button", "lm-button", text);
-    made.type = "button";
-    made.addEventListener("click", onClick);
-    return made;
+// An element with attributes and children. A function is a listener; null and false set nothing.
+export function h(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== null && value !== false) made.setAttribute(name, value);
   }
+  made.append(...children);
+  return made;
+}
 
-  function labelled(text, control) {
-    const label = make("label", "lm-label");
-    label.append(control, " " + text);
-    return label;
-  }
+export const button = (text, click, attributes = {}) =>
+  h("button", { class: "lm-button", type: "button", ...attributes, click }, text);
 
-  function checkbox(text, onChange) {
-    const box = make("input");
-    box.type = "checkbox";
-    box.addEventListener("change", () => onChange(box.checked));
-    return [labelled(text, box), box];
-  }
+export function checkbox(text, onChange, checked = false) {
+  const change = () => onChange(box.checked);
+  const box = h("input", { type: "checkbox", checked, change });
+  return [h("label", { class: "lm-label" }, box, ` ${text}`), box];
+}
 
-  // A control with a text before it; `name` is what it is called where that text does not say enough.
-  function field(text, control, name = text) {
-    const label = make("label", "lm-label", text && text + " ");
-    control.setAttribute("aria-label", name);
-    label.append(control);
-    return label;
-  }
+// A control with a text before it; `name` is what it is called where that text does not say enough.
+export function field(text, control, name = text) {
+  control.setAttribute("aria-label", name);
+  return h("label", { class: "lm-label" }, text && `${text} `, control);
+}
 
-  // A list to choose from; `options`: {value: text}.
-  function select(options, onChange) {
-    const made = make("select");
-    for (const [value, text] of Object.entries(options)) made.append(new Option(text, value));
-    made.addEventListener("change", () => onChange(made.value));
-    return made;
-  }
+// A list to choose from; `options`: {value: text}.
+export function select(options, onChange) {
+  const made = h("select", { change: () => onChange(made.value) });
+  for (const [value, text] of Object.entries(options)) made.append(new Option(text, value));
+  return made;
+}
 
-  function table(caption, columns) {
-    const made = make("table", "lm-table");
-    made.append(make("caption", "", caption));
-    const row = make("tr");
-    columns.forEach((name) => {
-      const cell = make(name ? "th" : "td", "", name);
-      if (name) cell.scope = "col";
-      row.append(cell);
-    });
-    const head = make("thead");
-    head.append(row);
-    const body = make("tbody");
-    made.append(head, body);
-    const box = make("div", "lm-scroll");
-    box.append(made);
-    return [box, body, made.caption];
-  }
+// A box for a whole number from 0 to `most`.
+export function whole(most, onChange) {
+  const change = () => onChange(Math.max(0, Math.min(most, Math.round(Number(made.value)) || 0)));
+  const made = h("input", { type: "number", min: 0, max: most, step: 1, change });
+  return made;
+}
 
-  function bar(share, negative) {
-    const made = make("span", negative ? "lm-bar lm-minus" : "lm-bar");
-    made.style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
-    return made;
-  }
+// A box to type in, with a button; `onSubmit` gets what was typed. What is to be said goes into `said`.
+export function asking(text, action, onSubmit) {
+  const input = h("input", { size: 10 });
+  const said = h("span", { class: "lm-note", role: "status" });
+  const submit = (event) => {
+    event.preventDefault();
+    onSubmit(input.value);
+  };
+  const label = h("label", {}, `${text} `, input);
+  const ask = h("button", { class: "lm-button" }, action);
+  return { form: h("form", { class: "lm-controls", submit }, label, ask, said), input, said };
+}
 
-  // Replace the rows of a table; a button that had the focus keeps it.
-  function fill(body, rows) {
-    const focused = [...body.rows].findIndex((row) => row.contains(document.activeElement));
-    body.replaceChildren(
-      ...rows.map((cells) => {
-        const row = make("tr");
-        cells.forEach((content, i) => {
-          const cell = make(i ? "td" : "th");
-          if (!i) cell.scope = "row";
-          cell.append(content);
-          row.append(cell);
-        });
-        return row;
-      })
-    );
-    if (focused >= 0) body.rows[focused]?.querySelector("button")?.focus();
-  }
+export function table(columns) {
+  const heads = columns.map((name) => h("th", { scope: "col" }, name));
+  const [body, caption] = [h("tbody"), h("caption")];
+  const made = h(
+    "table",
+    { class: "lm-table" },
+    caption,
+    h("thead", {}, h("tr", {}, ...heads)),
+    body,
+  );
+  return { box: h("div", { class: "lm-scroll" }, made), body, caption };
+}
 
-  Circuits.parts = { bar, button, checkbox, field, fill, select, table };
-})();
+export const bar = (share, negative) =>
+  h("span", {
+    class: negative ? "lm-bar lm-minus" : "lm-bar",
+    style: `width: ${(100 * Math.min(1, share)).toFixed(1)}%`,
+  });
+
+// Replace the rows of a table; a button that had the focus keeps it.
+export function fill(body, rows) {
+  const focused = [...body.rows].findIndex((row) => row.contains(document.activeElement));
+  const cell = (content, i) => (i ? h("td", {}, content) : h("th", { scope: "row" }, content));
+  body.replaceChildren(...rows.map((cells) => h("tr", {}, ...cells.map(cell))));
+  if (focused >= 0) body.rows[focused]?.querySelector("button")?.focus();
+}

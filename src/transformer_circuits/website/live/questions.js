@@ -1,114 +1,145 @@
 // What is asked about a run: how likely next tokens are, which parts of the model raise one, what a
 // head's circuits say about a token alone, and which token to write.
-(function (root) {
-  "use strict";
+import { addTimesTransposed, dot, pullBack, push } from "./products.js";
+import { random } from "./random.js";
 
-  root.Circuits.live.sources.push(function (T) {
-    "use strict";
-    T.logProbability = (model, run, at, id) => run.logits[at * model.config.n_vocab + id] - run.logSum[at];
+export const logProbability = (model, run, at, id) =>
+  run.logits[at * model.config.n_vocab + id] - run.logSum[at];
 
-    // The ids of the largest values, largest first.
-    T.largest = function (values, n) {
-      return Array.from(values.keys()).sort((a, b) => values[b] - values[a]).slice(0, n);
-    };
+// The ids of the largest values, largest first.
+export function largest(values, n) {
+  return Array.from(values.keys())
+    .sort((a, b) => values[b] - values[a])
+    .slice(0, n);
+}
 
-    const row = (model, run, at) => run.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);
+const row = (model, run, at) =>
+  run.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);
 
-    // The likeliest tokens after a position, the one that came and the one asked about (`target`: else
-    // that which came, else the likeliest). `before`: the same with all heads on, if some are not.
-    T.next = function (model, run, whole, at, asked, n) {
-      const order = T.largest(row(model, run, at), n);
-      const came = run.ids[at + 1] ?? null;
-      const target = asked ?? came ?? order[0];
-      const ids = [...new Set([...order, ...[came, target].filter((id) => id !== null)])];
-      const shares = (from) => ids.map((id) => Math.exp(T.logProbability(model, from, at, id)));
-      return { ids, came, target, p: shares(run), before: whole === run ? null : shares(whole) };
-    };
+// The likeliest tokens after a position, the one that came and the one asked about (`target`: else
+// that which came, else the likeliest). `before`: the same with all heads on, if some are not.
+export function next(model, run, whole, at, asked, n) {
+  const order = largest(row(model, run, at), n);
+  const came = run.ids[at + 1] ?? null;
+  const target = asked ?? came ?? order[0];
+  const ids = [...new Set([...order, ...[came, target].filter((id) => id !== null)])];
+  const shares = (from) => ids.map((id) => Math.exp(logProbability(model, from, at, id)));
+  return { ids, came, target, p: shares(run), before: whole === run ? null : shares(whole) };
+}
 
-    // Direct logit attribution: what the embedding, and each head from each source, add at a position
-    // to a token's logit less the mean of all logits. `direct` and `totals` together are that logit;
-    // a head that adds its mean adds it from no source.
-    T.attribution = function (model, run, at, token) {
-      const { n_layers, n_heads, d_model, d_head, n_vocab } = model.config;
-      const { width } = model;
-      const { W_U } = model.weights;
-      model.meanOutput ??= T.pullBack(new Float32Array(n_vocab).fill(1 / n_vocab), W_U, {
-        rows: n_vocab, columns: d_model, wide: d_model,
-      }); // prettier-ignore
-      const direction = model.meanOutput.map((mean, k) => W_U[token * d_model + k] - mean);
-      const totals = [];
-      const sources = [];
-      for (let index = 0; index < n_layers * n_heads; index++) {
-        const layer = Math.floor(index / n_heads);
-        const left = (index % n_heads) * d_head;
-        const read = T.pullBack(direction, model.weight(layer, "O"), { left, rows: d_model, columns: d_head, wide: width });
-        const share = run.off.has(index) ? null : run.patterns[index][at];
-        totals.push(T.dot(run.z[layer], at * width + left, read, 0, d_head));
-        sources.push(Float32Array.from({ length: run.ids.length }, (_, j) =>
-          share && j <= at ? share[j] * T.dot(run.v[layer], j * width + left, read, 0, d_head) : 0
-        )); // prettier-ignore
-      }
-      return { direct: T.dot(model.embedding(run.ids[at]), 0, direction, 0, d_model), totals, sources };
-    };
-
-    // The full circuits of a head, W_U W_OV W_E and W_E^T W_QK W_E, for one token as the source:
-    // `logits` less their mean over outputs, when all attention is on it; `attention` that each
-    // destination pays to it in the shortest context that has both (begin, source, destination),
-    // without positions. As in analysis/one_layer/skip_trigrams.py.
-    T.circuits = function (model, index, token, begin) {
-      const { n_heads, d_model, d_head, n_vocab } = model.config;
-      const layer = Math.floor(index / n_heads);
-      const top = (index % n_heads) * d_head;
-      const { W_E, W_U } = model.weights;
-      const reads = { top, rows: d_head, columns: d_model, wide: d_model };
-      const vocabulary = { rows: n_vocab, columns: d_model, wide: d_model };
-      const value = T.push(model.embedding(token), model.weight(layer, "V"), reads);
-      const written = T.push(value, model.weight(layer, "O"), { left: top, rows: d_model, columns: d_head, wide: model.width });
-      const logits = T.push(written, W_U, vocabulary);
-      const mean = logits.reduce((a, b) => a + b, 0) / n_vocab;
-      const asKey = (id) => {
-        const key = T.push(model.embedding(id), model.weight(layer, "K"), reads);
-        return T.push(T.pullBack(key, model.weight(layer, "Q"), reads), W_E, vocabulary);
-      };
-      const score = asKey(token);
-      const rest = asKey(begin);
-      const self = ((model.selves ??= {})[index] ??= selfScores(model, layer, top));
-      const scale = 1 / Math.sqrt(d_head);
-      const attention = score.map((value, d) => {
-        return 1 / (1 + Math.exp((rest[d] - value) * scale) + Math.exp((self[d] - value) * scale));
-      });
-      return { logits: logits.map((value) => value - mean), attention: token === begin ? attention.fill(0) : attention };
-    };
-
-    // The score of every token with itself: the diagonal of W_E^T W_QK W_E.
-    function selfScores(model, layer, top) {
-      const { d_model, d_head, n_vocab } = model.config;
-      const block = (name) => model.weight(layer, name).subarray(top * d_model, (top + d_head) * d_model);
-      const project = (name) =>
-        T.addProduct(new Float32Array(n_vocab * d_head), model.weights.W_E, block(name), n_vocab, d_model, d_head);
-      const [q, k] = [project("Q"), project("K")];
-      return Float32Array.from({ length: n_vocab }, (_, t) => T.dot(q, t * d_head, k, t * d_head, d_head));
-    }
-
-    // The token to write after the last: the likeliest, or, with a temperature, one drawn by a seed. The
-    // same seed draws the same token at the same place.
-    T.write = function (model, run, { temperature, seed }) {
-      const at = run.ids.length - 1;
-      const logits = row(model, run, at);
-      const [first] = T.largest(logits, 1);
-      if (!temperature) return first;
-      const weights = logits.map((value) => Math.exp((value - logits[first]) / temperature));
-      weights[0] = 0; // the begin token is not written
-      let left = T.random(seed, at) * weights.reduce((a, b) => a + b, 0);
-      const found = weights.findIndex((weight) => (left -= weight) < 0);
-      return found < 0 ? first : found;
-    };
-
-    // From 0 to 1, the same for the same two whole numbers (two rounds of a multiply-and-shift hash).
-    T.random = function (seed, place) {
-      let h = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(place + 1, 0xc2b2ae35);
-      for (const factor of [0x7feb352d, 0x846ca68b]) h = Math.imul(h ^ (h >>> 16), factor);
-      return ((h ^ (h >>> 16)) >>> 0) / 2 ** 32;
-    };
+// Direct logit attribution: what the embedding, and each head from each source, add at a position
+// to a token's logit less the mean of all logits. `direct` and `totals` together are that logit;
+// a head that adds its mean adds it from no source.
+export function attribution(model, run, at, token) {
+  const { n_layers, n_heads, d_model, d_head, n_vocab } = model.config;
+  const { width } = model;
+  const { W_U } = model.weights;
+  model.meanOutput ??= pullBack(new Float32Array(n_vocab).fill(1 / n_vocab), W_U, {
+    rows: n_vocab,
+    columns: d_model,
+    wide: d_model,
   });
-})(globalThis);
+  const direction = model.meanOutput.map((mean, k) => W_U[token * d_model + k] - mean);
+  const totals = [];
+  const sources = [];
+  for (let index = 0; index < n_layers * n_heads; index++) {
+    const layer = Math.floor(index / n_heads);
+    const left = (index % n_heads) * d_head;
+    const read = pullBack(direction, model.weight(layer, "O"), {
+      left,
+      rows: d_model,
+      columns: d_head,
+      wide: width,
+    });
+    const share = run.off.has(index) ? null : run.patterns[index][at];
+    totals.push(dot(run.z[layer], at * width + left, read, 0, d_head));
+    sources.push(
+      Float32Array.from({ length: run.ids.length }, (_, j) =>
+        share && j <= at ? share[j] * dot(run.V[layer], j * width + left, read, 0, d_head) : 0,
+      ),
+    );
+  }
+  return { direct: dot(model.embedding(run.ids[at]), 0, direction, 0, d_model), totals, sources };
+}
+
+// The full circuits of a head, W_U W_OV W_E and W_E^T W_QK W_E, for one token as the source:
+// `logits` less their mean over outputs, when all attention is on it; `attention` that each
+// destination pays to it in the shortest context that has both (begin, source, destination),
+// without positions. As in analysis/one_layer/skip_trigrams.py.
+export function circuits(model, index, token, begin) {
+  const { n_heads, d_model, d_head, n_vocab } = model.config;
+  const layer = Math.floor(index / n_heads);
+  const top = (index % n_heads) * d_head;
+  const { W_E, W_U } = model.weights;
+  const reads = { top, rows: d_head, columns: d_model, wide: d_model };
+  const vocabulary = { rows: n_vocab, columns: d_model, wide: d_model };
+  const value = push(model.embedding(token), model.weight(layer, "V"), reads);
+  const written = push(value, model.weight(layer, "O"), {
+    left: top,
+    rows: d_model,
+    columns: d_head,
+    wide: model.width,
+  });
+  const logits = push(written, W_U, vocabulary);
+  const mean = logits.reduce((a, b) => a + b, 0) / n_vocab;
+  const asKey = (id) => {
+    const key = push(model.embedding(id), model.weight(layer, "K"), reads);
+    return push(pullBack(key, model.weight(layer, "Q"), reads), W_E, vocabulary);
+  };
+  const score = asKey(token);
+  const rest = asKey(begin);
+  const self = ((model.selves ??= {})[index] ??= selfScores(model, layer, top));
+  const scale = 1 / Math.sqrt(d_head);
+  const attention = score.map((value, d) => {
+    return 1 / (1 + Math.exp((rest[d] - value) * scale) + Math.exp((self[d] - value) * scale));
+  });
+  return {
+    logits: logits.map((value) => value - mean),
+    attention: token === begin ? attention.fill(0) : attention,
+  };
+}
+
+// The score of every token with itself: the diagonal of W_E^T W_QK W_E.
+function selfScores(model, layer, top) {
+  const { d_model, d_head, n_vocab } = model.config;
+  const block = (name) =>
+    model.weight(layer, name).subarray(top * d_model, (top + d_head) * d_model);
+  const project = (name) =>
+    addTimesTransposed(
+      new Float32Array(n_vocab * d_head),
+      model.weights.W_E,
+      block(name),
+      n_vocab,
+      d_model,
+      d_head,
+    );
+  const [q, k] = [project("Q"), project("K")];
+  return Float32Array.from({ length: n_vocab }, (_, t) =>
+    dot(q, t * d_head, k, t * d_head, d_head),
+  );
+}
+
+// The token to write after the last: the likeliest, or, with a temperature, one drawn by a seed. The
+// same seed draws the same token at the same place.
+export function write(model, run, { temperature, seed }) {
+  const at = run.ids.length - 1;
+  const logits = row(model, run, at);
+  const [first] = largest(logits, 1);
+  if (!temperature) return first;
+  const weights = logits.map((value) => Math.exp((value - logits[first]) / temperature));
+  weights[0] = 0; // the begin token is not written
+  let left = random(Math.imul(seed, 0x9e3779b9) ^ at)() * weights.reduce((a, b) => a + b, 0);
+  const found = weights.findIndex((weight) => (left -= weight) < 0);
+  return found < 0 ? first : found;
+}
+
+// How long the value of every head is at every position.
+export function norms(model, run) {
+  const { n_layers, n_heads, d_head } = model.config;
+  return Array.from({ length: n_layers * n_heads }, (_, index) => {
+    const V = run.V[Math.floor(index / n_heads)];
+    const left = (index % n_heads) * d_head;
+    const place = (i) => i * model.width + left;
+    return run.ids.map((_, i) => Math.sqrt(dot(V, place(i), V, place(i), d_head)));
+  });
+}

@@ -1,92 +1,106 @@
 // What of a run is seen: attention of the chosen head, in numbers, colours and words.
-(function () {
-  "use strict";
-  const { live } = Circuits;
-  // As the roles `first` and `second` of figures/voice.py, and the two ends of every signed scale.
-  const LAYERS = { light: [[0, 104, 168], [184, 67, 0]], dark: [[99, 184, 242], [255, 154, 92]] }; // prettier-ignore
-  const HOT = [178, 24, 43];
-  const COLD = [33, 102, 172];
+import { labels } from "./state.js";
 
-  live.layerColour = (head, { n_heads }, dark) => LAYERS[dark ? "dark" : "light"][Math.floor(head / n_heads)];
+// As the roles `first` and `second` of figures/voice.py, and the two ends of every signed scale.
+const LAYERS = {
+  light: [
+    [0, 104, 168],
+    [184, 67, 0],
+  ],
+  dark: [
+    [99, 184, 242],
+    [255, 154, 92],
+  ],
+};
+export const HOT = [178, 24, 43];
+export const COLD = [33, 102, 172];
 
-  // What a head pays from a destination to a source: attention, times ‖v‖ if it is weighted.
-  live.value = function (view, head, dst, src) {
-    const { ids, norms, patterns } = view.run;
-    return patterns[head][dst * ids.length + src] * (view.show === "weighted" ? norms[head][src] : 1);
-  };
+export const layerColour = (head, { n_heads }, dark) =>
+  LAYERS[dark ? "dark" : "light"][Math.floor(head / n_heads)];
 
-  // The largest of all values, of all heads: what weighted pictures are measured by.
-  live.largest = function (view) {
-    const { ids, patterns } = view.run;
-    return (view.run.most ??= patterns.reduce((most, pattern, head) => {
-      for (let i = 0; i < pattern.length; i++) most = Math.max(most, pattern[i] * view.run.norms[head][i % ids.length]);
-      return most;
-    }, 1e-9));
-  };
+// What a head pays from a destination to a source: attention, times ‖v‖ if it is weighted.
+export function value(view, head, dst, src) {
+  const { ids, norms, patterns } = view.run;
+  return patterns[head][dst * ids.length + src] * (view.show === "weighted" ? norms[head][src] : 1);
+}
 
-  // The chosen head's attention between the token at `view.at` and every other one.
-  live.attention = function (view) {
-    const n = view.run.ids.length;
-    const pattern = view.run.patterns[view.head];
-    return Array.from({ length: n }, (_, i) => {
-      const [dst, src] = view.asSource ? [i, view.at] : [view.at, i];
-      return src <= dst ? pattern[dst * n + src] : 0;
-    });
-  };
+// The largest of all values, of all heads: what weighted pictures are measured by.
+export function largest(view) {
+  const { ids, patterns } = view.run;
+  return (view.run.most ??= patterns.reduce((most, pattern, head) => {
+    for (let i = 0; i < pattern.length; i++)
+      most = Math.max(most, pattern[i] * view.run.norms[head][i % ids.length]);
+    return most;
+  }, 1e-9));
+}
 
-  // One number per token: what its colour shows.
-  live.values = function (view) {
-    if (view.show === "loss") return view.run.loss;
-    if (view.show === "logits") return Array.from(view.parts.sources[view.head]);
-    return live.attention(view).map((share, i) => {
-      return view.show === "weighted" ? share * view.run.norms[view.head][view.asSource ? view.at : i] : share;
-    });
-  };
+// The chosen head's attention between the token at `view.at` and every other one.
+export function attention(view) {
+  const n = view.run.ids.length;
+  const pattern = view.run.patterns[view.head];
+  return Array.from({ length: n }, (_, i) => {
+    const [dst, src] = view.asSource ? [i, view.at] : [view.at, i];
+    return src <= dst ? pattern[dst * n + src] : 0;
+  });
+}
 
-  live.name = (view, i) => `“${live.labels[view.run.ids[i]]}” (${i})`;
+// One number per token: what its colour shows.
+export function values(view) {
+  if (view.show === "loss") return view.run.loss;
+  if (view.show === "logits") return Array.from(view.parts.sources[view.head]);
+  return attention(view).map((share, i) => {
+    return view.show === "weighted"
+      ? share * view.run.norms[view.head][view.asSource ? view.at : i]
+      : share;
+  });
+}
 
-  live.sentence = function (view) {
-    const me = live.name(view, view.at);
-    const head = `head ${view.heads[view.head]}`;
-    const values = live.values(view);
-    if (view.show === "loss") {
-      return values[view.at] === null ? `${me} is the first token: nothing predicted it.` : `${me} cost ${values[view.at].toFixed(2)} nats.`;
-    }
-    const order = values.map((value, i) => [value, i]).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
-    const most = order.filter(([value]) => Math.abs(value) >= 0.005).slice(0, 3);
-    const list = most.map(([value, i]) => `${live.name(view, i)} ${value.toFixed(2)}`).join(", ");
-    if (!list) return `Nothing, in ${head}, at ${me}.`;
-    if (view.show === "logits") return `At ${me}, through ${head}, logits for “${live.labels[view.next.target]}” from ${list}.`;
-    const verb = view.asSource ? "is looked at most by" : "looks most at";
-    return `In ${head}, ${me} ${verb} ${list}${view.show === "weighted" ? " (attention × length of value)" : ""}.`;
-  };
+export const percent = (p) => (p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
+export const quoted = (id) => `“${labels[id]}”`;
+export const name = (view, i) => `“${labels[view.run.ids[i]]}” (${i})`;
 
-  // The mean loss of each of three equal passages, if that is what the tokens are.
-  live.passages = function ({ ids, loss }) {
-    const n = (ids.length - 1) / 3;
-    const passage = (k) => ids.slice(1 + k * n, 1 + (k + 1) * n);
-    if (!n || n % 1 || [1, 2].some((k) => passage(k).join() !== passage(0).join())) return null;
-    return [0, 1, 2].map((k) => loss.slice(1 + k * n, 1 + (k + 1) * n).reduce((a, b) => a + b) / n);
-  };
+export function sentence(view) {
+  const me = name(view, view.at);
+  const head = `head ${view.heads[view.head]}`;
+  const shown = values(view);
+  if (view.show === "loss") {
+    return shown[view.at] === null
+      ? `${me} is the first token: nothing predicted it.`
+      : `${me} cost ${shown[view.at].toFixed(2)} nats.`;
+  }
+  const order = shown.map((value, i) => [value, i]).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
+  const most = order.filter(([value]) => Math.abs(value) >= 0.005).slice(0, 3);
+  const list = most.map(([value, i]) => `${name(view, i)} ${value.toFixed(2)}`).join(", ");
+  if (!list) return `Nothing, in ${head}, at ${me}.`;
+  if (view.show === "logits")
+    return `At ${me}, through ${head}, logits for “${labels[view.next.target]}” from ${list}.`;
+  const verb = view.asSource ? "is looked at most by" : "looks most at";
+  return `In ${head}, ${me} ${verb} ${list}${view.show === "weighted" ? " (attention × length of value)" : ""}.`;
+}
 
-  live.byPassage = function (run) {
-    const means = live.passages(run);
-    return means ? `, by passage ${means.map((mean) => mean.toFixed(2)).join(", ")}` : "";
-  };
+// The mean loss of each of three equal passages, if that is what the tokens are.
+export function passages({ ids, loss }) {
+  const n = (ids.length - 1) / 3;
+  const passage = (k) => ids.slice(1 + k * n, 1 + (k + 1) * n);
+  if (!n || n % 1 || [1, 2].some((k) => passage(k).join() !== passage(0).join())) return null;
+  return [0, 1, 2].map((k) => loss.slice(1 + k * n, 1 + (k + 1) * n).reduce((a, b) => a + b) / n);
+}
 
-  // The head of the first layer that looks one back most, over this text.
-  live.previous = function ({ ids, patterns }, { n_heads }) {
-    const n = ids.length;
-    const back = (A) => ids.reduce((sum, _, i) => sum + (i ? A[i * n + i - 1] : 0), 0);
-    const all = patterns.slice(0, n_heads).map(back);
-    return all.indexOf(Math.max(...all));
-  };
+export function byPassage(run) {
+  const means = passages(run);
+  return means ? `, by passage ${means.map((mean) => mean.toFixed(2)).join(", ")}` : "";
+}
 
-  // The head of the last layer that raises the token asked about most.
-  live.strongest = function (parts, { n_layers, n_heads }) {
-    const last = parts.totals.slice((n_layers - 1) * n_heads);
-    return (n_layers - 1) * n_heads + last.indexOf(Math.max(...last));
-  };
+// The head of the first layer that looks one back most, over this text.
+export function previous({ ids, patterns }, { n_heads }) {
+  const n = ids.length;
+  const back = (A) => ids.reduce((sum, _, i) => sum + (i ? A[i * n + i - 1] : 0), 0);
+  const all = patterns.slice(0, n_heads).map(back);
+  return all.indexOf(Math.max(...all));
+}
 
-  Object.assign(live, { COLD, HOT });
-})();
+// The head of the last layer that raises the token asked about most.
+export function strongest(parts, { n_layers, n_heads }) {
+  const last = parts.totals.slice((n_layers - 1) * n_heads);
+  return (n_layers - 1) * n_heads + last.indexOf(Math.max(...last));
+}

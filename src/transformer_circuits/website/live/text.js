@@ -1,211 +1,208 @@
 // The left of the live page: the text, its tokens with arcs to where the chosen head looks, and the
 // next token to write.
-(function () {
-  "use strict";
-  const { arrows, blend, css, ground, isDark, make, readableOn } = Circuits.views;
-  const { button, checkbox, field, select } = Circuits.parts;
-  const { live } = Circuits;
-  const { HOT, COLD, LONGEST, SHOWS, labels } = live;
-  const SVG = "http://www.w3.org/2000/svg";
-  const ARCS = 8; // at most
-  const FAINT = 0.04; // attention below which no arc is drawn
+import { button, checkbox, field, h, select, whole } from "./parts.js";
+import { attention, byPassage, COLD, HOT, layerColour, sentence, values } from "./seen.js";
+import { KINDS, LONGEST, labels, SHOWS, tokenAt } from "./state.js";
 
-  class Text {
-    // `page`: {state, change, look}, see live.js.
-    constructor(host, page) {
-      this.page = page;
-      const { change } = page;
-      this.box = make("textarea");
-      this.box.rows = 2;
-      this.box.setAttribute("aria-label", "Text for the model");
-      this.box.addEventListener("input", () => {
-        const { value, selectionEnd } = this.box;
-        change({ text: value, ids: null, token: live.tokenAt(value, selectionEnd), looked: null, past: [] });
-      });
-      this.status = make("p", "lm-status");
-      this.status.setAttribute("role", "status");
-      host.append(this.box, this.buildWriting(), this.status);
-      this.buildTokens(host, change);
-    }
+const { arrows, blend, css, ground, isDark, readableOn } = Circuits.views;
+const SVG = "http://www.w3.org/2000/svg";
+const ARCS = 8; // at most
+const FAINT = 0.04; // attention below which no arc is drawn
 
-    buildWriting() {
-      const { change, write } = this.page;
-      const row = make("div", "lm-controls");
-      this.write = button("Write the next token", write);
-      this.undo = button("Undo", () => {
-        this.page.state.undo();
-        change({ looked: null });
-      });
-      this.temperature = select({ 0: "likeliest", 0.5: "drawn, temperature 0.5", 1: "drawn, temperature 1" }, (value) =>
-        change({ temperature: Number(value) })
+export class Text {
+  // `page`: {state, change, look, keep, write}, see page.js.
+  constructor(host, page) {
+    const { change } = page;
+    this.page = page;
+    this.box = h("textarea", {
+      rows: 2,
+      "aria-label": "Text for the model",
+      input: () => this.type(),
+    });
+    this.status = h("p", { class: "lm-status", role: "status" });
+    this.show = select(SHOWS, (show) => change({ show }));
+    const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
+    this.turned = box;
+    const colours = h("div", { class: "lm-controls" }, field("Colours", this.show), turned);
+    const keydown = (event) => event.key === "Escape" && change({ token: null });
+    this.tokens = h("div", { class: "lm-tokens", role: "group", "aria-label": "Tokens", keydown });
+    const inLine = ({ offsetTop }) => offsetTop === document.activeElement.offsetTop;
+    arrows(this.tokens, () => [...this.tokens.children].filter(inLine).length);
+    this.arcs = document.createElementNS(SVG, "svg");
+    this.arcs.setAttribute("aria-hidden", "true");
+    const inner = h("div", { class: "lm-arcs" }, this.tokens, this.arcs);
+    this.scrolled = h("div", { class: "lm-paper" }, inner);
+    this.say = h("p", { class: "lm-say", "aria-live": "polite" });
+    host.append(this.box, this.buildWriting(), this.status, colours, this.scrolled, this.say);
+    new ResizeObserver(() => this.view && this.drawArcs()).observe(this.tokens);
+  }
+
+  type() {
+    const { value: text, selectionEnd } = this.box;
+    const token = tokenAt(text, selectionEnd);
+    this.page.change({ text, ids: null, token, looked: null, past: [] });
+  }
+
+  buildWriting() {
+    const { change, write } = this.page;
+    this.write = button("Write the next token", write);
+    this.undo = button("Undo", () => {
+      this.page.state.undo();
+      change({ looked: null });
+    });
+    const ways = { 0: "likeliest", 0.5: "drawn, temperature 0.5", 1: "drawn, temperature 1" };
+    this.temperature = select(ways, (value) => change({ temperature: Number(value) }));
+    this.seed = whole(9999, (seed) => change({ seed }));
+    this.seedField = field("Seed", this.seed);
+    const way = field("", this.temperature, "Which token is written");
+    return h("div", { class: "lm-controls" }, this.write, way, this.seedField, this.undo);
+  }
+
+  fill(ids) {
+    const { keep, look } = this.page;
+    this.filled = ids.join();
+    const token = (id, i) =>
+      h(
+        "button",
+        {
+          class: "lm-token",
+          type: "button",
+          tabindex: i ? -1 : 0,
+          "aria-label": `token ${i}: ${labels[id]}`,
+          pointerenter: (event) => event.pointerType !== "touch" && look(i),
+          pointerleave: () => look(null),
+          focus: ({ target }) => target.matches(":focus-visible") && look(i),
+          blur: () => look(null),
+          click: () => keep(i),
+        },
+        labels[id],
       );
-      this.seed = make("input");
-      Object.assign(this.seed, { type: "number", min: 0, max: 9999, step: 1 });
-      this.seed.addEventListener("change", () =>
-        change({ seed: Math.max(0, Math.min(9999, Math.round(Number(this.seed.value)) || 0)) })
+    this.tokens.replaceChildren(...ids.map(token));
+  }
+
+  summary(view) {
+    const { ids, cutOff, loss } = view.run;
+    const { state } = this.page;
+    const mean = loss.slice(1).reduce((a, b) => a + b, 0) / (ids.length - 1);
+    const off = [...state.off].map((index) => state.heads[index]).join(", ");
+    const { cut } = state;
+    return [
+      `${ids.length} ${ids.length === 1 ? "token" : "tokens"}` +
+        (cutOff ? `, the first ${LONGEST} of ${cutOff} tokens` : ""),
+      ids.length > 1 && `${mean.toFixed(2)} nats per token${byPassage(view.run)}`,
+      off && `off: ${off}${state.how === "zero" ? "" : ` (${state.how})`}`,
+      cut &&
+        `cut: ${state.heads[cut.earlier]} to the ${KINDS[cut.kind]} of ${state.heads[cut.later]}`,
+    ]
+      .filter(Boolean)
+      .join("; ");
+  }
+
+  tell(view) {
+    const status = this.summary(view);
+    if (this.status.textContent !== status) this.status.textContent = status;
+  }
+
+  paint(view) {
+    const { state } = this.page;
+    this.view = view;
+    if (this.box.value !== state.text) this.box.value = state.text;
+    this.write.disabled = view.run.ids.length >= LONGEST;
+    this.undo.disabled = !state.past.length;
+    this.temperature.value = String(state.temperature);
+    if (!this.temperature.value)
+      this.temperature.add(
+        new Option(`drawn, temperature ${state.temperature}`, state.temperature, false, true),
       );
-      this.seedField = field("Seed", this.seed);
-      row.append(this.write, field("", this.temperature, "Which token is written"), this.seedField, this.undo);
-      return row;
-    }
+    this.seed.value = state.seed;
+    this.seedField.hidden = !state.temperature;
+    this.show.value = state.show;
+    this.turned.checked = state.asSource;
+    this.turned.parentElement.hidden = ["logits", "loss"].includes(state.show);
+    if (this.filled !== view.run.ids.join()) this.fill(view.run.ids);
+    this.colour(view);
+    if (state.looked === null && this.stood !== view.at) this.reach(view.at);
+    this.drawArcs();
+    this.say.textContent = sentence(view);
+  }
 
-    buildTokens(host, change) {
-      const row = make("div", "lm-controls");
-      this.show = select(SHOWS, (show) => change({ show }));
-      const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
-      this.turned = box;
-      row.append(field("Colours", this.show), turned);
-      this.tokens = make("div", "lm-tokens");
-      this.tokens.setAttribute("role", "group");
-      this.tokens.setAttribute("aria-label", "Tokens");
-      const line = (token) => [...this.tokens.children].filter((other) => other.offsetTop === token.offsetTop);
-      arrows(this.tokens, () => line(document.activeElement).length);
-      this.tokens.addEventListener("keydown", (event) => event.key === "Escape" && change({ token: null }));
-      this.arcs = document.createElementNS(SVG, "svg");
-      this.arcs.setAttribute("aria-hidden", "true");
-      const inner = make("div", "lm-arcs");
-      inner.append(this.tokens, this.arcs);
-      this.scrolled = make("div", "lm-paper");
-      this.scrolled.append(inner);
-      this.say = make("p", "lm-say");
-      this.say.setAttribute("aria-live", "polite");
-      host.append(row, this.scrolled, this.say);
-      new ResizeObserver(() => this.view && this.drawArcs()).observe(this.tokens);
-    }
-
-    fill(ids) {
-      const { page } = this;
-      this.filled = ids.join();
-      this.tokens.replaceChildren(
-        ...ids.map((id, i) => {
-          const made = make("button", "lm-token", labels[id]);
-          made.type = "button";
-          made.tabIndex = i ? -1 : 0;
-          made.setAttribute("aria-label", `token ${i}: ${labels[id]}`);
-          made.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && page.look(i));
-          made.addEventListener("pointerleave", () => page.look(null));
-          made.addEventListener("focus", () => made.matches(":focus-visible") && page.look(i));
-          made.addEventListener("blur", () => page.look(null));
-          made.addEventListener("click", () => page.change({ token: page.state.token === i ? null : i, looked: null }));
-          return made;
-        })
-      );
-    }
-
-    summary(view) {
-      const { ids, cutOff, loss } = view.run;
-      const { state } = this.page;
-      const mean = loss.slice(1).reduce((a, b) => a + b, 0) / (ids.length - 1);
-      const off = [...state.off].map((index) => state.heads[index]).join(", ");
-      const { cut } = state;
-      return [
-        `${ids.length} ${ids.length === 1 ? "token" : "tokens"}` + (cutOff ? `, the first ${LONGEST} of ${cutOff} tokens` : ""),
-        ids.length > 1 && `${mean.toFixed(2)} nats per token${live.byPassage(view.run)}`,
-        off && `off: ${off}${state.how === "zero" ? "" : ` (${state.how})`}`,
-        cut && `cut: ${state.heads[cut.earlier]} to the ${live.KINDS[cut.kind]} of ${state.heads[cut.later]}`,
-      ]
-        .filter(Boolean)
-        .join("; ");
-    }
-
-    tell(view) {
-      const status = this.summary(view);
-      if (this.status.textContent !== status) this.status.textContent = status;
-    }
-
-    paint(view) {
-      const { state } = this.page;
-      this.view = view;
-      if (this.box.value !== state.text) this.box.value = state.text;
-      this.write.disabled = view.run.ids.length >= LONGEST;
-      this.undo.disabled = !state.past.length;
-      this.temperature.value = String(state.temperature);
-      if (!this.temperature.value) this.temperature.add(new Option(`drawn, temperature ${state.temperature}`, state.temperature, false, true));
-      this.seed.value = state.seed;
-      this.seedField.hidden = !state.temperature;
-      this.show.value = state.show;
-      this.turned.checked = state.asSource;
-      this.turned.parentElement.hidden = ["logits", "loss"].includes(state.show);
-      if (this.filled !== view.run.ids.join()) this.fill(view.run.ids);
-      this.colour(view);
-      if (state.looked === null && this.stood !== view.at) this.reach(view.at);
-      this.drawArcs();
-      this.say.textContent = live.sentence(view);
-    }
-
-    // Let the chosen token be in sight, without moving the page.
-    reach(at) {
-      this.stood = at;
-      const { offsetTop, offsetHeight } = this.tokens.children[at];
-      const { scrollTop, clientHeight } = this.scrolled;
-      if (offsetTop < scrollTop || offsetTop + offsetHeight > scrollTop + clientHeight) {
-        this.scrolled.scrollTop = offsetTop - clientHeight / 2;
-      }
-    }
-
-    // Each token as strong as its value: attention in the colour of the head's layer, logits in red
-    // where they are raised and blue where they are lowered.
-    colour(view) {
-      const dark = isDark();
-      const paper = ground(dark);
-      const { state } = this.page;
-      const values = live.values(view);
-      const most = state.show === "attention" ? 1 : Math.max(0, ...values.map((v) => Math.abs(v ?? 0))) || 1;
-      const full = state.show === "logits" || state.show === "loss" ? null : live.layerColour(view.head, state.shape, dark);
-      [...this.tokens.children].forEach((token, i) => {
-        const value = values[i] ?? 0;
-        const to = full ?? blend(value < 0 ? COLD : HOT, [255, 255, 255], dark ? 0.15 : 0);
-        const colour = blend(paper, to, Math.abs(value) / most);
-        token.style.background = Math.abs(value) / most < 0.01 ? "" : css(colour);
-        token.style.color = Math.abs(value) / most < 0.01 ? "" : readableOn(colour);
-        token.classList.toggle("lm-at", i === view.at);
-        token.setAttribute("aria-pressed", String(state.token === i));
-      });
-    }
-
-    // Arcs from the token to what the head looks at, as wide as the attention is large.
-    drawArcs() {
-      const { view } = this;
-      const { state } = this.page;
-      const tokens = this.tokens.children;
-      if (!tokens[view.at]) return;
-      const box = this.tokens.getBoundingClientRect();
-      this.arcs.setAttribute("width", this.tokens.clientWidth);
-      this.arcs.setAttribute("height", this.tokens.scrollHeight);
-      const place = (i) => {
-        const { left, top, bottom, width } = tokens[i].getBoundingClientRect();
-        return { x: left + width / 2 - box.left, top: top - box.top, bottom: bottom - box.top };
-      };
-      const shares = live.attention(view).map((share, i) => [share, i]);
-      const most = shares.filter(([share]) => share >= FAINT).sort((a, b) => b[0] - a[0]).slice(0, ARCS);
-      const from = place(view.at);
-      this.arcs.replaceChildren(
-        ...most.map(([share, i]) => {
-          const to = place(i);
-          const line = document.createElementNS(SVG, "path");
-          line.setAttribute("d", this.arc(from, to));
-          line.setAttribute("stroke-width", (1 + 5 * share).toFixed(1));
-          line.setAttribute("data-to", i);
-          return line;
-        })
-      );
-      this.arcs.style.stroke = css(live.layerColour(view.head, state.shape, isDark()));
-    }
-
-    // Above the line for tokens of one line; else from one line to the other.
-    arc(from, to) {
-      const p = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
-      if (Math.abs(from.top - to.top) < 4) {
-        const reach = Math.max(Math.abs(from.x - to.x), 12);
-        const y = from.top - Math.min(16, 5 + reach / 10);
-        const [left, right] = from.x === to.x ? [from.x - 6, to.x + 6] : [from.x, to.x];
-        return `M${p(left, from.top)} C${p(left, y)} ${p(right, y)} ${p(right, to.top)}`;
-      }
-      const [start, end] = from.top > to.top ? [from.top, to.bottom] : [from.bottom, to.top];
-      const middle = (start + end) / 2;
-      return `M${p(from.x, start)} C${p(from.x, middle)} ${p(to.x, middle)} ${p(to.x, end)}`;
+  // Let the chosen token be in sight, without moving the page.
+  reach(at) {
+    this.stood = at;
+    const { offsetTop, offsetHeight } = this.tokens.children[at];
+    const { scrollTop, clientHeight } = this.scrolled;
+    if (offsetTop < scrollTop || offsetTop + offsetHeight > scrollTop + clientHeight) {
+      this.scrolled.scrollTop = offsetTop - clientHeight / 2;
     }
   }
 
-  live.Text = Text;
-})();
+  // Each token as strong as its value: attention in the colour of the head's layer, logits in red
+  // where they are raised and blue where they are lowered.
+  colour(view) {
+    const dark = isDark();
+    const paper = ground(dark);
+    const { state } = this.page;
+    const shown = values(view);
+    const most =
+      state.show === "attention" ? 1 : Math.max(0, ...shown.map((v) => Math.abs(v ?? 0))) || 1;
+    const full =
+      state.show === "logits" || state.show === "loss"
+        ? null
+        : layerColour(view.head, state.shape, dark);
+    [...this.tokens.children].forEach((token, i) => {
+      const value = shown[i] ?? 0;
+      const to = full ?? blend(value < 0 ? COLD : HOT, [255, 255, 255], dark ? 0.15 : 0);
+      const colour = blend(paper, to, Math.abs(value) / most);
+      token.style.background = Math.abs(value) / most < 0.01 ? "" : css(colour);
+      token.style.color = Math.abs(value) / most < 0.01 ? "" : readableOn(colour);
+      token.classList.toggle("lm-at", i === view.at);
+      token.setAttribute("aria-pressed", String(state.token === i));
+    });
+  }
+
+  // Arcs from the token to what the head looks at, as wide as the attention is large.
+  drawArcs() {
+    const { view } = this;
+    const { state } = this.page;
+    const tokens = this.tokens.children;
+    if (!tokens[view.at]) return;
+    const box = this.tokens.getBoundingClientRect();
+    this.arcs.setAttribute("width", this.tokens.clientWidth);
+    this.arcs.setAttribute("height", this.tokens.scrollHeight);
+    const place = (i) => {
+      const { left, top, bottom, width } = tokens[i].getBoundingClientRect();
+      return { x: left + width / 2 - box.left, top: top - box.top, bottom: bottom - box.top };
+    };
+    const shares = attention(view).map((share, i) => [share, i]);
+    const most = shares
+      .filter(([share]) => share >= FAINT)
+      .sort((a, b) => b[0] - a[0])
+      .slice(0, ARCS);
+    const from = place(view.at);
+    this.arcs.replaceChildren(
+      ...most.map(([share, i]) => {
+        const to = place(i);
+        const line = document.createElementNS(SVG, "path");
+        line.setAttribute("d", this.arc(from, to));
+        line.setAttribute("stroke-width", (1 + 5 * share).toFixed(1));
+        line.setAttribute("data-to", i);
+        return line;
+      }),
+    );
+    this.arcs.style.stroke = css(layerColour(view.head, state.shape, isDark()));
+  }
+
+  // Above the line for tokens of one line; else from one line to the other.
+  arc(from, to) {
+    const p = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
+    if (Math.abs(from.top - to.top) < 4) {
+      const reach = Math.max(Math.abs(from.x - to.x), 12);
+      const y = from.top - Math.min(16, 5 + reach / 10);
+      const [left, right] = from.x === to.x ? [from.x - 6, to.x + 6] : [from.x, to.x];
+      return `M${p(left, from.top)} C${p(left, y)} ${p(right, y)} ${p(right, to.top)}`;
+    }
+    const [start, end] = from.top > to.top ? [from.top, to.bottom] : [from.bottom, to.top];
+    const middle = (start + end) / 2;
+    return `M${p(from.x, start)} C${p(from.x, middle)} ${p(to.x, middle)} ${p(to.x, end)}`;
+  }
+}

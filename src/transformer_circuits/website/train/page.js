@@ -1,255 +1,268 @@
 // The page on which two small models learn side by side in the reader's tab.
-(function () {
-  "use strict";
-  const { make } = Circuits.views;
-  const { button, checkbox } = Circuits.parts;
-  const train = Circuits.train;
-  const T = train.load();
-  const { Curves, Picture } = train;
-  const SAY_EVERY = 4000; // milliseconds between summaries read aloud
-  const MORE = 300; // steps after the end, each time the reader asks
-  const SPEEDS = [1, 5, 20]; // steps per picture
-  const SEEN = { "in the first layer": [1, 0], "in no layer": [0, 0], "in both layers": [1, 1] };
-  const MODELS = ["two layers", "one layer"];
-  const GUESSES = {
-    second: "It finds the earlier copy before the first layer looks one back.",
-    first: "It waits until the first layer looks one back, and then finds the earlier copy.",
-    together: "It learns to find the earlier copy while the first layer learns to look one back.",
-    never: "It never finds the earlier copy.",
+import source from "worker";
+import { worker as workerOf } from "../live/models.js";
+import { button, checkbox, field, h, select, whole } from "../live/parts.js";
+import { Curves, Picture } from "./pictures.js";
+import { matches, order, PLAN, probe, SHAPE, together } from "./training.js";
+
+const SAY_EVERY = 4000; // milliseconds between summaries read aloud
+const MORE = 300; // steps after the end, each time the reader asks
+const SPEEDS = { 1: "1 step", 5: "5 steps", 20: "20 steps" }; // per picture
+const SEEN = { "in the first layer": [1, 0], "in no layer": [0, 0], "in both layers": [1, 1] };
+const MODELS = ["two layers", "one layer"];
+const GUESSES = {
+  second: "It finds the earlier copy before the first layer looks one back.",
+  first: "It waits until the first layer looks one back, and then finds the earlier copy.",
+  together: "It learns to find the earlier copy while the first layer learns to look one back.",
+  never: "It never finds the earlier copy.",
+};
+const FOUND = {
+  second: "so the second layer came first.",
+  first: "so the first layer came first.",
+  together: "so they came at the same time, as far as one can see.",
+  never:
+    "No head of the second layer ever gave half of its attention to what followed an earlier copy.",
+};
+const host = document.querySelector("[data-train-here]");
+const chosen = {
+  seed: 0,
+  speed: 20,
+  seen: Object.keys(SEEN)[0],
+  shifted: false,
+  marked: true,
+  guess: null,
+};
+const state = { run: 0, going: false, waiting: 0, end: PLAN.steps, said: 0 };
+const records = [[], []]; // per model: what `look` found, without patterns
+const last = [null, null]; // per model: the last of them, with patterns
+const parts = {};
+let workers = [];
+
+// --- the parts of the page ------------------------------------------------------------------------
+
+function buildGuess() {
+  const choose = ({ target }) => {
+    chosen.guess = target.value;
   };
-  const FOUND = {
-    second: "so the second layer came first.",
-    first: "so the first layer came first.",
-    together: "so they came at the same time, as far as one can see.",
-    never: "No head of the second layer ever gave half of its attention to what followed an earlier copy.",
-  };
-  const host = document.querySelector("[data-train-here]");
-  const chosen = { seed: 0, speed: 20, seen: Object.keys(SEEN)[0], shifted: false, marked: true, guess: null };
-  const state = { run: 0, going: false, waiting: 0, end: T.PLAN.steps, said: 0 };
-  const records = [[], []]; // per model: what `look` found, without patterns
-  const last = [null, null]; // per model: the last of them, with patterns
-  const parts = {};
-  let workers = [];
+  const guesses = Object.entries(GUESSES).map(([value, text]) => {
+    const input = h("input", { type: "radio", name: "train-guess", value, change: choose });
+    return h("label", {}, input, ` ${text}`);
+  });
+  const question = "Your guess: when will the second layer find the earlier copy?";
+  return h("fieldset", { class: "train-box" }, h("legend", {}, question), ...guesses);
+}
 
-  // --- the parts of the page ------------------------------------------------------------------------
+function buildControls() {
+  parts.go = button("Train", () => (state.going ? pause() : go()));
+  parts.go.classList.add("train-go");
+  const again = button("Start again", () => begin());
+  const seed = whole(999, (value) => {
+    seed.value = value;
+    begin({ seed: value });
+  });
+  seed.value = chosen.seed;
+  const speed = select(SPEEDS, (value) => {
+    chosen.speed = Number(value);
+  });
+  speed.value = chosen.speed;
+  const fields = [field("Per picture", speed), field("Seed", seed)];
+  return h("div", { class: "train-controls" }, parts.go, again, ...fields);
+}
 
-  function labelled(text, control) {
-    const label = make("label", "lm-label");
-    label.append(text, " ", control);
-    return label;
-  }
+function buildWhatIf() {
+  const names = Object.fromEntries(Object.keys(SEEN).map((name) => [name, name]));
+  const seen = select(names, (value) => begin({ seen: value }));
+  const [shifted] = checkbox(
+    "One layer: shifted keys (each key is that of the token before)",
+    (on) => begin({ shifted: on }),
+  );
+  const title = h("legend", {}, "What if … (starts again)");
+  const positions = field("Two layers: positions are seen", seen);
+  return h("fieldset", { class: "train-box" }, title, positions, shifted);
+}
 
-  function select(options, value, onChange) {
-    const made = make("select");
-    for (const [name, text] of options) made.append(new Option(text, name, false, name === value));
-    made.addEventListener("change", () => onChange(made.value));
-    return made;
-  }
-
-  function buildGuess() {
-    const box = make("fieldset", "train-box");
-    box.append(make("legend", "", "Your guess: when will the second layer find the earlier copy?"));
-    for (const [name, text] of Object.entries(GUESSES)) {
-      const input = make("input");
-      Object.assign(input, { type: "radio", name: "train-guess", value: name });
-      input.addEventListener("change", () => (chosen.guess = name));
-      const label = make("label");
-      label.append(input, " ", text);
-      box.append(label);
-    }
-    return box;
-  }
-
-  function buildControls() {
-    const row = make("div", "train-controls");
-    parts.go = button("Train", () => (state.going ? pause() : go()));
-    parts.go.classList.add("train-go");
-    const seed = make("input");
-    Object.assign(seed, { type: "number", min: 0, max: 999, step: 1, value: chosen.seed });
-    seed.addEventListener("change", () => {
-      chosen.seed = Math.max(0, Math.min(999, Math.round(Number(seed.value)) || 0));
-      seed.value = chosen.seed;
-      begin();
-    });
-    const speeds = SPEEDS.map((steps) => [String(steps), steps === 1 ? "1 step" : `${steps} steps`]);
-    const speed = select(speeds, String(chosen.speed), (value) => (chosen.speed = Number(value)));
-    row.append(parts.go, button("Start again", () => begin()), labelled("Per picture", speed), labelled("Seed", seed));
-    return row;
-  }
-
-  function buildWhatIf() {
-    const box = make("fieldset", "train-box");
-    const seen = select(Object.keys(SEEN).map((name) => [name, name]), chosen.seen, (value) => begin({ seen: value }));
-    const [shifted] = checkbox("One layer: shifted keys (each key is that of the token before)", (on) => begin({ shifted: on }));
-    box.append(make("legend", "", "What if … (starts again)"), labelled("Two layers: positions are seen", seen), shifted);
-    return box;
-  }
-
-  function buildFigures() {
-    const curves = make("div", "train-row");
-    const pictures = make("div", "train-row train-pictures");
-    const top = Math.ceil(Math.log(T.SHAPE.n_vocab));
-    parts.loss = new Curves(curves, {
-      title: "Loss where the letter can be known, in nats",
-      series: [{ name: "two layers", style: "train-second" }, { name: "one layer", style: "train-control" }],
-      top,
-      guide: { value: Math.log(T.SHAPE.n_vocab), name: "guessing" },
-    });
-    parts.heads = new Curves(curves, {
-      title: "Attention of both heads of a layer, added",
-      series: [
-        { name: "first layer, to the token before", style: "train-first" },
-        { name: "second layer, matching", style: "train-second" },
-        { name: "one layer, matching", style: "train-control" },
-      ],
-      top: T.SHAPE.n_heads,
-    });
-    const { tokens, inside } = T.probe();
-    const n = T.SHAPE.n_ctx;
-    const letters = Array.from(tokens.subarray(0, n), (token) => String.fromCharCode(97 + token));
-    const words = letters.map((letter, i) => letter + (inside[i] ? "" : " ")).join("");
-    const before = letters.slice(1).map((_, i) => [i + 1, i]);
-    const matches = letters.flatMap((_, i) => (inside[i] ? T.matches(tokens, 0, i).map((j) => [i, j]) : []));
-    parts.pictures = [["first layer", "second layer"], ["one layer"]].map((layers, model) =>
-      layers.map((name, layer) =>
-        Array.from({ length: T.SHAPE.n_heads }, (_, head) => {
-          const expected = model === 0 && layer === 0 ? before : matches;
-          return new Picture(pictures, `${name}, head ${head}`, n, expected);
-        })
-      )
-    );
-    const [marked, input] = checkbox("Outline where a previous-token head (first layer) and an induction head would look", (on) => {
+function buildFigures() {
+  const [curves, pictures] = ["", " train-pictures"].map((more) =>
+    h("div", { class: `train-row${more}` }),
+  );
+  const top = Math.ceil(Math.log(SHAPE.n_vocab));
+  parts.loss = new Curves(curves, {
+    title: "Loss where the letter can be known, in nats",
+    series: [
+      { name: "two layers", style: "train-second" },
+      { name: "one layer", style: "train-control" },
+    ],
+    top,
+    guide: { value: Math.log(SHAPE.n_vocab), name: "guessing" },
+  });
+  parts.heads = new Curves(curves, {
+    title: "Attention of both heads of a layer, added",
+    series: [
+      { name: "first layer, to the token before", style: "train-first" },
+      { name: "second layer, matching", style: "train-second" },
+      { name: "one layer, matching", style: "train-control" },
+    ],
+    top: SHAPE.n_heads,
+  });
+  const [{ tokens, inside }] = probe();
+  const n = SHAPE.n_ctx;
+  const letters = tokens.slice(0, n).map((token) => String.fromCharCode(97 + token));
+  const words = letters.map((letter, i) => letter + (inside[i] ? "" : " ")).join("");
+  const before = letters.slice(1).map((_, i) => [i + 1, i]);
+  const found = letters.flatMap((_, i) => (inside[i] ? matches(tokens, i).map((j) => [i, j]) : []));
+  parts.pictures = [["first layer", "second layer"], ["one layer"]].map((layers, model) =>
+    layers.map((name, layer) =>
+      Array.from({ length: SHAPE.n_heads }, (_, head) => {
+        const expected = model === 0 && layer === 0 ? before : found;
+        return new Picture(pictures, `${name}, head ${head}`, n, expected);
+      }),
+    ),
+  );
+  const [marked] = checkbox(
+    "Outline where a previous-token head (first layer) and an induction head would look",
+    (on) => {
       chosen.marked = on;
       show();
-    });
-    input.checked = true;
-    const context = make("p", "train-context", "Where each head looks, on ");
-    context.append(make("code", "", words.trim()), ", read without the spaces. Each row is a letter that looks, each column one that is looked at.");
-    return [curves, context, pictures, marked];
-  }
+    },
+    true,
+  );
+  const context = h(
+    "p",
+    { class: "train-context" },
+    "Where each head looks, on ",
+    h("code", {}, words.trim()),
+    ", read without the spaces. Each row is a letter that looks, each column one that is looked at.",
+  );
+  return [curves, context, pictures, marked];
+}
 
-  function build() {
-    host.textContent = "";
-    parts.status = make("p", "train-status");
-    parts.status.setAttribute("role", "status");
-    parts.verdict = make("p", "train-verdict");
-    parts.verdict.setAttribute("role", "status");
-    parts.stage = make("div", "train-stage");
-    parts.stage.append(buildControls(), parts.status, ...buildFigures(), parts.verdict);
-    host.append(buildGuess(), parts.stage, buildWhatIf());
-    workers = MODELS.map((_, model) => {
-      const worker = train.worker();
-      worker.onmessage = ({ data }) => receive(model, data);
-      worker.onerror = (event) => (parts.status.textContent = `The training broke off: ${event.message}`);
-      return worker;
-    });
-  }
+function build() {
+  parts.status = h("p", { class: "train-status", role: "status" });
+  parts.verdict = h("p", { class: "train-verdict", role: "status" });
+  const shown = [buildControls(), parts.status, ...buildFigures(), parts.verdict];
+  parts.stage = h("div", { class: "train-stage" }, ...shown);
+  host.replaceChildren(buildGuess(), parts.stage, buildWhatIf());
+  workers = MODELS.map((_, model) => {
+    const worker = workerOf(source);
+    worker.onmessage = ({ data }) => receive(model, data);
+    worker.onerror = (event) =>
+      (parts.status.textContent = `The training broke off: ${event.message}`);
+    return worker;
+  });
+}
 
-  // --- the training ---------------------------------------------------------------------------------
+// --- the training ---------------------------------------------------------------------------------
 
-  function begin(what = {}) {
-    Object.assign(chosen, what);
-    state.going = false;
-    Object.assign(state, { run: state.run + 1, waiting: MODELS.length, end: T.PLAN.steps });
-    records.forEach((one) => (one.length = 0));
-    parts.verdict.textContent = "";
-    parts.go.textContent = "Train";
-    const settings = [{ n_layers: 2, seen: SEEN[chosen.seen] }, { n_layers: 1, shifted: chosen.shifted }];
-    settings.forEach((one, k) => workers[k].postMessage({ run: state.run, begin: { seed: chosen.seed, ...one } }));
-  }
+function begin(what = {}) {
+  Object.assign(chosen, what);
+  state.going = false;
+  Object.assign(state, { run: state.run + 1, waiting: MODELS.length, end: PLAN.steps });
+  records.forEach((one) => (one.length = 0));
+  parts.verdict.textContent = "";
+  parts.go.textContent = "Train";
+  const settings = [
+    { n_layers: 2, seen: SEEN[chosen.seen] },
+    { n_layers: 1, shifted: chosen.shifted },
+  ];
+  settings.forEach((one, k) =>
+    workers[k].postMessage({ run: state.run, begin: { seed: chosen.seed, ...one } }),
+  );
+}
 
-  function go() {
-    if (last[0] && records[0].length && last[0].step >= state.end) state.end += MORE;
-    state.going = true;
-    parts.go.textContent = "Pause";
-    const fits = parts.stage.offsetHeight <= innerHeight;
-    parts.stage.scrollIntoView({ block: fits ? "nearest" : "start" });
-    advance();
-  }
+function go() {
+  if (last[0] && records[0].length && last[0].step >= state.end) state.end += MORE;
+  state.going = true;
+  parts.go.textContent = "Pause";
+  const fits = parts.stage.offsetHeight <= innerHeight;
+  parts.stage.scrollIntoView({ block: fits ? "nearest" : "start" });
+  advance();
+}
 
-  function pause() {
-    if (state.going) say("Paused. ");
-    state.going = false;
-    parts.go.textContent = "Go on";
-  }
+function pause() {
+  if (state.going) say("Paused. ");
+  state.going = false;
+  parts.go.textContent = "Go on";
+}
 
-  // Both models take the same number of steps, then both are drawn. A hidden tab waits.
-  function advance() {
-    if (!state.going || state.waiting) return;
-    const steps = Math.min(chosen.speed, state.end - last[0].step);
-    state.waiting = MODELS.length;
-    workers.forEach((worker) => worker.postMessage({ run: state.run, steps }));
-  }
+// Both models take the same number of steps, then both are drawn. A hidden tab waits.
+function advance() {
+  if (!state.going || state.waiting) return;
+  const steps = Math.min(chosen.speed, state.end - last[0].step);
+  state.waiting = MODELS.length;
+  workers.forEach((worker) => worker.postMessage({ run: state.run, steps }));
+}
 
-  function receive(model, { run, ...found }) {
-    if (run !== state.run) return; // of a training that was given up
-    last[model] = found;
-    const { patterns, ...kept } = found;
-    records[model].push(kept);
-    if (--state.waiting) return;
-    show();
-    host.dataset.ready = "";
-    host.dataset.step = found.step;
-    if (found.step >= state.end) finish();
-    else if (found.step === 0) say("Ready. ");
-    else if (performance.now() - state.said > SAY_EVERY) say();
-    requestAnimationFrame(advance);
-  }
+function receive(model, { run, ...found }) {
+  if (run !== state.run) return; // of a training that was given up
+  last[model] = found;
+  const { patterns, ...kept } = found;
+  records[model].push(kept);
+  if (--state.waiting) return;
+  show();
+  host.dataset.ready = "";
+  host.dataset.step = found.step;
+  if (found.step >= state.end) finish();
+  else if (found.step === 0) say("Ready. ");
+  else if (performance.now() - state.said > SAY_EVERY) say();
+  requestAnimationFrame(advance);
+}
 
-  // --- what is shown and said -----------------------------------------------------------------------
+// --- what is shown and said -----------------------------------------------------------------------
 
-  const previous = (record) => T.together(record.previous[0]);
-  const matching = (record) => T.together(record.matching.at(-1));
-  const curve = (model, value) => records[model].map((record) => [record.step, value(record)]);
+const previous = (record) => together(record.previous[0]);
+const matching = (record) => together(record.matching.at(-1));
+const curve = (model, value) => records[model].map((record) => [record.step, value(record)]);
 
-  function show() {
-    parts.loss.draw([0, 1].map((model) => curve(model, (record) => record.known)), state.end);
-    parts.heads.draw([curve(0, previous), curve(0, matching), curve(1, matching)], state.end);
-    last.forEach(({ patterns, previous, matching }, model) => {
-      parts.pictures[model].forEach((heads, layer) =>
-        heads.forEach((picture, head) => {
-          const said = `one back ${previous[layer][head].toFixed(2)}, matching ${matching[layer][head].toFixed(2)}`;
-          picture.draw(patterns[layer], head * T.SHAPE.n_ctx ** 2, said, chosen.marked);
-        })
-      );
-    });
-  }
+function show() {
+  parts.loss.draw(
+    [0, 1].map((model) => curve(model, (record) => record.known)),
+    state.end,
+  );
+  parts.heads.draw([curve(0, previous), curve(0, matching), curve(1, matching)], state.end);
+  last.forEach(({ patterns, previous, matching }, model) => {
+    parts.pictures[model].forEach((heads, layer) =>
+      heads.forEach((picture, head) => {
+        const said = `one back ${previous[layer][head].toFixed(2)}, matching ${matching[layer][head].toFixed(2)}`;
+        picture.draw(patterns[layer * SHAPE.n_heads + head], said, chosen.marked);
+      }),
+    );
+  });
+}
 
-  function say(opening = "") {
-    const [two, one] = last;
-    if (!two || !one) return;
-    state.said = performance.now();
-    parts.status.textContent =
-      `${opening}Step ${two.step} of ${state.end}. Loss where the next letter can be known: two layers ` +
-      `${two.known.toFixed(2)}, one layer ${one.known.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
-      `matching ${matching(two).toFixed(2)}; in one layer ${matching(one).toFixed(2)}.`;
-    for (const figure of [parts.loss, parts.heads]) figure.describe(two.step);
-  }
+function say(opening = "") {
+  const [two, one] = last;
+  if (!two || !one) return;
+  state.said = performance.now();
+  parts.status.textContent =
+    `${opening}Step ${two.step} of ${state.end}. Loss where the next letter can be known: two layers ` +
+    `${two.known.toFixed(2)}, one layer ${one.known.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
+    `matching ${matching(two).toFixed(2)}; in one layer ${matching(one).toFixed(2)}.`;
+  for (const figure of [parts.loss, parts.heads]) figure.describe(two.step);
+}
 
-  function finish() {
-    state.going = false;
-    parts.go.textContent = `Train ${MORE} steps more`;
-    say("Done. ");
-    const { found, back, match } = T.order(records[0]);
-    const when = (rise) => (rise ? `rose from step ${rise[0]} to ${rise[1]}` : "never rose so far");
-    const rises =
-      `The attention of the first layer to the token before ${when(back)}, that of the second layer to what ` +
-      `followed an earlier copy ${when(match)} (from a quarter to three quarters of its way), `;
-    parts.verdict.textContent = (match ? rises : "") + FOUND[found] + answer(found);
-  }
+function finish() {
+  state.going = false;
+  parts.go.textContent = `Train ${MORE} steps more`;
+  say("Done. ");
+  const { found, back, match } = order(records[0]);
+  const when = (rise) => (rise ? `rose from step ${rise[0]} to ${rise[1]}` : "never rose so far");
+  const rises =
+    `The attention of the first layer to the token before ${when(back)}, that of the second layer to what ` +
+    `followed an earlier copy ${when(match)} (from a quarter to three quarters of its way), `;
+  parts.verdict.textContent = (match ? rises : "") + FOUND[found] + answer(found);
+}
 
-  // To the guess. That the second layer needs the first is right, even where it does not wait for it.
-  function answer(found) {
-    const { guess } = chosen;
-    if (!guess) return "";
-    if (guess === found) return " As you guessed.";
-    if (guess !== "first" || found !== "together") return ` Your guess was: “${GUESSES[guess]}”`;
-    return " It needs the first layer, as you guessed, but it does not wait: the more one of them helps, the more the other is worth. Let no layer see positions, and watch both.";
-  }
+// To the guess. That the second layer needs the first is right, even where it does not wait for it.
+function answer(found) {
+  const { guess } = chosen;
+  if (!guess) return "";
+  if (guess === found) return " As you guessed.";
+  if (guess !== "first" || found !== "together") return ` Your guess was: “${GUESSES[guess]}”`;
+  return " It needs the first layer, as you guessed, but it does not wait: the more one of them helps, the more the other is worth. Let no layer see positions, and watch both.";
+}
 
-  build();
-  begin();
-  const redraw = new MutationObserver(() => last.every(Boolean) && show());
-  redraw.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  Circuits.train.page = { chosen, state, records };
-})();
+build();
+begin();
+const redraw = new MutationObserver(() => last.every(Boolean) && show());
+redraw.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+Circuits.train = { state, records }; // for tests

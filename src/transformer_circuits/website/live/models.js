@@ -1,0 +1,50 @@
+// How the page asks the worker in which the models run.
+
+// A worker made of text: a page opened from a file may not name a file of its own.
+export function worker(source) {
+  return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+}
+
+// Gives a function whose call with {kind, …} is a promise of the answer.
+export function asking(source) {
+  const asked = new Map();
+  const made = worker(source);
+  let count = 0;
+  made.onmessage = ({ data: { id, found, error } }) => {
+    const { resolve, reject } = asked.get(id);
+    asked.delete(id);
+    if (error) reject(new Error(error));
+    else resolve(found);
+  };
+  made.onerror = (event) => {
+    for (const { reject } of asked.values()) reject(new Error(event.message));
+    asked.clear();
+  };
+  return (request) =>
+    new Promise((resolve, reject) => {
+      asked.set(++count, { resolve, reject });
+      made.postMessage({ id: count, ...request });
+    });
+}
+
+// Calls `work` for the latest value only: what comes while it works waits, and replaces what waited.
+export function latest(work) {
+  let busy = null;
+  let waiting = null;
+  async function go() {
+    try {
+      while (waiting) {
+        const { value } = waiting;
+        waiting = null;
+        await work(value);
+      }
+    } finally {
+      busy = null;
+    }
+  }
+  return (value) => {
+    waiting = { value };
+    busy ??= go();
+    return busy;
+  };
+}
