@@ -230,6 +230,31 @@ def test_scripts_and_styles_have_the_colours_of_the_voice(path):
         assert [colour for known, colour in written if known == name] == [role.light, role.dark]
 
 
+def hexadecimal(triple):
+    return "#" + "".join(f"{int(part):02x}" for part in triple)
+
+
+FIRST, SECOND, INK = (voice.ROLES[name] for name in ("first", "second", "ink"))
+PAINTED = {
+    "figures/scripts/views.js": [
+        voice.MORE.light, voice.LESS.light, voice.GROUND["dark"], voice.GROUND["light"],
+    ],
+    "website/live/seen.js": [
+        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, voice.MORE.light, voice.LESS.light,
+    ],
+    "website/live/heads.js": [INK.dark, INK.light],
+}  # fmt: skip
+"""Colours with which scripts paint, in their order."""
+
+
+@pytest.mark.parametrize("path", PAINTED)
+def test_scripts_paint_with_the_colours_of_the_voice(path):
+    source = (Path(voice.__file__).parents[1] / path).read_text(encoding="utf-8")
+    triples = re.findall(r"\[\s*(\d{1,3}), (\d{1,3}), (\d{1,3})\s*\]", source)
+    painted = [hexadecimal(t) for t in triples if max(map(int, t)) > 9]  # else places, not colours
+    assert painted + re.findall(r'"(#[0-9a-f]{6})"', source) == PAINTED[path]
+
+
 def test_python_writes_no_colour_of_a_role_beside_the_voice():
     package = Path(voice.__file__).parents[1]
     roles = (*voice.ROLES.values(), voice.LESS, voice.MORE)
