@@ -205,7 +205,7 @@ def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website
         "chapters/exercises/ch06.py",
     } <= found
     assert not any(name.startswith("website") for name in found)
-    assert "analysis/layer_norm.py" not in found
+    assert "analysis/causal_scrubbing.py" not in found
     assert "chapters/exercises/ch05.py" not in found
     assert "book/notebooks.py" not in found
     assert "claims/about_skip_trigrams.py" in found

@@ -56,7 +56,7 @@ def matching(model: Transformer) -> Float[Tensor, " head"]:
     """
     found = []
     for length in LENGTHS:
-        tokens = repeats.copies(random_passages(model.config, 6, 1, length))
+        tokens = repeats.copies(random_passages(model.config, 6, 1, length)).to(model.W_E.device)
         A = model.trace(tokens).patterns[-1]
         found.append(induction.prefix_matching_score(A, tokens))
     return torch.stack(found).mean(dim=0)
@@ -89,5 +89,5 @@ def _looks_back(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Float[Ten
     """Mean attention of the first layer's heads to the present token and to the one before."""
     n_ctx = min(N_CTX, model.config.n_ctx)
     inputs, _ = windows.evenly(text, N_WINDOWS, model.config, n_ctx=n_ctx)
-    x, W_P = model.embed(inputs)
+    x, W_P = model.embed(inputs.to(model.W_E.device))
     return patterns.by_distance(model.layers[0].pattern(x, x, W_P), 2)
