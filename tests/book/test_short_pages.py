@@ -42,7 +42,10 @@ def test_the_short_book_is_short():
 
 def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
     said = text("the-induction-circuit")
-    assert "about a third. Where the re-coder" in said and "it is about two thirds." in said
+    assert (
+        "about a third. Where the re-coder" in said
+        and "it is about two thirds, in the one model" in said
+    )
     found = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))
     seeds = found["claims"]["causal-scrubbing"]["seeds"].values()
     assert all(abs(seed["mean"] - 1 / 3) < 0.05 for seed in seeds)
