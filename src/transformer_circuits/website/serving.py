@@ -218,8 +218,8 @@ def _sort_tips(app, exception) -> None:
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts and styles that this page needs, and only those; paper needs none."""
-    if app.builder.name == "singlehtml":
+    """Add the scripts and styles that this page needs, and only those; paper and slides need none."""
+    if app.builder.name in ("singlehtml", "revealjs"):
         return
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
