@@ -76,8 +76,8 @@ def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
     if model.config.n_layers != 2:
         raise ValueError(f"the cast is of two layers, but this model has {model.config.n_layers}")
     finders = (matching(model) > MATCHES).nonzero()[:, 0].tolist()
-    recoder = Head(0, int(_looks_back(model, text)[:, 0].argmax()))
-    return Cast(previous_token_head(model, text), recoder, [Head(1, head) for head in finders])
+    recoder, note_taker = _looks_back(model, text).argmax(dim=0).tolist()
+    return Cast(Head(0, note_taker), Head(0, recoder), [Head(1, head) for head in finders])
 
 
 def previous_token_head(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Head:

@@ -24,10 +24,9 @@
     carried.hidden = true;
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
-    let speed = 1;
 
     const run = () => runs[knob.getAttribute("aria-checked") === "true" ? 0 : 1];
-    const wait = (ms) => new Promise((done) => setTimeout(done, ms * speed));
+    const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
     // Where a token stands in the strip: the middle of its upper edge.
     function top(place) {
@@ -86,18 +85,18 @@
       again.textContent = "Play again";
     }
 
-    // Has the path draw itself from its beginning: a mask of dashes would hide its own dots, so it is
-    // uncovered from the side on which it begins.
-    async function drawn(paths, ms) {
+    // Has the arcs draw themselves: a mask of dashes would hide their own dots, so they are uncovered
+    // from the side on which they begin.
+    async function uncover(ms) {
       const right = "inset(-200px 0 -200px 100%)", whole = "inset(-200px -200px -200px -200px)";
-      await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms * speed, easing: "ease-in-out" }).finished;
+      await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms, easing: "ease-in-out" }).finished;
     }
 
     // Moves the token that was found along the arc to where it is written.
     async function carry(path, from, to, still) {
       carried.textContent = tokens[from].firstChild.textContent;
       carried.hidden = false;
-      const length = path.getTotalLength(), begin = performance.now(), ms = 800 * speed;
+      const length = path.getTotalLength(), begin = performance.now(), ms = 800;
       for (let t = 0; t < 1 && still(); ) {
         const now = await new Promise(requestAnimationFrame);
         t = Math.min(1, Math.max(0, (now - begin) / ms));
@@ -113,7 +112,7 @@
       const { drawn: paths, found } = look(step);
       await wait(200);
       if (!still()) return;
-      await drawn(paths, k ? 450 : 700);
+      await uncover(k ? 450 : 700);
       if (!still()) return;
       tokens[found].classList.add("found");
       if (words) says.innerHTML = words;
