@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_circuits.figures import html, voice
+from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.record import SVG, Record
@@ -144,7 +145,8 @@ def _data(run: Run) -> dict:
     steps = []
     for step in run.steps:
         looks = array(step.looks)
-        drawn = [[int(src), round(float(looks[src]), 3)] for src in np.flatnonzero(looks > LEAST)]
+        shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
+        drawn = [[int(src), round(float(looks[src]), 3)] for src in shown]
         steps.append({"at": step.at, "looks": drawn, "p": round(float(step.probability), 4)})
     return {"name": run.name, "notes": [*run.notes], "says": [*run.says], "steps": steps}
 
@@ -239,12 +241,4 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
             f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
         )
         below = canvas.note(0, below, f"{each.name}: {shares}", voice.WIDE) + 6
-    title, alt = markup.escape(record.title), markup.escape(record.text)
-    wide_px, high = round(canvas.width), round(canvas.height + 4)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing" role="img" '
-        f'viewBox="0 0 {wide_px} {high}" width="{wide_px}" height="{high}" '
-        f'style="max-width:100%;height:auto" aria-label="{alt}"><title>{title}</title>'
-        f"<desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
-        f"{''.join(canvas.parts)}</svg>"
-    )
+    return page.document(canvas, "wide", record.title, record.text)

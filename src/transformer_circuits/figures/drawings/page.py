@@ -76,13 +76,15 @@ class _Text(str):
 def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing with its record; `data`: its numbers, units and words, where it has some."""
     svgs = tuple(
-        _svg(canvas, layout, html.escape(title), html.escape(alt))
+        document(canvas, layout, title, alt)
         for canvas, layout in zip((wide, tall), LAYOUTS, strict=True)
     )
     return Drawing(svgs, Record("figure", title, alt, picture=SVG, **data))
 
 
-def _svg(canvas: Canvas, layout: str, title: str, alt: str) -> str:
+def document(canvas: Canvas, layout: str, title: str, alt: str) -> str:
+    """A canvas as an SVG document with its words; `layout`: one of `LAYOUTS`."""
+    title, alt = html.escape(title), html.escape(alt)
     wide, high = round(canvas.width), round(canvas.height + 4)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
