@@ -4,7 +4,7 @@ Read it after you have tried: some of it comes close to an answer.
 """
 
 import torch
-from transformer_circuits.analysis.since_2021 import attributions, singular_directions
+from transformer_circuits.analysis.later_work import attributions, singular_directions
 from transformer_circuits.book.exercises import Exercise, agrees
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer

@@ -29,13 +29,7 @@ from transformer_circuits.analysis import (
     superposition,
     term_importance,
 )
-from transformer_circuits.analysis.one_layer import (
-    ensemble,
-    skip_trigram_bugs,
-    skip_trigram_places,
-    skip_trigrams,
-)
-from transformer_circuits.analysis.since_2021 import (
+from transformer_circuits.analysis.later_work import (
     attributions,
     credit,
     edge_sets,
@@ -43,6 +37,12 @@ from transformer_circuits.analysis.since_2021 import (
     markov,
     over_text,
     singular_directions,
+)
+from transformer_circuits.analysis.one_layer import (
+    ensemble,
+    skip_trigram_bugs,
+    skip_trigram_places,
+    skip_trigrams,
 )
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer

@@ -133,7 +133,7 @@ def on_the_gpu(module):
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 TABLE = bigrams.counts(STREAM, SHAPE.n_vocab)
-ON_PROCESSOR = ("since_2021", "one_layer.ensemble", "one_layer.skip_trigram_places")
+ON_PROCESSOR = ("later_work", "one_layer.ensemble", "one_layer.skip_trigram_places")
 """What chapters run on the processor alone."""
 FACTORS = skip_trigrams.factors
 

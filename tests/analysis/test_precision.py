@@ -11,8 +11,8 @@ from torch.utils import _pytree as pytree
 from transformer_circuits.analysis import (
     composition,
 )
+from transformer_circuits.analysis.later_work import markov, over_text
 from transformer_circuits.analysis.one_layer import skip_trigram_places
-from transformer_circuits.analysis.since_2021 import markov, over_text
 from transformer_circuits.model.transformer import Transformer
 
 OWN = (composition.white_basis, markov.predicted, over_text.strongest, skip_trigram_places.read)

@@ -19,9 +19,9 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
+from transformer_circuits.analysis.later_work import attributions, credit, edge_sets, features
 from transformer_circuits.analysis.one_layer import skip_trigram_bugs, skip_trigrams
 from transformer_circuits.analysis.one_layer.skip_trigrams import Factors, SkipTrigram
-from transformer_circuits.analysis.since_2021 import attributions, credit, edge_sets, features
 from transformer_circuits.model.transformer import Transformer
 
 TEXT = torch.arange(60) ** 2 % SHAPE.n_vocab

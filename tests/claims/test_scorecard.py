@@ -71,7 +71,7 @@ def of_claims(**decisions):
     for name, (verdict, low, high) in decisions.items():
         seed = {"mean": (low + high) / 2, "low": low, "high": high, "n": 9}
         row = {"must be": "above 0", "verdict": verdict}
-        details = {"verdict": verdict, "seeds": {"m": seed}, "row": row, "strips": "<svg/>"}
+        details = {"verdict": verdict, "seeds": {"m": seed}, "row": row, "forest plot": "<svg/>"}
         found[name] = scorecard.Evidence([], [], details)
     return scorecard.Scorecard(found)
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from transformer_circuits.figures import drawings, voice
+from transformer_circuits.figures import drawings, theme
 from transformer_circuits.figures.drawings import (
     heads,
     induction,
@@ -153,10 +153,10 @@ def test_a_file_has_the_colours_and_the_type_of_the_voice_and_names_itself(path)
     title, said, style = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc", "style"))
     assert root.get("class") == f"circuit-drawing {layout}" and root.get("aria-label") == said
     assert (title, said) == (drawn.record.title, drawn.record.text)
-    assert style == voice.style("circuit-drawing")
+    assert style == theme.style("circuit-drawing")
     looks = "".join(value for _, element, *_ in tags(ElementTree.tostring(root)) if element.get("style")
                     for value in element.attrib.values())  # fmt: skip
-    assert {*re.findall(r"var\((.*?)\)", looks)} <= {"--on", *(f"--{name}" for name in voice.ROLES)}
+    assert {*re.findall(r"var\((.*?)\)", looks)} <= {"--on", *(f"--{name}" for name in theme.ROLES)}
     assert not re.search(r"#[0-9a-f]{3}|rgb", looks)
 
 
@@ -165,7 +165,7 @@ def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
     svg = DRAWINGS[name].svgs[layout == "tall"]
     texts, lines = read(svg)
     _, _, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())
-    assert texts and width == {"wide": voice.WIDE, "tall": voice.TALL}[layout]
+    assert texts and width == {"wide": theme.WIDE, "tall": theme.TALL}[layout]
     for index, one in enumerate(texts):
         assert one.left >= -0.5 and one.right <= width + 0.5 and one.bottom <= height, one.text
         assert one.size >= 12, "as large on the page as here"
@@ -201,30 +201,30 @@ def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(
                 assert dotted in its, (word.text, its)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_words_and_lines_stand_out_from_the_page_and_from_boxes(theme):
-    ground = voice.GROUND[theme]
-    for name, role in voice.ROLES.items():
-        colour = getattr(role, theme)
-        assert voice.contrast(colour, ground) >= 4.5, name
-        box = voice.tinted(colour, ground)
-        assert voice.contrast(getattr(voice.ROLES["ink"], theme), box) >= 4.5, name
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_words_and_lines_stand_out_from_the_page_and_from_boxes(mode):
+    ground = theme.GROUND[mode]
+    for name, role in theme.ROLES.items():
+        colour = getattr(role, mode)
+        assert theme.contrast(colour, ground) >= 4.5, name
+        box = theme.tinted(colour, ground)
+        assert theme.contrast(getattr(theme.ROLES["ink"], mode), box) >= 4.5, name
 
 
 OF_VOICE = {
-    "figures/scripts/views.js": {"up": voice.MORE, "down": voice.LESS},
-    "website/live/live.css": {"up": voice.MORE, "down": voice.LESS},
+    "figures/scripts/views.js": {"up": theme.MORE, "down": theme.LESS},
+    "website/live/live.css": {"up": theme.MORE, "down": theme.LESS},
     "website/train/train.css": {
-        f"train-{name}": voice.ROLES[role]
+        f"train-{name}": theme.ROLES[role]
         for name, role in (("first", "first"), ("second", "second"), ("control", "muted"))
     },
 }  # fmt: skip
-"""The colours that a script or a style of the pages takes from the voice, by their variables."""
+"""The colours that a script or a style of the pages takes from the theme, by their variables."""
 
 
 @pytest.mark.parametrize("path", OF_VOICE)
 def test_scripts_and_styles_have_the_colours_of_the_voice(path):
-    source = Path(voice.__file__).parents[1] / path
+    source = Path(theme.__file__).parents[1] / path
     written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source.read_text(encoding="utf-8"))
     for name, role in OF_VOICE[path].items():
         assert [colour for known, colour in written if known == name] == [role.light, role.dark]
@@ -234,13 +234,13 @@ def hexadecimal(triple):
     return "#" + "".join(f"{int(part):02x}" for part in triple)
 
 
-FIRST, SECOND, INK = (voice.ROLES[name] for name in ("first", "second", "ink"))
+FIRST, SECOND, INK = (theme.ROLES[name] for name in ("first", "second", "ink"))
 PAINTED = {
     "figures/scripts/views.js": [
-        voice.MORE.light, voice.LESS.light, voice.GROUND["dark"], voice.GROUND["light"],
+        theme.MORE.light, theme.LESS.light, theme.GROUND["dark"], theme.GROUND["light"],
     ],
     "website/live/seen.js": [
-        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, voice.MORE.light, voice.LESS.light,
+        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, theme.MORE.light, theme.LESS.light,
     ],
     "website/live/heads.js": [INK.dark, INK.light],
 }  # fmt: skip
@@ -249,31 +249,31 @@ PAINTED = {
 
 @pytest.mark.parametrize("path", PAINTED)
 def test_scripts_paint_with_the_colours_of_the_voice(path):
-    source = (Path(voice.__file__).parents[1] / path).read_text(encoding="utf-8")
+    source = (Path(theme.__file__).parents[1] / path).read_text(encoding="utf-8")
     triples = re.findall(r"\[\s*(\d{1,3}), (\d{1,3}), (\d{1,3})\s*\]", source)
     painted = [hexadecimal(t) for t in triples if max(map(int, t)) > 9]  # else places, not colours
     assert painted + re.findall(r'"(#[0-9a-f]{6})"', source) == PAINTED[path]
 
 
 def test_python_writes_no_colour_of_a_role_beside_the_voice():
-    package = Path(voice.__file__).parents[1]
-    roles = (*voice.ROLES.values(), voice.LESS, voice.MORE)
+    package = Path(theme.__file__).parents[1]
+    roles = (*theme.ROLES.values(), theme.LESS, theme.MORE)
     known = {colour for role in roles for colour in (role.light, role.dark)}
-    for path in set(package.rglob("*.py")) - {Path(voice.__file__)}:
+    for path in set(package.rglob("*.py")) - {Path(theme.__file__)}:
         assert not known & set(re.findall(r"#[0-9a-f]{6}\b", path.read_text(encoding="utf-8"))), (
             path
         )
 
 
-def test_the_table_of_the_voice_is_true():
+def test_the_table_of_the_theme_is_true():
     rows = re.findall(r"^(\w+) .*? (#\w+) +([\d.]+) +(#\w+) +([\d.]+) ",
-                      voice.__doc__, re.MULTILINE)  # fmt: skip
-    assert {name for name, *_ in rows} == voice.ROLES.keys()
+                      theme.__doc__, re.MULTILINE)  # fmt: skip
+    assert {name for name, *_ in rows} == theme.ROLES.keys()
     for name, light, of_light, dark, of_dark in rows:
-        role = voice.ROLES[name]
+        role = theme.ROLES[name]
         assert (light, dark) == (role.light, role.dark)
-        for colour, ratio, theme in ((light, of_light, "light"), (dark, of_dark, "dark")):
-            assert voice.contrast(colour, voice.GROUND[theme]) == pytest.approx(
+        for colour, ratio, mode in ((light, of_light, "light"), (dark, of_dark, "dark")):
+            assert theme.contrast(colour, theme.GROUND[mode]) == pytest.approx(
                 float(ratio), abs=0.006
             )
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import html, plots, voice
+from transformer_circuits.figures import html, plots, theme
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -41,12 +41,12 @@ def test_the_style_has_the_colours_of_the_voice():
     text = (html.SCRIPTS.parent / "book.mplstyle").read_text(encoding="utf-8")
     (cycle,) = re.findall(r"cycler\((.*)\)", text)
     found = re.findall(r"#[0-9a-f]{6}", cycle)
-    assert found == [voice.ROLES[name].light for name in voice.CURVES]
+    assert found == [theme.ROLES[name].light for name in theme.CURVES]
     of = dict(re.findall(r"([\w.]+): \"(#[0-9a-f]{6})\"", text))
-    assert {key: colour for key, colour in of.items() if colour == voice.ROLES["ink"].light}.keys() == {
+    assert {key: colour for key, colour in of.items() if colour == theme.ROLES["ink"].light}.keys() == {
         "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor",
     }  # fmt: skip
-    assert {*of.values()} == {voice.ROLES[name].light for name in ("ink", "muted")}
+    assert {*of.values()} == {theme.ROLES[name].light for name in ("ink", "muted")}
 
 
 @pytest.mark.parametrize("figure", FIGURES)

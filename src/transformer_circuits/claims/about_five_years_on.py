@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import composition, repeats
-from transformer_circuits.analysis.since_2021 import credit, edge_sets, singular_directions
+from transformer_circuits.analysis.later_work import credit, edge_sets, singular_directions
 from transformer_circuits.claims import about_composition, about_induction, samples
 from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import untrained

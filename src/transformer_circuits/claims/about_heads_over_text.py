@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import head_roles, repeats
-from transformer_circuits.analysis.since_2021 import markov, over_text
-from transformer_circuits.analysis.since_2021.over_text import Looks
+from transformer_circuits.analysis.later_work import markov, over_text
+from transformer_circuits.analysis.later_work.over_text import Looks
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides

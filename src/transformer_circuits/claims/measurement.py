@@ -16,7 +16,7 @@ from transformer_circuits.claims.controls import Control
 from transformer_circuits.claims.registry import Claim, Rule
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.figures import strips
+from transformer_circuits.figures import forest_plot
 from transformer_circuits.record import Record
 
 _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
@@ -170,14 +170,14 @@ class Decision:
         }
 
     @property
-    def _strips(self) -> str:
+    def _forest_plot(self) -> str:
         """Seeds, controls and what was planted, on one scale with the threshold."""
         ours = "every seed" if len(self.seeds) > 1 else "one seed"
         rows = {ours: [*self.seeds.values()]}
         rows |= {name: [found] for name, found in self._beside.items() if found is not None}
         spans = {name: [(f.mean, f.low, f.high) for f in found] for name, found in rows.items()}
         rule = self.measurement.rule
-        return strips.strips(spans, rule.threshold, rule.side, ours=ours)
+        return forest_plot.forest_plot(spans, rule.threshold, rule.side, ours=ours)
 
     @property
     def _source(self) -> str:
@@ -189,7 +189,7 @@ class Decision:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
         said = f'<p class="claim {kind}">{html.escape(self._said)}</p>'
-        shown = {"text/html": f'<div class="verdict">{said}{self._strips}{self._source}</div>'}
+        shown = {"text/html": f'<div class="verdict">{said}{self._forest_plot}{self._source}</div>'}
         shown["text/plain"] = str(self)
         return shown, self.record.metadata
 
@@ -203,7 +203,7 @@ class Decision:
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
             "controls": {name: found and asdict(found) for name, found in self.controls.items()},
             "row": self.row,
-            "strips": self._strips,
+            "forest plot": self._forest_plot,
         }
         return Record(
             "verdict",

@@ -224,7 +224,7 @@ class Scorecard:
                 _told(claim)
                 | {
                     "must be": row["must be"],
-                    "every seed, and controls": Picture(decision["strips"], str(row)),
+                    "every seed, and controls": Picture(decision["forest plot"], str(row)),
                     "verdict": row["verdict"],
                 }
             )

@@ -8,9 +8,9 @@ import altair
 import numpy as np
 
 from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.theme import ROLES, SMALL
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
-from transformer_circuits.figures.voice import ROLES, SMALL
 
 LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""

@@ -1,4 +1,4 @@
-"""How matplotlib draws: in the book's voice, SVG out; and small PNG pictures for views."""
+"""How matplotlib draws: in the book's theme, SVG out; and small PNG pictures for views."""
 
 import io
 import textwrap
@@ -14,15 +14,15 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
-from transformer_circuits.figures import labels, voice
+from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.html import Figure
 from transformer_circuits.record import Record
 
 FONTS = Path(get_data_path(), "fonts", "ttf")
 """The fonts that come with matplotlib, DejaVu Sans among them."""
 
-COLOURS = tuple(voice.ROLES[name].light for name in voice.CURVES)
-"""Those of `voice.CURVES` as they are on a light page."""
+COLOURS = tuple(theme.ROLES[name].light for name in theme.CURVES)
+"""Those of `theme.CURVES` as they are on a light page."""
 MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
@@ -54,8 +54,8 @@ class Plot:
         with style.context(STYLE):
             labels.wrap(self.axes)
             self.figure.savefig(buffer, format="svg", metadata={"Date": None})
-        svg = buffer.getvalue().replace("'DejaVu Sans'", voice.SANS)  # laid out in a wider font
-        return voice.themed(svg)
+        svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
+        return theme.themed(svg)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         return Figure(self.svg, self.record)._repr_mimebundle_()
@@ -75,7 +75,7 @@ def scale(middle: bool) -> LinearSegmentedColormap:
     `middle`: whether nothing is in the middle, from blue to red; else it is at the lower end.
     """
     if middle:
-        (blue, red), ends = (voice.LESS.light, voice.MORE.light), (0.0, 0.5, 0.5, 1.0)
+        (blue, red), ends = (theme.LESS.light, theme.MORE.light), (0.0, 0.5, 0.5, 1.0)
         stops = [to_rgba(blue, 1), to_rgba(blue, 0), to_rgba(red, 0), to_rgba(red, 1)]
         return LinearSegmentedColormap.from_list("signed", list(zip(ends, stops, strict=True)))
     return LinearSegmentedColormap.from_list(

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import altair
 import numpy as np
 
-from transformer_circuits.figures import vega, voice
+from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
-INK, MUTED = (voice.ROLES[name].light for name in ("ink", "muted"))
+INK, MUTED = (theme.ROLES[name].light for name in ("ink", "muted"))
 SIGN = altair.Color(
     "below:N",
-    scale=altair.Scale(domain=[True, False], range=[voice.LESS.light, voice.MORE.light]),
+    scale=altair.Scale(domain=[True, False], range=[theme.LESS.light, theme.MORE.light]),
     legend=None,
 )
 """The colour of what is below zero, and of the rest."""
@@ -478,6 +478,6 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
             tooltip=["token:N", "probability:Q"],
         )
     )
-    shade = text.mark_rect(color=voice.MORE.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
+    shade = text.mark_rect(color=theme.MORE.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
     words = text.mark_text(align="left", baseline="top", fontSize=12, dx=4, dy=4)
     return altair.layer(shade, words.encode(text="token:N"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer_circuits import files
-from transformer_circuits.figures import voice
+from transformer_circuits.figures import theme
 from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE = 9.0
@@ -54,7 +54,7 @@ def inline(svg: str, title: str, alt: str) -> str:
     body = re.sub(r"(?=>)", f' style="min-width:{_least_width(body):.0f}px"', body, count=1)
     style = (
         ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
-        + voice.style("circuit-plot")
+        + theme.style("circuit-plot")
     )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'

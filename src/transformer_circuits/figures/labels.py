@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from transformer_circuits.figures.voice import ROLES
+from transformer_circuits.figures.theme import ROLES
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer_circuits.figures import labels, voice
+from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, Plot, draw, scale
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.record import SVG, Record
@@ -212,9 +212,9 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
 def _colour(name: str) -> str:
     """That of the layer whose head is named so, of the stream for the embedding, or the usual one."""
     if name in ("embedding", "direct path"):
-        return voice.ROLES["direct"].light
+        return theme.ROLES["direct"].light
     head = re.fullmatch(r"(?:head )?([01])\.\d+", name)
-    return voice.ROLES["second" if head and head[1] == "1" else "first"].light
+    return theme.ROLES["second" if head and head[1] == "1" else "first"].light
 
 
 def histogram(

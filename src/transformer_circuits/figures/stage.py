@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_circuits.figures import html, voice
+from transformer_circuits.figures import html, theme
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.values import Numbers, array
@@ -180,7 +180,7 @@ def _html(
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
         f'<figure id="{record.id}" class="circuit-stage" data-stage>'
-        f"<style>{voice.style('circuit-stage')}</style>"
+        f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strip_html}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}</ol>'
@@ -194,7 +194,7 @@ def _html(
 
 def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> str:
     """The end of a play as one picture: the first look, and what it brings with and without."""
-    canvas = Canvas(voice.WIDE)
+    canvas = Canvas(theme.WIDE)
     noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
     x, top = 0.0, 70.0
@@ -205,7 +205,7 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
             least = 42.0 if place in noted else 0.0
             letters = _LETTER * len(_shown(tokens[place]).strip())
             wide.append(max(letters + (12 if boxed else 0), least))
-        if x + sum(wide) > voice.WIDE:
+        if x + sum(wide) > theme.WIDE:
             x, top = 0.0, top + 92
         for place, width in zip(word, wide, strict=True):
             boxed, words = place in noted | pieces, _shown(tokens[place]).strip()
@@ -215,7 +215,7 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
             else:
                 canvas.text(x, top + 14, words, mono=True)
             if place in noted:
-                below = {"role": "first", "size": voice.SMALL, "anchor": "middle"}
+                below = {"role": "first", "size": theme.SMALL, "anchor": "middle"}
                 canvas.text(x + width / 2, top + 40, "after", **below)
                 canvas.text(x + width / 2, top + 55, tokens[place - 1], mono=True, **below)
             at.append((x, top, width))
@@ -240,5 +240,5 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
         shares = ", ".join(
             f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
         )
-        below = canvas.note(0, below, f"{each.name}: {shares}", voice.WIDE) + 6
+        below = canvas.note(0, below, f"{each.name}: {shares}", theme.WIDE) + 6
     return page.document(canvas, "wide", record.title, record.text)

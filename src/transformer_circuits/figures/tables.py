@@ -37,7 +37,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Picture:
-    """A cell that is HTML of the book's own making, such as `strips.strips`; in plain text, `text`."""
+    """A cell that is HTML of the book's own making, such as `forest_plot.forest_plot`; in plain text, `text`."""
 
     html: str
     text: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import altair
 import vl_convert
 
-from transformer_circuits.figures import drawing, html, tables, voice
+from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.record import SVG, Record
 
 FONT = "system-ui, sans-serif"
@@ -82,7 +82,7 @@ def _svg(spec: Mapping) -> str:
 def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     """The Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
-    ink, muted = (voice.ROLES[name].light for name in ("ink", "muted"))
+    ink, muted = (theme.ROLES[name].light for name in ("ink", "muted"))
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
     chart = chart.configure(
@@ -90,7 +90,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
         text={"color": ink}, title={"color": ink}, view={"stroke": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
-    return json.loads(voice.themed(json.dumps(spec)))
+    return json.loads(theme.themed(json.dumps(spec)))
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:

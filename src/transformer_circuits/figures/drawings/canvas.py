@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from transformer_circuits.figures.drawings.words import INDEX, width, wrap
-from transformer_circuits.figures.voice import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
+from transformer_circuits.figures.theme import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
 
 Point = tuple[Px, Px]
 Anchor = Literal["start", "middle", "end"]

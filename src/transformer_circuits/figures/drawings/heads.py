@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.words import cut
+from transformer_circuits.figures.theme import SMALL, TALL, Px
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.voice import SMALL, TALL, Px
 
 _ROW = 32.0
 """From one token to the next, in pixels."""

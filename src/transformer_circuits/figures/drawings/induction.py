@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.words import cut, width
+from transformer_circuits.figures.theme import SMALL, TALL, TEXT, Name, Px
 from transformer_circuits.figures.values import Number, number
-from transformer_circuits.figures.voice import SMALL, TALL, TEXT, Name, Px
 
 _CELL = 28.0
 """The height of a token's box."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from transformer_circuits.figures import voice
+from transformer_circuits.figures import theme
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import captioned
+from transformer_circuits.figures.theme import Px
 from transformer_circuits.figures.values import array
-from transformer_circuits.figures.voice import Px
 from transformer_circuits.record import SVG, Record
 
 FOLDER = Path(__file__).parent / "svg"
@@ -24,7 +24,7 @@ class Drawing:
     """A drawing that Jupyter shows under its title."""
 
     svgs: tuple[str, str]
-    """The layout for columns of at least `voice.BREAK` pixels and the one for phones, each an SVG
+    """The layout for columns of at least `theme.BREAK` pixels and the one for phones, each an SVG
     document of its own."""
     record: Record
 
@@ -33,10 +33,10 @@ class Drawing:
         choice = (
             "<style>.circuit-drawings{container-type:inline-size}"
             ".circuit-drawings>svg{display:block;width:100%;height:auto;overflow:visible}"
-            f".circuit-drawings>.wide{{max-width:{voice.WIDE * 1.1:.0f}px}}"
-            f".circuit-drawings>.tall{{max-width:{voice.TALL * 1.2:.0f}px}}"
-            f"@container (min-width:{voice.BREAK}px){{.circuit-drawings>.tall{{display:none}}}}"
-            f"@container (max-width:{voice.BREAK - 0.02}px){{.circuit-drawings>.wide{{display:none}}}}"
+            f".circuit-drawings>.wide{{max-width:{theme.WIDE * 1.1:.0f}px}}"
+            f".circuit-drawings>.tall{{max-width:{theme.TALL * 1.2:.0f}px}}"
+            f"@container (min-width:{theme.BREAK}px){{.circuit-drawings>.tall{{display:none}}}}"
+            f"@container (max-width:{theme.BREAK - 0.02}px){{.circuit-drawings>.wide{{display:none}}}}"
             "</style>"
         )
         body = f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
@@ -89,11 +89,11 @@ def document(canvas: Canvas, layout: str, title: str, alt: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing {layout}" role="img" '
         f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" aria-label="{alt}">'
-        f"<title>{title}</title><desc>{alt}</desc><style>{voice.style('circuit-drawing')}</style>"
+        f"<title>{title}</title><desc>{alt}</desc><style>{theme.style('circuit-drawing')}</style>"
         f"{''.join(canvas.parts)}</svg>"
     )
 
 
 def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
     """A drawing whose painter is given the width it has; `data` as in `drawing`."""
-    return drawing(paint(voice.WIDE), paint(voice.TALL), title, alt, **data)
+    return drawing(paint(theme.WIDE), paint(theme.TALL), title, alt, **data)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.theme import SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, number
-from transformer_circuits.figures.voice import SMALL, TALL, Name, Px
 
 LAYERS: tuple[Name, Name] = ("first", "second")
 """The roles of layers 0 and 1."""

@@ -2,7 +2,7 @@
 
 import re
 
-from transformer_circuits.figures.voice import SMALL, TEXT, Px
+from transformer_circuits.figures.theme import SMALL, TEXT, Px
 
 INDEX = re.compile(r"_([A-Z]+)")
 """What is set lower: `W_OV` is a W with a small OV."""

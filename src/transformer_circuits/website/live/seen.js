@@ -1,7 +1,7 @@
 // What of a run is seen: attention of the chosen head, in numbers, colours and words.
 import { labels } from "./state.js";
 
-// As the roles `first` and `second` of figures/voice.py, and the two ends of every signed scale.
+// As the roles `first` and `second` of figures/theme.py, and the two ends of every signed scale.
 const LAYERS = {
   light: [
     [0, 104, 168],

@@ -1,4 +1,4 @@
-"""The visual voice of the book's figures: colours, type and lines, in one place.
+"""The visual theme of the book's figures: colours, type and lines, in one place.
 
 ======  =======================================  =======  =====  =======  =====  ======
 role    means                                    light    ratio  dark     ratio  line

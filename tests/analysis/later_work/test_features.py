@@ -3,7 +3,7 @@ import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.analysis.since_2021 import features
+from transformer_circuits.analysis.later_work import features
 from transformer_circuits.model import hand_built
 
 

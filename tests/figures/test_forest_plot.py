@@ -4,14 +4,16 @@ import re
 
 import pytest
 
-from transformer_circuits.figures import strips
+from transformer_circuits.figures import forest_plot
 
 ROWS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)], "a <control>": [(0.0, -0.1, 0.1)]}
 
 
 def made(**changed):
     asked = {"rows": ROWS, "threshold": 0.2, "side": "above", "ours": "every seed"} | changed
-    return strips.strips(asked.pop("rows"), asked.pop("threshold"), asked.pop("side"), **asked)
+    return forest_plot.forest_plot(
+        asked.pop("rows"), asked.pop("threshold"), asked.pop("side"), **asked
+    )
 
 
 def test_dots_lie_on_one_scale_and_those_of_the_control_are_empty():

@@ -3,7 +3,7 @@ import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.analysis.since_2021 import attributions, features
+from transformer_circuits.analysis.later_work import attributions, features
 from transformer_circuits.model import hand_built
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis.since_2021 import credit
+from transformer_circuits.analysis.later_work import credit
 from transformer_circuits.model import hand_built
 
 

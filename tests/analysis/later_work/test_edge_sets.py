@@ -1,6 +1,6 @@
 import torch
 
-from transformer_circuits.analysis.since_2021 import edge_sets
+from transformer_circuits.analysis.later_work import edge_sets
 
 
 def test_all_edges_of_a_head_and_its_direct_path_are_the_head(model, tokens):

@@ -9,7 +9,9 @@ WIDTH, HEIGHT, MARGIN = 180.0, 15.0, 6.0
 """Of one line's picture, and what stays free at its ends. [pixels]"""
 
 
-def strips(rows: Mapping[str, Sequence[Span]], threshold: float, side: str, *, ours: str) -> str:
+def forest_plot(
+    rows: Mapping[str, Sequence[Span]], threshold: float, side: str, *, ours: str
+) -> str:
     """HTML of a table with a line for each name: its dots on one scale for all, and its numbers.
 
     `rows`: by name, what was estimated, in any unit that they share.
@@ -37,7 +39,9 @@ def strips(rows: Mapping[str, Sequence[Span]], threshold: float, side: str, *, o
         )
     said = f"must be {side} {threshold:g}"
     head = f'<tr><td></td><th scope="col">{said}, the shaded side</th><td></td></tr>'
-    return f'<table class="strips"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table>'
+    return (
+        f'<table class="forest-plot"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table>'
+    )
 
 
 def _number(span: Span) -> str:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.expansion import HeadPath
-from transformer_circuits.analysis.since_2021 import credit, features
-from transformer_circuits.analysis.since_2021.features import POSITION, TOKEN, Maker
+from transformer_circuits.analysis.later_work import credit, features
+from transformer_circuits.analysis.later_work.features import POSITION, TOKEN, Maker
 from transformer_circuits.model.transformer import Transformer
 
 

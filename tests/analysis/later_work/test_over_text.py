@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import repeats
-from transformer_circuits.analysis.since_2021 import over_text
+from transformer_circuits.analysis.later_work import over_text
 from transformer_circuits.model import hand_built
 
 N_VOCAB = 23

@@ -3,7 +3,7 @@ import torch
 from conftest import SHAPE
 
 from transformer_circuits.analysis import composition, heads, path_patching
-from transformer_circuits.analysis.since_2021 import singular_directions
+from transformer_circuits.analysis.later_work import singular_directions
 from transformer_circuits.model import hand_built
 
 EDGE = ("K", (1, 3), (0, 2))

@@ -3,7 +3,7 @@ import itertools
 import pytest
 import torch
 
-from transformer_circuits.analysis.since_2021 import markov
+from transformer_circuits.analysis.later_work import markov
 from transformer_circuits.model import hand_built
 
 
