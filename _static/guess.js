@@ -4,22 +4,17 @@
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
-  // What the box asks about: the outputs after it, up to the first picture or table. The scorecard's
+  // What the box asks about: all outputs of the cells below it, up to the next words. The scorecard's
   // marks, to which other pages lead, wait for nobody.
   function answers(box) {
     const outputs = [];
     for (
       let next = box.nextElementSibling;
-      next && !next.matches("section, .predict");
+      next?.matches("div.cell");
       next = next.nextElementSibling
-    ) {
-      const output = next.matches("div.cell") && next.querySelector(":scope > .cell_output");
-      if (!output) continue;
-      if (output.querySelector("table.marks")) return [];
-      outputs.push(output);
-      if (output.querySelector("figure, table, img, svg, .circuit-view")) return outputs;
-    }
-    return [];
+    )
+      outputs.push(...next.querySelectorAll(":scope > .cell_output"));
+    return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
   const waiting = [];
