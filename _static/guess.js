@@ -1,75 +1,72 @@
-// Predict first: under each such box, what it asks about waits until the reader has typed a guess or
-// says that there is none to be typed. Whoever would rather see everything says so once, for the whole
+// Predict first: one box a chapter asks for a guess among numbered choices. What it asks about waits,
+// in its place, until the reader has chosen or wants to see it without a guess; then the box says what
+// came out. Nothing moves when it does. Whoever would rather see everything says so once, for the whole
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
-  // What the box asks about: the outputs after it, up to the first picture or table. The scorecard's
+  // What the box asks about: all outputs of the cells below it, up to the next words. The scorecard's
   // marks, to which other pages lead, wait for nobody.
   function answers(box) {
     const outputs = [];
     for (
       let next = box.nextElementSibling;
-      next && !next.matches("section, .predict");
+      next?.matches("div.cell");
       next = next.nextElementSibling
-    ) {
-      const output = next.matches("div.cell") && next.querySelector(":scope > .cell_output");
-      if (!output) continue;
-      if (output.querySelector("table.marks")) return [];
-      outputs.push(output);
-      if (output.querySelector("figure, table, img, svg, .circuit-view")) return outputs;
-    }
-    return [];
+    )
+      outputs.push(...next.querySelectorAll(":scope > .cell_output"));
+    return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
   const waiting = [];
-  const boxes = [...document.querySelectorAll("article .admonition.predict")];
-  if (Book.kept("guessing") === "off") {
-    boxes
-      .filter((box) => answers(box).length)
-      .forEach((box) => {
-        const again = make("button", "guess-always", "Let me guess first");
-        again.type = "button";
-        again.addEventListener("click", () => {
-          Book.keep("guessing", "on");
-          location.reload();
-        });
-        box.append(again);
+  document.querySelectorAll("article .admonition.predict").forEach((box) => {
+    const choices = [...box.querySelectorAll(":scope > ol > li")];
+    const [came] = [...box.querySelectorAll(":scope > p")].slice(-1);
+    const right = Number(came.querySelector("strong")?.textContent.match(/\d/)?.[0]);
+    if (!choices.length || !right) return;
+    if (Book.kept("guessing") === "off") {
+      const again = make("button", "guess-always", "Let me guess first");
+      again.type = "button";
+      again.addEventListener("click", () => {
+        Book.keep("guessing", "on");
+        location.reload();
       });
-    return;
-  }
-  boxes.forEach((box, number) => {
-    const hidden = answers(box);
-    if (!hidden.length) return;
-    const form = make("form", "guess");
-    const label = make("label", "", "Your guess ");
-    const input = make("input", "");
-    input.name = `guess-${number}`;
-    input.autocomplete = "off";
-    label.append(input);
-    const shown = make("button", "", "Show what came out");
+      box.append(again);
+      return;
+    }
+    const hidden = [came, ...answers(box)];
+    const said = make("p", "guess-said", "\u00a0");
+    said.tabIndex = -1; // the keyboard goes on where the answer is
+    const buttons = choices.map((choice, index) => {
+      const button = make("button", "guess", choice.textContent.trim()); // a link has no place in it
+      button.type = "button";
+      button.addEventListener("click", () => show(index + 1));
+      choice.replaceChildren(button);
+      return button;
+    });
+    const skip = make("button", "guess-always", "Show what came out");
     const all = make("button", "guess-always", "Always show everything");
-    all.type = "button";
-    form.append(label, shown, all);
-    box.append(form);
-    const said = make("p", "guess-said");
-    hidden.at(-1).before(said);
+    for (const button of [skip, all]) button.type = "button";
+    const others = make("p", "guess-others");
+    others.append(skip, all);
+    const after = make("div", "guess-after"); // until there is a guess, the other ways lie where it will be
+    came.before(after);
+    after.append(said, came, others);
     hidden.forEach((output) => output.classList.add("awaits"));
     const entry = { hidden, show };
     waiting.push(entry);
 
-    function show() {
+    function show(guess) {
       hidden.forEach((output) => output.classList.remove("awaits"));
-      said.textContent = input.value.trim() ? `Your guess: ${input.value.trim()}` : "";
-      form.remove();
+      for (const button of [...buttons, skip, all]) button.disabled = true;
+      others.classList.add("done");
+      if (guess) {
+        buttons[guess - 1].classList.add("chosen");
+        said.textContent = guess === right ? "You guessed right." : `You guessed ${guess}.`;
+        said.focus({ preventScroll: true });
+      }
       waiting.splice(waiting.indexOf(entry), 1);
     }
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      show();
-      said.tabIndex = -1; // the keyboard goes on where the answer is
-      said.focus({ preventScroll: true });
-      said.scrollIntoView({ block: "nearest" });
-    });
+    skip.addEventListener("click", () => show());
     all.addEventListener("click", () => {
       Book.keep("guessing", "off");
       [...waiting].forEach((one) => one.show());

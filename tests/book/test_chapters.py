@@ -28,6 +28,16 @@ FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solu
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 
+PACE = 130
+"""Words a minute, of somebody who reads and looks at every figure."""
+
+
+def body(cells):
+    """What a chapter says, without its exercises."""
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return re.split(r"^(?:\([a-z0-9-]+\)=\n)?## Exercises$", text, flags=re.MULTILINE)[0]
+
+
 formed = pytest.mark.parametrize("path", FORMED, ids=lambda path: path.stem, indirect=True)
 
 
@@ -127,28 +137,69 @@ def test_every_section_has_a_check(path, cells):
 
 
 @formed
-def test_a_chapter_says_what_one_can_do_and_what_came_of_it(path, cells):
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    assert re.search(r"\*\*After this (chapter|page) you can\*\*", text)
-    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    if path.stem not in GUIDES:
-        assert titles[-2:] == ["What was reproduced, what differs", "Exercises"]
+def test_a_chapter_opens_with_its_question_and_says_the_rest_in_one_line(path, cells):
+    """What one needs, can do afterwards and is asked opens at a click; two questions are recall."""
+    if path.stem == "00-how-to-read":
+        return
+    opening = cells[0].source
+    assert re.search(r"^# .*\n\n:::\{container\} question\n[^\n]*\?[^\n]*\n:::\n", opening)
+    (line, box) = re.search(
+        r"^::::\{dropdown\} ([^\n]*)\n(.*?)^::::$", opening, re.MULTILINE | re.DOTALL
+    ).groups()
+    minutes = int(re.search(r"(\d+) minutes$", line)[1])
+    for mark in (
+        r"\*\*After this (chapter|page) you can\*\*",
+        r"\*\*You need\*\*",
+        rf"\*\*Minutes:\*\* about {minutes} to read",
+    ):
+        assert len(re.findall(mark, box)) == 1, mark
+    recall = path.stem[:2] not in ("01", "21") and path.stem not in GUIDES
+    assert len(re.findall(r"^:::\{dropdown\} .*\?$", box, re.MULTILINE)) in (2 * recall, 3 * recall)
+    assert abs(minutes - len(body(cells).split()) / PACE) <= 5
 
 
 @formed
-def test_a_chapter_has_its_form(path, cells):
-    """A question and what is needed; recall, but in the first; guesses; what to keep, in threes."""
-    if path.stem in ("00-how-to-read", SCORECARD):  # how to read, and the scorecard
+def test_a_chapter_says_what_to_keep_and_where_to_go_on(path, cells):
+    if path.stem != "00-how-to-read":
+        text = body(cells)
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-1] == "To keep"
+        assert text.partition("## To keep\n")[2].count("**Where to go on:**") == 1
+
+
+@formed
+def test_a_chapter_asks_for_one_guess_among_choices(path, cells):
+    """And the box has what came out, for `guess.js` to compare."""
+    if path.stem == "00-how-to-read":
         return
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    for mark in ("**The question.**", "**You need**", "**Minutes:**", "**Where to go on:**"):
-        assert text.count(mark) == 1, mark
-    assert text.count(":class: tip predict") >= 1
-    asked = re.findall(
-        r"^::::\{dropdown\} Before you start: (two|three) questions", text, re.MULTILINE
+    (box,) = re.findall(
+        r"^:{3,4}\{admonition\} Predict first\n:class: tip predict\n(.*?)^:{3,4}$",
+        body(cells),
+        re.MULTILINE | re.DOTALL,
     )
-    assert len(asked) == (path.stem[:2] != "01" and path.stem not in GUIDES)
-    assert len(re.findall(r"^## To keep$", text, re.MULTILINE)) == 1
+    choices, came = re.fullmatch(
+        r"[^\n]*\?\n\n((?:\d\. [^\n]*\n)+)\n\*\*What came out: (\d)\.\*\* [^\n]*\n", box
+    ).groups()
+    numbers = re.findall(r"^(\d)\. ", choices, re.MULTILINE)
+    assert numbers == ["1", "2", "3"] and came in numbers
+
+
+def test_the_evidence_is_at_most_42000_words_without_its_exercises():
+    of_evidence = [nbformat.read(path, 4).cells for path in FORMED]
+    assert sum(len(body(cells).split()) for cells in of_evidence) <= 42_000
+
+
+def test_the_routes_are_as_long_as_they_are_said_to_be():
+    page = body(nbformat.read(ROOT / "chapters" / "00-how-to-read.ipynb", 4).cells)
+    routes = re.findall(r"^\|.*?\| (.*?) \| ([\d,]+) \| (\d+) min \|$", page, re.MULTILINE)
+    assert len(routes) == 4
+    for pages, said, minutes in routes:
+        words = 0
+        for link in re.findall(r"\]\(([\w/.-]+)\)", pages):
+            path = ROOT / "chapters" / link
+            text = path.read_text() if path.suffix == ".md" else body(nbformat.read(path, 4).cells)
+            words += len(text.split())
+        assert abs(int(said.replace(",", "")) / words - 1) < 0.05, f"{words} words: {pages}"
+        assert abs(int(minutes) - words / PACE) <= 10, f"{words / PACE:.0f} minutes: {pages}"
 
 
 @formed

@@ -37,6 +37,22 @@ def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_t
     assert said == "thousand" and 500 < times < 2000
 
 
+def test_a_third_of_the_score_compares_the_previous_tokens_and_two_heads_are_needed():
+    figures = manifest.read(ROOT / manifest.COMMITTED)["chapters"]["12-how-they-work"]["figures"]
+    text = " ".join(sources("12-how-they-work", "markdown"))
+    (terms,) = (of for title, of in figures.items() if title.startswith("Advantage of the right"))
+    advantage = dict(zip(terms["words"]["query from"], terms["numbers"]["advantage"], strict=True))
+    assert text.count("A third of the score compares the *previous* tokens") == 1
+    assert abs(advantage["one back"] / sum(advantage.values()) - 1 / 3) < 0.03
+    edges = figures["The eight costliest edges, on the second copy"]
+    cost = dict(zip(edges["words"]["edge"], edges["numbers"]["nats lost"], strict=True))
+    first, second = (
+        max(nats for edge, nats in cost.items() if edge.startswith(head)) for head in ("0.0", "0.5")
+    )
+    assert text.count("only one of two heads that the circuit needs") == 1
+    assert 0.7 * first < second < first
+
+
 @pytest.mark.parametrize(
     "chapter, measurement, size",
     [

@@ -19,25 +19,40 @@ def asked(watched):
     return watched
 
 
-def test_a_figure_waits_for_a_guess_which_then_stands_above_it(asked):
-    boxes, before = asked.locator(".predict"), asked.locator(COVERED).count()
-    assert before >= boxes.count() >= 2
-    first = asked.locator(COVERED).first
-    expect(first).to_be_hidden()
-    form = boxes.first.locator("form")
-    form.get_by_label("Your guess").fill("the <b>embedding</b>")
-    form.get_by_label("Your guess").press("Enter")
-    expect(asked.locator(".guess-said").first).to_have_text("Your guess: the <b>embedding</b>")
-    expect(asked.locator(".guess-said").first).to_be_focused()
-    assert asked.locator(COVERED).count() < before
-    expect(boxes.first.locator("form")).to_have_count(0)
-    expect(boxes.nth(1).locator("form")).to_have_count(1)
+def places(page):
+    """How far down the page everything stands that a reader may be reading."""
+    return page.evaluate(
+        "[...document.querySelectorAll('h2, figure, table, article p')]"
+        ".map(each => Math.round(each.getBoundingClientRect().top + scrollY))"
+    )
+
+
+def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_moves(asked):
+    (box,) = asked.locator(".predict").all()
+    came = box.locator("p", has_text="What came out")
+    waiting = asked.locator(f"{COVERED} figure").first
+    expect(waiting).to_be_hidden()
+    expect(came).to_be_hidden()
+    before = places(asked)
+    box.get_by_role("button", name="The embedding.").click()
+    expect(box.locator(".guess-said")).to_have_text("You guessed 1.")
+    expect(box.locator(".guess-said")).to_be_focused()
+    expect(came).to_be_visible()
+    expect(asked.locator(COVERED)).to_have_count(0)
+    assert places(asked) == before
+
+
+def test_a_right_guess_is_told_so(asked):
+    box = asked.locator(".predict")
+    box.get_by_role("button", name="A head of the first layer.").click()
+    expect(box.locator(".guess-said")).to_have_text("You guessed right.")
 
 
 def test_one_may_see_without_a_guess(asked):
-    form = asked.locator(".predict").last.locator("form")
-    form.get_by_role("button", name="Show what came out").click()
-    expect(form).to_have_count(0)
+    box = asked.locator(".predict")
+    box.get_by_role("button", name="Show what came out").click()
+    expect(asked.locator(COVERED)).to_have_count(0)
+    expect(box.get_by_role("button", name="Show what came out")).to_have_count(0)
 
 
 def test_whoever_wants_to_see_everything_says_so_once_and_may_change_that(asked):
@@ -53,7 +68,7 @@ def test_guessing_comes_back_on_request(browser):
     page.get_by_role("button", name="Always show everything").first.click()
     page.reload()
     page.get_by_role("button", name="Let me guess first").first.click()
-    expect(page.locator(".predict form").first).to_be_visible()
+    expect(page.locator(".predict button.guess").first).to_be_visible()
     assert page.locator(COVERED).count()
     page.context.close()
 
@@ -63,7 +78,7 @@ def test_a_link_into_an_answer_and_paper_show_it(browser):
     page.goto(ADDRESS)
     anchor = page.locator(f"{COVERED} [id]").first.get_attribute("id")
     page.emulate_media(media="print")
-    expect(page.locator(COVERED).first).to_be_visible()
+    expect(page.locator(f"[id='{anchor}']").first).to_be_visible()
     page.emulate_media(media="screen")
     expect(page.locator(f"[id='{anchor}']").first).to_be_hidden()
     page.evaluate("(anchor) => { location.hash = anchor }", anchor)

@@ -29,6 +29,6 @@ def test_what_is_written_into_the_head_cannot_end_it():
 @pytest.mark.browser
 def test_pages_have_a_description_and_a_sign():
     text = (HTML / "chapters/11-induction-heads.html").read_text(encoding="utf-8")
-    assert '<meta name="description" content="After this chapter you can test any model' in text
+    assert '<meta name="description" content="A text has named Nicaragua. Why does' in text
     assert '<meta property="og:title" content="Induction heads" />' in text
     assert "_static/favicon.svg" in text

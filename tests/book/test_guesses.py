@@ -1,0 +1,174 @@
+"""What a guess is compared with is what the records say came out."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOUND = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))
+CLAIMS = FOUND["claims"]
+
+
+def shown(chapter, title, *names):
+    """These numbers, or words, of the figure or table whose title begins so."""
+    figures = FOUND["chapters"][chapter]["figures"]
+    (record,) = [record for name, record in figures.items() if name.startswith(title)]
+    both = record.get("words", {}) | record.get("numbers", {})
+    return [both[name] for name in names]
+
+
+def means(claim):
+    return [seed["mean"] for seed in CLAIMS[claim]["seeds"].values()]
+
+
+def writes_most():
+    title = "Every component writes straight to the logits"
+    values, bars = shown("02-residual-stream", title, "values", "bars")
+    assert bars[values.index(max(values))] == "head 0.5"
+    return 2
+
+
+def looks_one_back():
+    title = "Mean attention of the first layer's heads"
+    names = ("head", "1 back", "2 back", "here")
+    heads, one, two, here = shown("03-attention-heads", title, *names)
+    for back, head in ((one, "0.0"), (two, "0.4"), (here, "0.5")):
+        assert [heads[k] for k, share in enumerate(back) if share > 0.5] == [head]
+    return 2
+
+
+def saved_alone():
+    title = "Nats per token that a head saves"
+    alone, company = shown("05-one-layer", title, "alone", "in company")
+    return 1 if sum(alone) > 2 * sum(company) else 2
+
+
+def lift():
+    (lifts,) = shown("06-skip-trigrams", "Lift in held-out text", "lift")
+    assert len(lifts) == 10 and sum(value > 10 for value in lifts) == 1
+    return 2 if sum(1.4 < value < 3.5 for value in lifts) > 7 else 1
+
+
+def copies():
+    names = ("head", "copying score")
+    heads, scores = shown("08-every-head", "Copying, and attention to the last two", *names)
+    assert [head for head, score in zip(heads, scores, strict=True) if score < 0.2] == ["0.5"]
+    return 3
+
+
+def does_not_copy():
+    names = ("head", "present")
+    heads, present = shown("08-every-head", "Copying, and attention to the last two", *names)
+    return 1 if heads[0] == "0.5" and present[0] > 0.9 else 3
+
+
+def longest_terms():
+    names = ("terms", "mean length", "number")
+    terms, lengths, number = shown("09-two-layers", "Mean length of the centred logits", *names)
+    assert lengths[-1] == min(lengths) and number[-1] > sum(number[:-1])
+    return ["direct path", "first layer", "virtual heads"].index(
+        terms[lengths.index(max(lengths))]
+    ) + 1
+
+
+def score_and_effect():
+    return 2 if all(0 < agreement < 0.5 for agreement in means("score-is-not-use")) else 1
+
+
+def second_copy():
+    title = "How often the right token is first, of the whole"
+    (of_two, of_one) = shown("11-induction-heads", title, "two layers: y", "one layer: y")
+    first, second, control = (
+        sum(share for share in shares if share is not None) / (len(shares) - shares.count(None))
+        for shares in (of_two[:58], of_two[-54:], of_one[-54:])
+    )
+    assert abs(first - 0.3) < 0.05 and control < 0.3
+    return 3 if abs(second - 5 / 6) < 0.05 else 2
+
+
+def bump():
+    return 2 if CLAIMS["phase-bump"]["verdict"] == "not reproduced" else 1
+
+
+def virtual_heads():
+    title = "What each kind of path brings"
+    ours, theirs = shown("15-term-importance", title, "here", "in the paper")
+    assert ours.index(max(ours)) == theirs.index(max(theirs)) == 1
+    assert abs(theirs[2] - 0.04) < 0.005 and abs(ours[2] - 1 / 7) < 0.01
+    return 3
+
+
+def frozen_patterns():
+    title = "Cost of losing the previous-token head"
+    whole, kept = shown("16-what-freezing-hides", title, "full", "patterns kept")
+    costs = [[float(text.split()[0]) for text in column] for column in (whole, kept)]
+    return 3 if min(costs[0]) > 1 and max(costs[1]) < 0 else 1
+
+
+def without_mlps():
+    title = "The loss of the twin, and of what is left"
+    values, bars = shown("17-what-this-leaves-out", title, "values", "bars")
+    loss = dict(zip(bars, values, strict=True))
+    return 3 if loss["paths through no MLP"] > loss["a zero-layer model"] else 2
+
+
+def forecasts():
+    title = "Rank correlation of each forecast with the effects"
+    names, *kinds = shown("18-five-years-on", title, "forecast", "Q", "K", "V")
+    assert names[:2] == ["composition score", "strongest direction"]
+    assert all(min(kind[2:]) > 0.8 and max(kind[:2]) < 0.5 for kind in kinds)
+    return 3
+
+
+def exact_looks():
+    (exact,) = shown("19-heads-over-text", "The strongest looks of head", "exact")
+    assert abs(exact[0] - 1 / 20) < 0.02
+    return 3 if exact[-1] > 0.9 else 2
+
+
+def given_a_previous_token_head():
+    return 2 if all(0.2 < sooner < 0.55 for sooner in means("form-given")) else 3
+
+
+def claims_that_hold():
+    decided = [claim["verdict"] for claim in CLAIMS.values() if claim.get("seeds")]
+    return 2 if 1 / 2 < decided.count("reproduced") / len(decided) < 3 / 4 else 1
+
+
+def random_tokens():
+    (second,) = shown("your-own-model", "Random tokens, twice", "2nd (2)")
+    trained, untrained = (float(share.rstrip("%")) for share in second)
+    return 2 if trained > 100 / 3 and untrained < 1 else 1
+
+
+@pytest.mark.parametrize(
+    "chapter, came_out",
+    [
+        ("02-residual-stream", writes_most),
+        ("03-attention-heads", looks_one_back),
+        ("05-one-layer", saved_alone),
+        ("06-skip-trigrams", lift),
+        ("07-copying", copies),
+        ("08-every-head", does_not_copy),
+        ("09-two-layers", longest_terms),
+        ("10-who-reads-whom", score_and_effect),
+        ("11-induction-heads", second_copy),
+        ("13-how-they-form", bump),
+        ("15-term-importance", virtual_heads),
+        ("16-what-freezing-hides", frozen_patterns),
+        ("17-what-this-leaves-out", without_mlps),
+        ("18-five-years-on", forecasts),
+        ("19-heads-over-text", exact_looks),
+        ("20-why-they-form", given_a_previous_token_head),
+        ("21-scorecard", claims_that_hold),
+        ("your-own-model", random_tokens),
+    ],
+)
+def test_what_came_out_is_what_the_box_says(chapter, came_out):
+    text = "\n".join(
+        cell.source for cell in nbformat.read(ROOT / "chapters" / f"{chapter}.ipynb", 4).cells
+    )
+    assert re.findall(r"\*\*What came out: (\d)\.\*\*", text) == [str(came_out())]
