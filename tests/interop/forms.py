@@ -167,12 +167,23 @@ def circuit(w, c, head, kind, after):
     return W @ after
 
 
+def query_bias(w, c, head):
+    """The bias of queries, with that before the gain and with what was added to the stream, times W_K."""
+    at = f"blocks.{head[0]}."
+    W, b = w[at + "attn.W_Q"][head[1]], w[at + "attn.b_Q"][head[1]] + 0
+    if c["normalization_type"] is None:
+        b += sum((w[f"blocks.{i}.attn.b_O"] for i in range(head[0])), np.zeros(len(W))) @ W
+    else:
+        b += w.get(at + "ln1.b", np.zeros(len(W))) @ W
+    return circuit(w, c, head, "K", b)
+
+
 def ends(w, c):
     """W_E and W_U in the paper's orientation, with the last gain, as layer norm leaves them."""
-    E, U = w["embed.W_E"].T, (w["unembed.W_U"].T * w.get("ln_final.w", 1.0))
+    W_E, W_U = w["embed.W_E"].T, w["unembed.W_U"].T * w.get("ln_final.w", 1.0)
     if str(c["normalization_type"])[:2] == "LN":
-        E, U = E - E.mean(0), U - U.mean(1, keepdims=True)
-    return E, U
+        W_E, W_U = W_E - W_E.mean(0), W_U - W_U.mean(1, keepdims=True)
+    return W_E, W_U
 
 
 def losses(logits, targets):

@@ -22,6 +22,7 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
 
     Later layers read the changed stream, so their patterns may change, too.
     """
+    heads.require_plain(model, *general.all_but(general.HELD))
     smaller = copy.deepcopy(model)
     for head in off:
         heads.layer_of(smaller, head).W_O[head[1]].zero_()
@@ -57,7 +58,7 @@ def with_output(
     Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
     pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
     """
-    model.require_attention_only(*general.ALL)
+    model.require_attention_only(*general.all_but(general.HELD))
     heads.layer_of(model, head)  # refuses a head that is not there
     layer, index = head
     x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
@@ -122,7 +123,7 @@ def losses_at(
     Returns:
         the loss of the model as it is, and without each head of its last layer.
     """
-    model.require_attention_only(general.STREAM, general.ROTARY)
+    model.require_attention_only(general.STREAM, general.ROTARY, general.BIASES)
     starts = positions + 1 + model.config.begin - model.config.n_ctx
     intact, without_each = [], []
     pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))

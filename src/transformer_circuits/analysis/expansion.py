@@ -33,7 +33,7 @@ def paths(
     >>> terms[(0, 0), (1, 0)].shape  # [batch, pos, d_model]
     torch.Size([1, 7, 20])
     """
-    model.require_attention_only(general.HELD, general.ROTARY, general.STREAM, general.OUTPUTS)
+    model.require_attention_only(*general.all_but(general.NORM))
     trace = model.trace(tokens)
     terms: dict[HeadPath, Tensor] = {(): trace.residual[0]}
     for index, layer in enumerate(model.layers):
@@ -60,7 +60,7 @@ def score_terms(
     stands for its embedding plus its position. In deeper layers an earlier head's output counts
     as a whole, whatever it was made from.
     """
-    model.require_attention_only(general.STREAM, general.OUTPUTS)
+    model.require_attention_only(general.STREAM, general.BIASES, general.OUTPUTS)
     trace, W_QK = model.trace(tokens), heads.W_QK(model, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
     for earlier in heads.every(model):

@@ -85,18 +85,20 @@ def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
 
     Of a model with a norm, gains are in it; what is left is a positive factor for each position.
+    Biases of values, which are the same for all sources, are left out.
     """
     require_plain(model, *general.ALL)
     layer, index = layer_of(model, head), head[1]
-    return LowRank(layer.W_O[index].detach(), layer.W_V[index].detach())
+    return LowRank(layer.W_O[index].detach(), general.unbiased(model, layer.W_V[index].detach()))
 
 
 def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Qᵀ W_K, [d_model of destination, d_model of source]: where the head looks.
 
-    As in the paper there is no 1/√d_head in it; scores are this over √d_head. Norms as in `W_OV`.
+    As in the paper there is no 1/√d_head in it; scores are this over √d_head. Norms as in `W_OV`;
+    biases of queries are in it.
     """
-    require_plain(model, general.NORM, general.HELD, general.STREAM, general.OUTPUTS)
+    require_plain(model, *general.all_but(general.ROTARY))
     layer, index = layer_of(model, head), head[1]
     return LowRank(layer.W_Q[index].T.detach(), layer.W_K[index].detach())
 

@@ -48,7 +48,7 @@ def patched(
     second layer; so the stream changes by the sum of what it changes for each later head alone.
     `trace` is that of the whole model on the same tokens.
     """
-    heads.require_two_layers(model, *general.ALL)
+    heads.require_two_layers(model, *general.all_but(general.HELD))
     for kind, later, earlier in instead:
         heads.layer_of(model, later), heads.layer_of(model, earlier)
         if (later[0], earlier[0]) != (1, 0) or kind not in KINDS:

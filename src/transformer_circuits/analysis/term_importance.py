@@ -38,7 +38,7 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
     """
-    model.require_attention_only(general.HELD, general.ROTARY, general.STREAM, general.OUTPUTS)
+    model.require_attention_only(*general.all_but(general.NORM))
     direct, W_P = model.embed(tokens)
     patterns = of_all_layers(model, tokens) if frozen else (None,) * model.config.n_layers
     saved = [torch.zeros_like(direct)] * model.config.n_layers
@@ -64,7 +64,7 @@ def streams_by_steps(
     a position to that position itself is no step. So each pattern is its diagonal, which stays, and
     the rest, which steps. The last stream is the whole model's.
     """
-    model.require_attention_only(general.HELD, general.ROTARY, general.STREAM, general.OUTPUTS)
+    model.require_attention_only(*general.all_but(general.NORM))
     direct, W_P = model.embed(tokens)
     exactly = [direct]  # by the number of steps
     for layer, A in zip(model.layers, of_all_layers(model, tokens), strict=True):
@@ -88,7 +88,7 @@ def patterns_of_embeddings(
     Given to the whole model, they take away what heads do to later patterns, and nothing else:
     the values and all the paths stay.
     """
-    model.require(general.ROTARY, general.STREAM, general.OUTPUTS)
+    model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
     embedded, W_P = model.embed(tokens)
     return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
 

@@ -53,8 +53,13 @@ class _Parts:
             if not found["attn_only"]:
                 self.mlp(layer)
         U = given.take("unembed.W_U", self.d, None).T
-        b_U = given.bias("unembed.b_U", len(U))
-        self.read("norm", "ln_final", {"W_U": (U, b_U)})
+        if len(U) != self.n_vocab and found.get("d_vocab_out") != len(U):
+            raise ValueError(
+                f"unembed.W_U has {len(U)} outputs and embed.W_E {self.n_vocab} tokens: if it has a "
+                "vocabulary of its own, the config must say so, d_vocab_out"
+            )
+        bias = given.bias("unembed.b_U", len(U))
+        self.read("norm", "ln_final", {"W_U": (U, bias)})
 
     def write(self, name: str, W: Tensor) -> None:
         """Of what is written nothing but its difference from its mean is read through layer norm."""
@@ -110,13 +115,10 @@ class _Parts:
         W_O = given.take(at + "W_O", self.n_heads, d_v, d)
         W_O = F.pad(W_O, (0, 0, 0, d_head - d_v)).flatten(0, 1).T
         self.write(f"layers.{layer}.W_O_concat", W_O)
-        V, b = self.readers[f"layers.{layer}.W_V_concat"]
-        # Attention adds up to one, so it takes this from wherever it looks.
-        self.add(given.bias(at + "b_O", d) + W_O @ b)
-        self.readers[f"layers.{layer}.W_V_concat"] = V, torch.zeros_like(b)
-        if not turned:  # and softmax does not see what all keys have in common
+        self.add(given.bias(at + "b_O", d))
+        if not turned:  # softmax does not see what all keys have in common
             name = f"layers.{layer}.W_K_concat"
-            self.readers[name] = self.readers[name][0], torch.zeros_like(b)
+            self.readers[name] = self.readers[name][0], torch.zeros_like(self.readers[name][1])
 
     def mlp(self, layer: int) -> None:
         given, d, at = self.given, self.d, f"blocks.{layer}.mlp."
@@ -138,10 +140,10 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
 
     - Positions in the stream stay there, unless nothing but queries and keys reads them, as in the
       models that `to_transformer_lens` makes for TransformerLens 4.
-    - Biases of values and outputs only add a constant to the stream, for attention adds up to one, and
-      those of keys change no pattern, for all sources have them alike (rotary keys keep theirs). What
-      is left is for queries, MLPs and the unembedding: the stream gets a dimension that is always
-      one, those that read it have a column there, and nothing writes there. d_model is even.
+    - Biases of keys change no pattern, for all sources have them alike (rotary keys keep theirs). For
+      the others the stream gets a dimension that is always one, those that read it have a column
+      there, and nothing writes there. What those of outputs add is read by all that comes after.
+      d_model is even.
     - Gains and biases of a norm are folded into what reads through it. Layer norm subtracts a mean;
       here nothing that is written has one.
     - Keys and values of a group of heads stand here once for each head.
@@ -211,6 +213,7 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         norm
         or turned
         or read
+        or biased
         or gated
         or len(U) != parts.n_vocab
         or (parts.d_mlp and act != "gelu")

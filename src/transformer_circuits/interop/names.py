@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_circuits.model import weights as tensors
+
 LAYER = re.compile(r"(?:.*\.)?(?:h|layers|blocks)\.(\d+)\.(.*)")
 """Where a name says which layer it is of."""
 ATTENTION = r"(?:attn|self_attn|attention|self_attention)\."
@@ -110,6 +112,7 @@ def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, 
     given = {name: W for name, W in given.items() if not IGNORED.fullmatch(name)}
     if not given or is_theirs(given):
         return given
+    tensors.require_numbers(given)
     placed: dict[tuple[str, str, str], Tensor] = {}
     for name, W in given.items():
         if not torch.equal(placed.setdefault(place := _place(name), W), W):

@@ -101,7 +101,7 @@ def _foreign(tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: obj
         raise files.UserError(f"{path}: {error}") from error
 
 
-def _checked(model: Transformer, source: object, begin: int) -> Transformer:
+def _checked(model: Transformer, source: object, begin: Any) -> Transformer:
     """The model with the token that opens contexts as number 0, if its logits are numbers."""
     _require_finite(model, source)
     n_vocab = model.config.n_vocab

@@ -95,7 +95,7 @@ def device(model: object, like: Tensor) -> torch.device:
 def n_vocab(model: Callable[[Tensor], Tensor], tokens: Int[Tensor, "n pos"]) -> int:
     """How many tokens a model has logits for. It must have them for all of these, which it is to predict."""
     if isinstance(model, Transformer):
-        model.require(general.NORM, general.HELD, general.ROTARY, general.STREAM)
+        model.require(*general.all_but(general.OUTPUTS))
         return model.config.n_vocab
     n = model(tokens[:1, :1]).shape[-1]
     if n <= (highest := int(tokens.max())):

@@ -5,8 +5,8 @@ All of it is data of one `GeneralTransformer`, which is a `Transformer`: `forms`
 and an analysis that does not take it into account refuses it (`Transformer.require`).
 
 Gains and biases are in the weights. A bias is a column for the coordinate `width` of the stream, which
-is always one. What layers would add at every position alike is not added: the reads after it have it,
-as `Norm.offset` or in their biases.
+is always one. What the biases of outputs would add at every position is not added: the reads after it
+have it, as `Norm.offset` or in their own biases.
 """
 
 import copy
@@ -27,16 +27,25 @@ FORMS: Mapping[str, str] = {
     "a norm": "analysis.layer_norm.freeze(model, tokens) is the same function on these tokens, with "
     "each position's norm held, and linear: expansion.paths and term_importance take that. "
     "model.trace(tokens), ablation.loss_increase and path_patching.loss_increase take the model as it is",
-    "a norm that is held": "ask the model that was frozen",
+    "a norm that is held": "give this the model that was frozen",
     "rotary positions": "where such a head looks depends on how far away it looks, and no one matrix says "
     "it. model.trace(tokens).patterns has where it looks, path_patching.loss_increase cuts its edges",
     "positions in the stream": "model.trace(tokens) and expansion.paths(model, tokens) have them",
+    "biases": "model.trace(tokens) and expansion.paths(model, tokens) have them, and heads.W_OV(model, head) "
+    "is without them",
     "an output vocabulary of its own": "its outputs are no tokens that come next. model(tokens) has its "
     "logits, and heads.full_ov(model, head) what a head does to them",
 }
 """What a model may have that the paper's has not, with what can be called instead of what refuses it."""
 ALL = tuple(FORMS)
-NORM, HELD, ROTARY, STREAM, OUTPUTS = ALL
+NORM, HELD, ROTARY, STREAM, BIASES, OUTPUTS = ALL
+
+
+def all_but(*forms: str) -> tuple[str, ...]:
+    """The others of `FORMS`."""
+    return tuple(form for form in FORMS if form not in forms)
+
+
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu, "gelu_new": lambda x: F.gelu(x, approximate="tanh"), "relu": F.relu,
     "silu": F.silu, "": lambda x: x,
@@ -44,6 +53,13 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 """Of MLPs, by the names that configs give them."""
 ALSO = {"gelu_fast": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "swish": "silu"}
 """Other names of the same."""
+
+
+def unbiased(model: Transformer, W: Float[Tensor, "written d_model"]) -> Tensor:
+    """What reads the stream, without its bias."""
+    if not isinstance(model, GeneralTransformer) or model.width == model.config.d_model:
+        return W
+    return W * (torch.arange(model.config.d_model, device=W.device) < model.width)
 
 
 class Norm(nn.Module):
@@ -182,6 +198,7 @@ class GeneralTransformer(Transformer):
             HELD: self.frozen_for is not None,
             ROTARY: any(layer.angles is not None for layer in self.layers),
             STREAM: bool(self.W_S.any()),
+            BIASES: bool(self.W_E[self.width : self.width + 1].any()),
             OUTPUTS: len(self.W_U) != self.config.n_vocab,
         }
         return frozenset(name for name, there in has.items() if there)
