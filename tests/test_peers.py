@@ -175,7 +175,7 @@ def test_checkpoints_of_transformer_lens_4(generator, form):
 
 HUGGING_FACE = {
     "gpt2": {"n_layer": 2, "n_head": 4, "n_embd": 24, "n_positions": 50, "vocab_size": 31},
-    "gpt_neox": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 24,
+    "gpt_neox": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
                  "intermediate_size": 16, "max_position_embeddings": 50, "vocab_size": 31,
                  "rotary_pct": 0.5},
     "llama": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -140,9 +140,11 @@ def forward(w, c, tokens, instead=(), unread=(), keep=None):
         x = x + total
         if not c["attn_only"]:
             m, read = f"blocks.{i}.mlp.", normed(w, c, f"blocks.{i}.ln2", x)
-            inside = read @ w[m + "W_in"] + w[m + "b_in"]
-            act = ACT[c["act_fn"]]
-            inside = act(read @ w[m + "W_gate"]) * inside if c.get("gated_mlp") else act(inside)
+            inside, act = read @ w[m + "W_in"], ACT[c["act_fn"]]
+            if c.get("gated_mlp"):
+                inside = act(read @ w[m + "W_gate"]) * inside + w[m + "b_in"]
+            else:
+                inside = act(inside + w[m + "b_in"])
             x = x + inside @ w[m + "W_out"] + w[m + "b_out"]
     return normed(w, c, "ln_final", x) @ w["unembed.W_U"] + w["unembed.b_U"]
 

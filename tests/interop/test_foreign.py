@@ -175,7 +175,7 @@ def test_weights_must_be_whole(generator):
         foreign.transformer({"wte.weight": torch.ones(2, 2)}, {"model_type": "bert"})
     with pytest.raises(ValueError, match=r"no use for the weights \['ln_final.w'\]"):
         foreign.transformer(theirs | {"ln_final.w": torch.ones(14)}, CONFIG)
-    with pytest.raises(ValueError, match="W_U has 16 outputs and embed.W_E 17 tokens: if"):
+    with pytest.raises(ValueError, match=r"W_U has 16 outputs and embed.W_E 17 tokens: if"):
         foreign.transformer(
             theirs | {"unembed.W_U": torch.ones(14, 16).double(), "unembed.b_U": torch.zeros(16)},
             CONFIG,

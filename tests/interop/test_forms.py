@@ -130,5 +130,6 @@ def under_others_names(w, table):
 def test_weights_by_other_names_are_the_same_model(table, name):
     c = forms.config(name)
     w = forms.draw(c)
+    c = c | {"rotary_adjacent_pairs": False}
     model = own_model.load(as_tensors(under_others_names(w, NAMED[table])), c)
     close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))

@@ -34,8 +34,8 @@ a position's and a token's, and still count as not reading positions."""
 class _Parts:
     """A checkpoint on its way: all by the names of our parameters, [what it writes, what it reads]."""
 
-    def __init__(self, given: Weights, found: Mapping[str, Any]):
-        self.given, self.found = given, found
+    def __init__(self, given: Weights, found: Mapping[str, Any], theirs: bool):
+        self.given, self.found, self.theirs = given, found, theirs
         self.readers: dict[str, tuple[Tensor, Tensor]] = {}
         """Each with what is added to it: its bias, and what biases before have put into the stream."""
         self.writers: dict[str, Tensor] = {}
@@ -128,8 +128,15 @@ class _Parts:
             W = given.take(f"{at}W_{name}", d, self.d_mlp or None).T
             self.d_mlp = len(W)
             matrices[f"{ours}W_{letter}"] = W, given.bias(f"{at}b_{name}", self.d_mlp)
+        W_O = given.take(at + "W_out", self.d_mlp, d).T
+        if len(gated) > 1 and self.theirs:  # TransformerLens adds it behind the gate
+            W, b = matrices[ours + "W_I"]
+            matrices[ours + "W_I"], behind = (W, torch.zeros_like(b)), W_O @ b
+        else:
+            behind = torch.zeros_like(self.constant)
         self.read(ours + "norm", f"blocks.{layer}.ln2", matrices)
-        self.write(ours + "W_O", given.take(at + "W_out", self.d_mlp, d).T)
+        self.write(ours + "W_O", W_O)
+        self.add(behind)
         self.add(given.bias(at + "b_out", d))
 
 
@@ -158,7 +165,7 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
         raise ValueError(
             "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
         )
-    parts = _Parts(given, found)
+    parts = _Parts(given, found, theirs)
     W_P = None
     if positions in ("shortformer", "standard"):
         W_P = given.take("pos_embed.W_pos", None, parts.d)

@@ -70,9 +70,15 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"model_type is {kind!r} but those that can be read are {[*KINDS]}")
     found = {**(KINDS[kind] if kind else {}), **config}
     rope = found.pop("rope_parameters", None) or found.pop("rope_scaling", None) or {}
-    if rope.get("rope_type", "default") != "default":
-        raise ValueError(f"rope_type is {rope['rope_type']!r} but all models here have 'default'")
-    found |= {name: value for name, value in rope.items() if name != "rope_type"}
+    rope = {**rope}
+    said = {rope.pop(name, "default") for name in ("rope_type", "type")}
+    if said != {"default"}:
+        raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
+    found |= rope
+    if found.get("architecture") == "TransformerLensNative":  # whatever its config says
+        found["rotary_adjacent_pairs"] = True
+    elif kind:
+        found["rotary_adjacent_pairs"] = False
     if kind == "qwen2" and not found.pop("use_sliding_window", False):
         found.pop("sliding_window", None)
     said = {
@@ -124,6 +130,8 @@ def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, 
         part == "attn.qkv" and last == "weight" and W.ndim == 2 and W.shape[1] == 3 * W.shape[0]
         for (_, part, last), W in placed.items()
     )
+    of_queries = [len(W) for (_, part, _), W in placed.items() if part == "attn.W_Q"]
+    found = {"d_head": of_queries[0] // n_heads if of_queries else None} | dict(found)
     made: dict[str, Tensor] = {}
     for (at, part, last), W in placed.items():
         W = W.mT if turned and W.ndim == 2 and at and last == "weight" else W
@@ -156,7 +164,7 @@ def _name(at: str, part: str, last: str) -> str:
 
 def _shaped(part: str, W: Tensor, found: Mapping[str, Any], last: str) -> Tensor:
     if part in ("attn.W_Q", "attn.W_K", "attn.W_V"):
-        d_head = found.get("d_head") or _d_head(W, found)
+        d_head = found["d_head"] or max(1, len(W) // found["n_heads"])
         if len(W) % d_head:
             raise ValueError(f"{part} has {len(W)} rows, which are not heads of {d_head} each")
         W = W.unflatten(0, (-1, d_head))
@@ -164,13 +172,6 @@ def _shaped(part: str, W: Tensor, found: Mapping[str, Any], last: str) -> Tensor
     if part == "attn.W_O" and last == "weight":
         return W.mT.unflatten(0, (found["n_heads"], -1))
     return W.mT if W.ndim == 2 and part.partition(".")[0] in ("mlp", "unembed") else W
-
-
-def _d_head(W: Tensor, found: Mapping[str, Any]) -> int:
-    kv = found.get("n_key_value_heads")
-    if kv and kv != found["n_heads"]:
-        raise ValueError("keys and values are grouped: config={'d_head': …, …}")
-    return max(1, len(W) // found["n_heads"])
 
 
 def rotary(found: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:

@@ -41,7 +41,10 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
     found = DEFAULTS | named
     if not theirs:
         found["attn_only"] = named.get("attn_only", False)
-        unsaid = {"normalization_type", "positional_embedding_type"} - {*config, *named}
+        needed = {"normalization_type", "positional_embedding_type"}
+        if named.get("positional_embedding_type") == "rotary":
+            needed.add("rotary_adjacent_pairs")
+        unsaid = needed - {*named}
         if unsaid:
             raise ValueError(
                 f"the names of the weights do not tell {sorted(unsaid)}: say them, "
@@ -52,13 +55,13 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
 
     def is_number(value: Any) -> bool:
         real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        return real and math.isfinite(value)
+        return real and bool(math.isfinite(value))
 
     def is_scale(value: Any) -> bool:
-        return value is None or (is_number(value) and (value > 0 or value == -1))
+        return value is None or (is_number(value) and bool(value > 0 or value == -1))
 
     def is_whole(value: Any) -> bool:
-        return value is None or (is_number(value) and value == int(value))
+        return value is None or (is_number(value) and bool(value == int(value)))
 
     _require(found, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
     _require(found, SIZES, is_whole, "a whole number")
