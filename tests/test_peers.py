@@ -11,8 +11,15 @@ import torch
 from conftest import SHAPE
 
 from tools import peers
-from transformer_circuits.analysis import composition, heads, path_patching
-from transformer_circuits.interop import foreign
+from transformer_circuits.analysis import (
+    composition,
+    expansion,
+    heads,
+    layer_norm,
+    path_patching,
+    repeats,
+)
+from transformer_circuits.interop import own_model
 from transformer_circuits.interop.transformer_lens import to_transformer_lens
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, windows
@@ -94,32 +101,123 @@ def test_models_with_mlps_are_refused():
 @pytest.mark.hooked
 def test_what_we_exported_comes_back_the_same(trained):
     model, peer, text = trained
-    back = foreign.transformer(peer.state_dict(), peer.cfg.to_dict())
+    back = own_model.load(peer.state_dict(), peer.cfg.to_dict())
     assert torch.equal(back(text), model(text))
 
 
-@pytest.mark.hooked
-@pytest.mark.parametrize("norm", ["LN", "LNPre", None])
-@pytest.mark.parametrize("d_mlp", [None, 40])
-def test_checkpoints_with_layer_norm_biases_or_mlps(generator, norm, d_mlp):
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
+SMALL = {"n_layers": 2, "d_model": 24, "n_ctx": 50, "d_head": 6, "n_heads": 4, "d_vocab": 31}
+MLP = {"attn_only": False, "d_mlp": 40}
+THEIRS = {
+    "shortformer": {"positional_embedding_type": "shortformer", "normalization_type": None},
+    "stream": {"normalization_type": None},
+    "LN": {"normalization_type": "LN"},
+    "LNPre": {"normalization_type": "LNPre"},
+    "RMS": {"normalization_type": "RMS"},
+    "rotary": {"normalization_type": None, "positional_embedding_type": "rotary", "rotary_dim": 4},
+    "LN, rotary": {"normalization_type": "LN", "positional_embedding_type": "rotary", "rotary_dim": 6},
+    "grouped": {"normalization_type": "LN", "n_key_value_heads": 2},
+    "outputs": {"normalization_type": None, "d_vocab_out": 7},
+    "gelu": {"normalization_type": "LN", **MLP, "act_fn": "gelu"},
+    "relu": {"normalization_type": None, **MLP, "act_fn": "relu"},
+    "gated": {"normalization_type": "RMS", **MLP, "act_fn": "silu", "gated_mlp": True,
+              "positional_embedding_type": "rotary", "rotary_dim": 6},
+}  # fmt: skip
 
-    shape = {"n_layers": 2, "d_model": 24, "n_ctx": 50, "d_head": 5, "n_heads": 3, "d_vocab": 31}
-    config = HookedTransformerConfig(
-        **shape, attn_only=not d_mlp, d_mlp=d_mlp, act_fn="gelu", seed=0, normalization_type=norm,
-        positional_embedding_type="standard" if norm else "shortformer",
-    )  # fmt: skip
-    peer = HookedTransformer(config).requires_grad_(False)
+
+def agree(state, config, peer, tokens):
+    """Loaded, it gives the same logits, and its paths sum to them."""
+    expected = peer(tokens).detach()
+    model = own_model.load(state, config)
+    size = expected.abs().max()
+    assert (model(tokens) - expected).abs().max() < 1e-4 * size
+    if not model.mlps:
+        held = layer_norm.freeze(model, tokens)
+        paths = expansion.paths(held, tokens).values()
+        assert (held.unembed(sum(paths)) - expected).abs().max() < 1e-4 * size
+    return model
+
+
+@torch.no_grad()
+def stirred(peer, generator):
+    """No gain is one and no bias zero; the larger matrices make patterns that are not flat."""
     for weight in peer.parameters():
         weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
-    load = foreign.normed_transformer if norm else foreign.transformer
-    if norm and d_mlp:
-        with pytest.raises(ValueError, match="attn_only"):
-            load(peer.state_dict(), peer.cfg.to_dict())
-        return
+    return peer
+
+
+@pytest.mark.hooked
+@pytest.mark.parametrize("form", THEIRS)
+def test_checkpoints_of_transformer_lens_3(generator, form):
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    config = HookedTransformerConfig(**SMALL | {"attn_only": True} | THEIRS[form], seed=0)
+    peer = stirred(HookedTransformer(config), generator)
     tokens = torch.randint(31, (2, 40), generator=generator)
-    found = load(peer.state_dict(), peer.cfg.to_dict())(tokens)
-    torch.testing.assert_close(found, peer(tokens), atol=1e-3, rtol=1e-3)
+    agree(peer.state_dict(), peer.cfg.to_dict(), peer, tokens)
+
+
+@pytest.mark.parametrize(
+    "form", ["stream", "LN", "RMS", "rotary", "LN, rotary", "grouped", "outputs", "gelu"]
+)
+def test_checkpoints_of_transformer_lens_4(generator, form):
+    if not doubled():
+        return
+    from transformer_lens.config import TransformerBridgeConfig
+    from transformer_lens.model_bridge import TransformerBridge
+
+    config = TransformerBridgeConfig(**SMALL | {"attn_only": True} | THEIRS[form])
+    peer = stirred(TransformerBridge.boot_native(config), generator)
+    tokens = torch.randint(31, (2, 40), generator=generator)
+    agree(peer.state_dict(), peer.cfg.to_dict(), peer, tokens)
+    inside = {n: W for n, W in peer.original_model.state_dict().items()}
+    agree(inside, peer.cfg.to_dict(), peer, tokens)
+
+
+HUGGING_FACE = {
+    "gpt2": {"n_layer": 2, "n_head": 4, "n_embd": 24, "n_positions": 50, "vocab_size": 31},
+    "gpt_neox": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
+                 "intermediate_size": 16, "max_position_embeddings": 50, "vocab_size": 31,
+                 "rotary_pct": 0.5},
+    "llama": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "hidden_size": 24, "intermediate_size": 16, "max_position_embeddings": 50,
+              "vocab_size": 31, "head_dim": 6},
+    "qwen2": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "hidden_size": 24, "intermediate_size": 16, "max_position_embeddings": 50,
+              "vocab_size": 31},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("idle", [True, False])
+@pytest.mark.parametrize("kind", HUGGING_FACE)
+def test_folders_of_hugging_face(generator, tmp_path, kind, idle):
+    """As `save_pretrained` writes them. With MLPs that write nothing a model is attention-only."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    peer = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **HUGGING_FACE[kind]))
+    stirred(peer.eval(), generator)
+    last = ("mlp.c_proj", "mlp.dense_4h_to_h", "mlp.down_proj")
+    with torch.no_grad():
+        for name, weight in peer.named_parameters():
+            if idle and any(part in name for part in last):
+                weight.zero_()
+    peer.save_pretrained(tmp_path)
+    tokens = torch.randint(31, (2, 40), generator=generator)
+    if kind == "gpt_neox" and not idle:
+        with pytest.raises(ValueError, match="MLPs here read what attention wrote"):
+            own_model.load(tmp_path)
+        return
+    agree(tmp_path, None, lambda tokens: peer(tokens).logits, tokens)
+    assert bool(own_model.load(tmp_path).mlps) == (not idle)
+
+
+def test_a_model_of_another_library_is_asked_as_it_is(generator):
+    """Whatever makes logits of tokens can be tested for induction."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    peer = AutoModelForCausalLM.from_config(AutoConfig.for_model("gpt2", **HUGGING_FACE["gpt2"]))
+    passages = torch.randint(1, 31, (4, 20), generator=generator)
+    found = repeats.predictions(lambda tokens: peer.eval()(tokens).logits, passages)
+    assert found.right_first()[1] < 0.3
 
 
 def test_nnsight_saves_and_edits_our_modules_as_they_are():

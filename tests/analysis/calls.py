@@ -66,8 +66,8 @@ def beside(model):
         FORMS=torch.arange(17)[:, None].to(like.device),
         WORDS=torch.zeros(17, dtype=torch.long).to(like.device),
         APART={(1, 2): (every.to(like.device), every.to(like.device))},
-        NOTHING=torch.zeros(4, 7, 14).to(like),
-        EYE=torch.eye(14).to(like),
+        NOTHING=torch.zeros(4, 7, len(like)).to(like),
+        EYE=torch.eye(len(like)).to(like),
         EVEN=(torch.ones(17) / 17).to(like),
     )
 
@@ -105,6 +105,7 @@ CALLS = {
     heads.full_ov: lambda f, m, t, x: f(m, (1, 2)),
     heads.full_qk: lambda f, m, t, x: f(m, (0, 2)),
     induction.in_context_learning_score: lambda f, m, t, x: f(m, STREAM, 9, (8, 10), (2, 4)),
+    layer_norm.freeze: lambda f, m, t, x: f(m, x.IN)(x.IN),
     path_patching.without_edge: lambda f, m, t, x: f(m, t, *EDGE),
     path_patching.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     patterns.of_all_layers: lambda f, m, t, x: f(m, x.IN),
@@ -146,6 +147,9 @@ CALLS = {
     singular_directions.channel: lambda f, m, t, x: f(m, EDGE, 2),
     singular_directions.narrowed: lambda f, m, t, x: f(m, t, EDGE, x.EYE),
 }
+
+ASKED_ALONE = {induction.in_context_learning_score, repeats.predictions}
+"""What takes anything that makes logits of tokens."""
 
 MORE = {
     "prefix_matching_score": lambda m, x: induction.prefix_matching_score(
@@ -194,5 +198,5 @@ def public():
                 kinds = (
                     each.annotation for each in inspect.signature(function).parameters.values()
                 )
-                if Transformer in kinds:
+                if function in ASKED_ALONE or Transformer in kinds:
                     yield function

@@ -4,7 +4,7 @@ import pytest
 import torch
 from theirs import CONFIG, checkpoint, logits
 
-from transformer_circuits.analysis import composition, heads, layer_norm
+from transformer_circuits.analysis import composition, heads
 from transformer_circuits.interop import foreign
 
 
@@ -66,8 +66,9 @@ def test_positions_in_the_stream_that_only_queries_and_keys_read_are_ours(genera
     model = foreign.transformer(theirs, config)
     torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
     theirs["blocks.1.attn.W_V"][3, 9, 1] = 0.01
-    with pytest.raises(ValueError, match=r"layers.1.W_V_concat reads them.*only queries and keys"):
-        foreign.transformer(theirs, config)
+    model = foreign.transformer(theirs, config)  # then they stay in the stream
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
+    assert model.W_S.any() and not model.W_P.any()
 
 
 def test_long_position_vectors_hide_no_reader(generator, tokens):
@@ -79,10 +80,11 @@ def test_long_position_vectors_hide_no_reader(generator, tokens):
     theirs["pos_embed.W_pos"] *= 1e4
     for name in ("blocks.0.attn.W_V", "blocks.1.attn.W_V", "unembed.W_U"):
         theirs[name][..., 7:, :] *= 0
-    foreign.transformer(theirs, config)
+    assert not hasattr(foreign.transformer(theirs, config), "W_S")
     theirs["unembed.W_U"][7:] = 1e-7
-    with pytest.raises(ValueError, match="W_U reads them"):
-        foreign.transformer(theirs, config)
+    model = foreign.transformer(theirs, config)
+    assert model.W_S.any() and not model.W_P.any()
+    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
 
 
 def test_scores_that_are_not_scaled_there_are_scaled_in_w_q(generator, tokens):
@@ -118,16 +120,22 @@ def test_a_model_without_layers(generator, tokens):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"normalization_type": "LN"}, "'LN' but .* has no layer norm. Gains.*not linear"),
+        ({"normalization_type": "LN"}, "'shortformer', which are added behind the norm there is"),
         (
-            {"normalization_type": "LNPre", "positional_embedding_type": "standard"},
-            "'LNPre' but .*foreign.normed_transformer loads it",
+            {"normalization_type": "LN", "positional_embedding_type": "standard"},
+            "there is no blocks.0.ln1.w among the weights",
         ),
-        ({"normalization_type": "RMS"}, r"'RMS' but .* since it is not linear\.$"),
+        ({"normalization_type": "BN"}, "'BN' but must be one of .*'LN', 'LNPre', 'RMS', 'RMSPre'"),
         ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),
         ({"use_qk_norm": True}, "use_qk_norm is True but all models here have False"),
-        ({"positional_embedding_type": "rotary"}, "'rotary' but .* adds vectors"),
-        ({"attn_only": False, "act_fn": "relu"}, "'relu' but MLPs of the book have 'gelu'"),
+        (
+            {"positional_embedding_type": "rotary"},
+            "rotary positions turn pairs of rows, but d_head is 3",
+        ),
+        ({"positional_embedding_type": "alibi"}, "'alibi' but must be one of .*'rotary', 'none'"),
+        ({"positional_embedding_type": "none"}, r"no use for the weights \['pos_embed.W_pos'\]"),
+        ({"attn_only": False, "act_fn": "solu"}, "'solu' but MLPs here have one of .*'relu'"),
+        ({"attn_only": False, "act_fn": "gelu", "parallel_attn_mlp": True}, "MLPs here read what"),
         ({"attention_dir": "bidirectional"}, "attention_dir is 'bidirectional' but all models"),
         ({"output_logits_soft_cap": 30.0}, "output_logits_soft_cap is 30.0 but"),
         ({"n_layers": "2"}, "n_layers is '2' in the config but must be a whole number"),
@@ -148,16 +156,26 @@ def test_what_cannot_be_written_so_is_refused_with_both_sides(generator, changes
 
 def test_weights_must_be_whole(generator):
     theirs = checkpoint(generator)
-    for names, said in (
-        (("a", "b"), r"there is no embed.W_E among the weights, whose first are \['a', 'b'\]$"),
-        (("transformer.wte.weight", "h.0.attn.bias"), r"whose first .*: these are GPT-2's names"),
-        (("embed.weight",), r"whose first .*: these are TransformerLens 4's names"),
+    for names, changes, said in (
+        (("a", "b"), {}, "there is no use for a: no part of a model here is called so"),
+        (("lm_head.weight",), {}, "there is no embed.W_E among the weights, whose first are"),
+        (("wte.weight",), {"n_heads": None}, "there is no unembed.W_U among the weights"),
+        (("h.0.attn.c_attn.weight",), {"n_heads": None}, "no shape says how many heads"),
+        (("h.0.attn.c_attn.weight",), {"n_heads": 5}, "2 rows, which are not those of 3 × 5 heads"),
+        (("wte.weight", "x.embed.weight"), {}, "x.embed.weight is a second embed.W_E, and has"),
     ):
-        with pytest.raises(ValueError, match=said):  # and not for the layer norm that none denies
-            foreign.transformer({name: torch.ones(2, 2).bool() for name in names}, {})
+        with pytest.raises(ValueError, match=said):
+            given = {name: torch.full((2, 2), float(i)) for i, name in enumerate(names)}
+            foreign.transformer(given, CONFIG | changes)
+    for said in ("normalization_type", "positional_embedding_type"):
+        with pytest.raises(ValueError, match=rf"do not tell \['{said}'\]: say them, config="):
+            config = {name: value for name, value in CONFIG.items() if name != said}
+            foreign.transformer({"wte.weight": torch.ones(2, 2)}, config)
+    with pytest.raises(ValueError, match=r"model_type is 'bert' but those that can be read are"):
+        foreign.transformer({"wte.weight": torch.ones(2, 2)}, {"model_type": "bert"})
     with pytest.raises(ValueError, match=r"no use for the weights \['ln_final.w'\]"):
         foreign.transformer(theirs | {"ln_final.w": torch.ones(14)}, CONFIG)
-    with pytest.raises(ValueError, match=r"unembed.W_U is \(14, 16\) but must be \(14, 17\)"):
+    with pytest.raises(ValueError, match=r"W_U has 16 outputs and embed.W_E 17 tokens: if"):
         foreign.transformer(
             theirs | {"unembed.W_U": torch.ones(14, 16).double(), "unembed.b_U": torch.zeros(16)},
             CONFIG,
@@ -186,7 +204,7 @@ def test_biases_change_no_circuit_that_they_are_no_part_of(generator, tokens):
     V = [composition.scores(one, "V") for one in (model, plain)]
     torch.testing.assert_close(*V)
     Q = [composition.scores(one, "Q") for one in (model, plain)]
-    assert (Q[0] <= Q[1] + 1e-12).all(), "the constant of queries only lengthens what is divided by"
+    torch.testing.assert_close(*Q)
     for head in ((0, 2), (1, 4)):
         ov = [heads.W_OV(one, head).norm() for one in (model, plain)]
         torch.testing.assert_close(*ov)
@@ -196,19 +214,6 @@ def test_biases_change_no_circuit_that_they_are_no_part_of(generator, tokens):
 def test_a_checkpoint_of_transformer_lens_keeps_its_layer_norm(generator, tokens, norm):
     config = CONFIG | {"normalization_type": norm, "positional_embedding_type": "standard"}
     theirs = checkpoint(generator, config, biases=0.7)
-    model = foreign.normed_transformer(theirs, config)
-    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
-    unscaled = config | {"use_attn_scale": False}
-    found = foreign.normed_transformer(theirs, unscaled)(tokens)
-    torch.testing.assert_close(found, logits(theirs, tokens, unscaled))
-    folded = layer_norm.fold(model).run(tokens)
-    torch.testing.assert_close(folded.logits, logits(theirs, tokens, config))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"normalization_type": "LN"}, {"eps": 1e-6}, {"attn_only": False}],
-)
-def test_a_checkpoint_of_another_kind_is_refused(generator, changes):
-    with pytest.raises(ValueError, match=r"are \[.*\] but a NormedTransformer has 'LN' or"):
-        foreign.normed_transformer(checkpoint(generator), CONFIG | changes)
+    for changes in ({}, {"use_attn_scale": False}):
+        found = foreign.transformer(theirs, config | changes)(tokens)
+        torch.testing.assert_close(found, logits(theirs, tokens, config | changes))

@@ -71,7 +71,7 @@ def of_the_field(place, change, suffix):
     else:
         whole = {name: W.contiguous() for name, W in theirs.items()}
         safetensors.torch.save_file(whole, place / "w.safetensors")
-    return place / f"w{suffix}", "blocks.1.attn.W_V", own_model.read
+    return place / f"w{suffix}", "blocks.1.attn.W_V", own_model.load
 
 
 WAYS = {
@@ -105,9 +105,13 @@ def test_tensors_without_a_file_are_asked_the_same(generator, kind):
     change, said = WRONG[kind]
     theirs = checkpoint(generator)
     theirs["embed.W_E"] = change(theirs["embed.W_E"])
-    for load in (foreign.transformer, foreign.normed_transformer):
-        with pytest.raises(files.UserError, match=f"^embed.W_E {said.format(n=238)}"):
-            load(theirs, CONFIG)
+    with pytest.raises(files.UserError, match=f"^embed.W_E {said.format(n=238)}"):
+        foreign.transformer(theirs, CONFIG)
+    with pytest.raises(files.UserError, match=f"^the state dict: embed.W_E {said.format(n=238)}"):
+        own_model.load(theirs, CONFIG)
+    others = {"wte.weight": theirs["embed.W_E"], "lm_head.weight": torch.ones(17, 14)}
+    with pytest.raises(files.UserError, match=f"^the state dict: wte.weight {said.format(n=238)}"):
+        own_model.load(others, CONFIG)
 
 
 @pytest.mark.parametrize("dtype", weights.KINDS, ids=str)

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits import files, settings
-from transformer_circuits.interop import foreign, own_model
+from transformer_circuits.interop import own_model
 from transformer_circuits.interop.hub import HubTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint as of_the_book
@@ -98,17 +98,14 @@ def test_without_a_network_one_line_says_so(monkeypatch):
             own_model.load(path)
 
 
-def test_layer_norm_is_refused_with_the_way_to_load_it(place, generator, tokens):
+def test_a_model_with_layer_norm_is_read_by_the_same_call(place, generator, tokens):
     config = CONFIG | {"normalization_type": "LN", "positional_embedding_type": "standard"}
     theirs = checkpoint(generator, config, biases=0.5)
     torch.save(theirs, place / "model_final.pth")
     (place / "config.json").write_text(json.dumps(config))
-    with pytest.raises(
-        files.UserError, match=f"{place}/.*has no layer norm.*normed_transformer loads it"
-    ):
-        own_model.load(place)
-    model = foreign.normed_transformer(*own_model.read(place))
-    torch.testing.assert_close(model(tokens), logits(theirs, tokens, config))
+    torch.testing.assert_close(own_model.load(place)(tokens), logits(theirs, tokens, config))
+    with pytest.raises(files.UserError, match="a state dict needs its settings: say whether"):
+        own_model.load(theirs)
 
 
 def test_what_is_missing_or_too_much_is_named(place):

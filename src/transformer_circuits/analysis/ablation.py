@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Stack, Trace, Transformer
 from transformer_circuits.text import windows
 
@@ -22,6 +22,7 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
 
     Later layers read the changed stream, so their patterns may change, too.
     """
+    heads.require_plain(model, *general.all_but(general.HELD))
     smaller = copy.deepcopy(model)
     for head in off:
         heads.layer_of(smaller, head).W_O[head[1]].zero_()
@@ -57,14 +58,14 @@ def with_output(
     Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
     pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
     """
-    model.require_attention_only()
+    model.require_attention_only(*general.all_but(general.HELD))
     heads.layer_of(model, head)  # refuses a head that is not there
     layer, index = head
     x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
     for later in range(layer + 1, model.config.n_layers):
         pattern = trace.patterns[later] if frozen else None
         x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
-    return F.linear(x, model.W_U)
+    return model.unembed(x)
 
 
 @torch.no_grad()
@@ -122,7 +123,7 @@ def losses_at(
     Returns:
         the loss of the model as it is, and without each head of its last layer.
     """
-    model.require_attention_only()
+    model.require_attention_only(general.STREAM, general.ROTARY, general.BIASES)
     starts = positions + 1 + model.config.begin - model.config.n_ctx
     intact, without_each = [], []
     pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import general
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
@@ -21,11 +22,17 @@ KINDS = ("Q", "K", "V")
 
 
 def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
-    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V."""
+    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
+
+    Without biases, which read nothing that a head wrote.
+    """
     if kind not in KINDS:
         raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
     circuit = (heads.W_OV if kind == "V" else heads.W_QK)(model, head)
-    return circuit.T if kind == "Q" else circuit
+    left, right = (general.unbiased(model, W) for W in (circuit.left.T, circuit.right))
+    if kind == "V":
+        return circuit
+    return LowRank(right.T, left) if kind == "Q" else LowRank(left.T, right)
 
 
 def score(later: LowRank, earlier: LowRank) -> float:
@@ -181,6 +188,7 @@ def white_basis(
     T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
     direction then counts for more than another, as the stream varies as much along each. [float64]
     """
+    model.require(general.NORM, general.ROTARY, general.STREAM, general.OUTPUTS)
     x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
     variances, directions = torch.linalg.eigh(x.T @ x / len(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import general
 from transformer_circuits.model.transformer import Transformer
 
 HeadPath = tuple[Head, ...]
@@ -18,7 +19,7 @@ HeadPath = tuple[Head, ...]
 def paths(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
 ) -> dict[HeadPath, Float[Tensor, "batch pos d_model"]]:
-    """What every path adds to the last residual stream; multiply by W_U for its logits.
+    """What every path adds to the last residual stream; `model.unembed` makes logits of it.
 
     One direct path, one path per head, one per pair of heads in different layers, and so on: in
     all (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. A large term need
@@ -32,7 +33,7 @@ def paths(
     >>> terms[(0, 0), (1, 0)].shape  # [batch, pos, d_model]
     torch.Size([1, 7, 20])
     """
-    model.require_attention_only()
+    model.require_attention_only(*general.all_but(general.NORM))
     trace = model.trace(tokens)
     terms: dict[HeadPath, Tensor] = {(): trace.residual[0]}
     for index, layer in enumerate(model.layers):
@@ -59,7 +60,7 @@ def score_terms(
     stands for its embedding plus its position. In deeper layers an earlier head's output counts
     as a whole, whatever it was made from.
     """
-    model.require_attention_only()
+    model.require_attention_only(general.STREAM, general.BIASES, general.OUTPUTS)
     trace, W_QK = model.trace(tokens), heads.W_QK(model, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
     for earlier in heads.every(model):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torch import nn
 
 from transformer_circuits import files
+from transformer_circuits.model import general
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
@@ -54,17 +55,20 @@ def layer_of(model: Transformer, head: tuple[int, int]) -> Attention:
     return model.layers[head.layer]
 
 
-def require_two_layers(model: Transformer) -> None:
+def require_two_layers(model: Transformer, *takes: str) -> None:
     """Refuse a model that has not two layers, or has MLPs: edges go from the first to the second."""
-    model.require_attention_only()
+    model.require_attention_only(*takes)
     if model.config.n_layers != 2:
         raise ValueError(
             f"this cuts edges between two layers, but the model has {model.config.n_layers}"
         )
 
 
-def require_plain(model: nn.Module) -> None:
-    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'."""
+def require_plain(model: nn.Module, *takes: str) -> None:
+    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'.
+
+    `takes`: as in `Transformer.require`.
+    """
     if not isinstance(model, Transformer) or not all(
         isinstance(layer, Attention) for layer in model.layers
     ):
@@ -74,21 +78,27 @@ def require_plain(model: nn.Module) -> None:
             "W_K, W_V and W_U do not have. analysis.layer_norm.fold(model) has them in its weights, "
             "and .run(tokens) and .paths(tokens, run) of what it returns are exact"
         )
+    model.require(*takes)
 
 
 def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
-    """W_O W_V, [d_model written, d_model read]: what the head moves, and where to."""
-    require_plain(model)
+    """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
+
+    Of a model with a norm, gains are in it; what is left is a positive factor for each position.
+    Biases of values, which are the same for all sources, are left out.
+    """
+    require_plain(model, *general.ALL)
     layer, index = layer_of(model, head), head[1]
-    return LowRank(layer.W_O[index].detach(), layer.W_V[index].detach())
+    return LowRank(layer.W_O[index].detach(), general.unbiased(model, layer.W_V[index].detach()))
 
 
 def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
     """W_Qᵀ W_K, [d_model of destination, d_model of source]: where the head looks.
 
-    As in the paper there is no 1/√d_head in it; scores are this over √d_head.
+    As in the paper there is no 1/√d_head in it; scores are this over √d_head. Norms as in `W_OV`;
+    biases of queries are in it.
     """
-    require_plain(model)
+    require_plain(model, *general.all_but(general.ROTARY))
     layer, index = layer_of(model, head), head[1]
     return LowRank(layer.W_Q[index].T.detach(), layer.W_K[index].detach())
 

@@ -1,20 +1,22 @@
 """Induction: how much a model gains from context, and which heads match prefixes
 (paper: "Induction Heads"; scores as in Olsson et al. 2022). See `repeats` for what it predicts."""
 
+from collections.abc import Callable
+from types import SimpleNamespace
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 
 @torch.no_grad()
 def in_context_learning_score(
-    model: Transformer,
+    model: Callable[[Tensor], Tensor],
     stream: Int[Tensor, " n_tokens"],
     n_windows: int = 128,
     late: tuple[int, int] = (480, 500),
@@ -25,18 +27,23 @@ def in_context_learning_score(
     Negative where the model predicts better with more context. One number per window; take their
     mean. Olsson et al. compare positions 500 and 50 of the same text. Here the *same tokens* are
     predicted twice, with much context and with little, so that it does not matter which are hard.
+    `model`: whatever makes logits of tokens; where nothing says so, its contexts open with BEGIN.
     """
     length, shift = late[1] - late[0], late[0] - early[0]
     if length != early[1] - early[0] or length < 1 or shift < 0:
         raise ValueError(
             f"late is {late} and early {early} but both must be equally long, in order"
         )
-    starts = windows.starts(stream, n_windows, model.config, n_ctx=late[1])
+    config = getattr(model, "config", None)
+    if not isinstance(config, windows.Context):
+        config = SimpleNamespace(n_ctx=late[1], begin=True)
+    starts = windows.starts(stream, n_windows, config, n_ctx=late[1])
 
     def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:
-        pair = windows.at(stream, starts, model.config, n_ctx=n_ctx)
-        pair = (part.to(model.W_E.device) for part in pair)
-        parts = cross_entropy.batches(*pair, n_vocab=model.config.n_vocab)
+        pair = windows.at(stream, starts, config, n_ctx=n_ctx)
+        inputs, targets = (part.to(cross_entropy.device(model, part)) for part in pair)
+        n_vocab = cross_entropy.n_vocab(model, targets)
+        parts = cross_entropy.batches(inputs, targets, n_vocab=n_vocab)
         ends = ((model(batch)[:, -length:], after[:, -length:]) for batch, after in parts)
         return torch.cat([cross_entropy.per_token(*end) for end in ends]).cpu()
 

@@ -21,7 +21,8 @@ from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Stack
+from transformer_circuits.model.general import GeneralTransformer
+from transformer_circuits.model.transformer import Stack, Transformer
 
 EPSILON = 1e-5
 """Added to the variance before the root, as everywhere."""
@@ -91,7 +92,7 @@ class NormedTransformer(nn.Module):
     def _refuse(self, *_: Any, **__: Any) -> None:
         heads.require_plain(self)
 
-    trace = embed = require_attention_only = _refuse
+    trace = embed = require = require_attention_only = _refuse
     """What a `Transformer` has and its analyses ask for."""
 
     @torch.no_grad()
@@ -214,3 +215,13 @@ def fold(model: NormedTransformer) -> Folded:
     W_P = beside(model.W_P.T, 0.0).T
     W_U = reader(model.W_U, model.b_U, model)
     return Folded(beside(model.W_E.detach(), 1.0), W_P, tuple(layers), W_U)
+
+
+def freeze(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Transformer:
+    """The same function on these tokens, with each position's norm held, and so linear in the stream.
+
+    For analyses that expand a model into paths, which need that: their terms then sum to its logits
+    (`model.unembed` makes logits of them). On other tokens it refuses to run. A model without a norm
+    is that already.
+    """
+    return model.frozen(tokens) if isinstance(model, GeneralTransformer) else model

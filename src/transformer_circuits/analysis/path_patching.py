@@ -17,7 +17,7 @@ from torch import Tensor
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Trace, Transformer
 
 
@@ -45,10 +45,10 @@ def patched(
     """Logits of a two-layer model where each edge given carries something else than it did.
 
     All other readers of the earlier heads read them as before. Exact, since nothing comes after the
-    second layer; so logits change by the sum of what they change for each later head alone.
+    second layer; so the stream changes by the sum of what it changes for each later head alone.
     `trace` is that of the whole model on the same tokens.
     """
-    heads.require_two_layers(model)
+    heads.require_two_layers(model, *general.all_but(general.HELD))
     for kind, later, earlier in instead:
         heads.layer_of(model, later), heads.layer_of(model, earlier)
         if (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
@@ -56,7 +56,7 @@ def patched(
                 f"an edge goes from layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
                 f'from {earlier} to {later} and is of kind "{kind}"'
             )
-    layer, full, logits = model.layers[1], trace.residual[1], trace.logits
+    layer, full, last = model.layers[1], trace.residual[1], trace.residual[2]
     for head in {later[1] for _, later, _ in instead}:
         read = dict.fromkeys(KINDS, full)
         for (kind, later, earlier), other in instead.items():
@@ -66,9 +66,8 @@ def patched(
         if read["Q"] is not full or read["K"] is not full:
             W_P = model.W_P[: full.shape[1]]
             A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
-        written = A @ (read["V"] @ layer.W_V[head].T) @ layer.W_O[head].T
-        logits = logits + (written - trace.head_outputs[1][:, head]) @ model.W_U.T
-    return logits
+        last = last + layer.written(read["V"], A, head) - trace.head_outputs[1][:, head]
+    return model.unembed(last)
 
 
 def without_edge(

@@ -6,13 +6,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.model import general
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Trace, Transformer
 
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
     """The patterns of every layer: those of a trace, without its logits, which cost the most."""
-    model.require_attention_only()
+    model.require_attention_only(*general.ALL)
     x, W_P = model.embed(tokens)
     found = []
     for layer in model.layers:

@@ -5,7 +5,7 @@ the language, or tokens drawn as often as the text has them, for tokens that a m
 saw say little about what it does with the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -98,13 +98,16 @@ def copies(passages: Int[Tensor, "n length"], n_copies: int = 2) -> Int[Tensor, 
 
 @torch.no_grad()
 def predictions(
-    model: Transformer, passages: Int[Tensor, "n length"], n_copies: int = 2
+    model: Callable[[Tensor], Tensor], passages: Int[Tensor, "n length"], n_copies: int = 2
 ) -> Predictions:
-    """Loss and rank of the tokens of passages, each of which comes `n_copies` times."""
+    """Loss and rank of the tokens of passages, each of which comes `n_copies` times.
+
+    `model`: whatever makes logits [batch, pos, n_vocab] of tokens, from any library.
+    """
     length = passages.shape[1]
-    tokens = copies(passages.to(model.W_E.device), n_copies)
+    tokens = copies(passages.to(cross_entropy.device(model, passages)), n_copies)
     losses, ranks, preferred = [], [], []
-    n_vocab = model.config.n_vocab
+    n_vocab = cross_entropy.n_vocab(model, tokens)
     for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:], n_vocab=n_vocab):
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))

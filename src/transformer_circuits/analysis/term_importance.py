@@ -8,19 +8,18 @@ the whole model. So what heads do to each other's patterns is not seen here.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis.patterns import of_all_layers
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Final residual streams that hold some of the paths; W_U turns them into logits."""
+    """Final residual streams that hold some of the paths; `unembed` turns them into logits."""
 
     orders: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Order 0 to n_layers; the last is the whole model's."""
@@ -39,7 +38,7 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
     """
-    model.require_attention_only()
+    model.require_attention_only(*general.all_but(general.NORM))
     direct, W_P = model.embed(tokens)
     patterns = of_all_layers(model, tokens) if frozen else (None,) * model.config.n_layers
     saved = [torch.zeros_like(direct)] * model.config.n_layers
@@ -65,7 +64,7 @@ def streams_by_steps(
     a position to that position itself is no step. So each pattern is its diagonal, which stays, and
     the rest, which steps. The last stream is the whole model's.
     """
-    model.require_attention_only()
+    model.require_attention_only(*general.all_but(general.NORM))
     direct, W_P = model.embed(tokens)
     exactly = [direct]  # by the number of steps
     for layer, A in zip(model.layers, of_all_layers(model, tokens), strict=True):
@@ -89,6 +88,7 @@ def patterns_of_embeddings(
     Given to the whole model, they take away what heads do to later patterns, and nothing else:
     the values and all the paths stay.
     """
+    model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
     embedded, W_P = model.embed(tokens)
     return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
 
@@ -126,4 +126,4 @@ def losses_by_steps(
 
 
 def _loss(model: Transformer, x: Tensor, targets: Tensor) -> Tensor:
-    return cross_entropy.per_token(F.linear(x, model.W_U), targets)
+    return cross_entropy.per_token(model.unembed(x), targets)

@@ -1,26 +1,28 @@
-"""Checkpoints with TransformerLens's names as models of the book, where these can be exactly that.
+"""Checkpoints of others as models of the book: the same logits, and the same patterns, up to rounding.
 
-The model of the paper gives positions to queries and keys alone and has no layer norm, no biases and
-no MLPs. `transformer` says of any other setting whether it can be written so all the same, and
-refuses it if not. `transformer_lens` goes the other way.
+A model that can be written in the paper's form becomes a `Transformer`, any other attention-only and
+causal one a `GeneralTransformer`. `names` says what others call things; `transformer_lens` goes the
+other way.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from transformer_circuits.analysis.layer_norm import EPSILON, NormedTransformer
+from transformer_circuits.interop import names
 from transformer_circuits.interop.their_weights import (
     Weights,
     attention_scale,
     require_sizes,
     settings,
 )
+from transformer_circuits.model import general
 from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
@@ -29,164 +31,237 @@ UNREAD = 1e-6
 a position's and a token's, and still count as not reading positions."""
 
 
-def _require_kind(given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    norm, positions = found["normalization_type"], found["positional_embedding_type"]
-    if norm is not None:
-        said = {*given} & {"normalization_type", "normalization"}
-        folds = norm in ("LN", "LNPre") and positions == "standard" and found["attn_only"]
-        raise ValueError(
-            f"normalization_type is {norm!r}"
-            + ("" if said else " (what TransformerLens takes where the config does not say)")
-            + " but a Transformer of the book has no layer norm. Gains, biases and the mean could "
-            "be folded into the weights that read the stream; the division by each position's "
-            "deviation could not, since it is not linear."
-            + " interop.foreign.normed_transformer loads it with its layer norm, and "
-            "analysis.layer_norm.fold folds what can be" * folds
-        )
-    if positions not in ("shortformer", "standard"):
-        raise ValueError(
-            f"positional_embedding_type is {positions!r} but a Transformer of the book adds vectors "
-            "to what queries and keys read, 'shortformer'; no other kind can be written so"
-        )
-    if not found["attn_only"] and found["act_fn"] != "gelu":
-        raise ValueError(
-            f"act_fn is {found['act_fn']!r} but MLPs of the book have 'gelu', and attn_only is False"
-        )
+class _Parts:
+    """A checkpoint on its way: all by the names of our parameters, [what it writes, what it reads]."""
+
+    def __init__(self, given: Weights, found: Mapping[str, Any], theirs: bool):
+        self.given, self.found, self.theirs = given, found, theirs
+        self.readers: dict[str, tuple[Tensor, Tensor]] = {}
+        """Each with what is added to it: its bias, and what biases before have put into the stream."""
+        self.writers: dict[str, Tensor] = {}
+        self.offsets: dict[str, Tensor] = {}
+        """What is added to the stream before each norm, at every position alike."""
+        self.norm = found["normalization_type"]
+        W_E = given.take("embed.W_E", None, None)
+        self.n_vocab, self.d = W_E.shape
+        self.constant = torch.zeros(self.d, dtype=given.dtype)
+        self.write("W_E", W_E.T)
+        self.n_heads = self.d_head = self.d_qk = 1
+        self.d_mlp = 0
+        for layer in range(given.n_layers):
+            self.attention(layer)
+            if not found["attn_only"]:
+                self.mlp(layer)
+        U = given.take("unembed.W_U", self.d, None).T
+        if len(U) != self.n_vocab and found.get("d_vocab_out") != len(U):
+            raise ValueError(
+                f"unembed.W_U has {len(U)} outputs and embed.W_E {self.n_vocab} tokens: if it has a "
+                "vocabulary of its own, the config must say so, d_vocab_out"
+            )
+        bias = given.bias("unembed.b_U", len(U))
+        self.read("norm", "ln_final", {"W_U": (U, bias)})
+
+    def write(self, name: str, W: Tensor) -> None:
+        """Of what is written nothing but its difference from its mean is read through layer norm."""
+        self.writers[name] = W - W.mean(dim=0) if self.norm in ("LN", "LNPre") else W
+
+    def add(self, constant: Tensor) -> None:
+        """A bias that is written into the stream at every position."""
+        more = constant - constant.mean() if self.norm in ("LN", "LNPre") else constant
+        self.constant = self.constant + more
+
+    def read(self, at: str, ln: str, matrices: Mapping[str, tuple[Tensor, Tensor]]) -> None:
+        """What reads the stream through one norm, whose gain and bias are folded in."""
+        gain, bias = torch.ones_like(self.constant), torch.zeros_like(self.constant)
+        if self.norm in ("LN", "RMS"):
+            gain, bias = self.given.take(ln + ".w", self.d), self.given.bias(ln + ".b", self.d)
+        for name, (W, b) in matrices.items():
+            b, W = b + W @ bias, W * gain
+            if self.norm is None:
+                b = b + W @ self.constant
+            elif self.norm in ("LN", "LNPre"):
+                W = W - W.mean(dim=1, keepdim=True)
+            self.readers[name] = W, b
+        self.offsets[at] = self.constant
+
+    def attention(self, layer: int) -> None:
+        given, d, at = self.given, self.d, f"blocks.{layer}.attn."
+        shapes = {x: given.shape(f"{at}W_{x}") for x in "QKV"}
+        self.n_heads, _, d_qk = shapes["Q"]
+        self.d_qk = d_qk
+        grouped, _, d_v = shapes["V"]
+        if self.n_heads % grouped:
+            raise ValueError(f"{self.n_heads} heads cannot share {grouped} keys and values")
+        d_head = self.d_head = max(d_qk, d_v)
+        turned = self.found["positional_embedding_type"] == "rotary"
+        if turned and d_qk != d_head:
+            raise ValueError(f"values are {d_v} wide but rotary queries and keys {d_qk}")
+        order = names.rotary(self.found, 1, d_head)[1] if turned else torch.arange(d_head)
+        matrices = {}
+        for x, (n, width) in {
+            "Q": (self.n_heads, d_qk), "K": (grouped, d_qk), "V": (grouped, d_v)
+        }.items():  # fmt: skip
+            W = given.take(f"{at}W_{x}", n, d, width).mT  # [head, d_head, d_model]
+            b = given.bias(f"{at}b_{x}", n, width).view(n, width, 1)
+            both = F.pad(torch.cat([W, b], dim=2), (0, 0, 0, d_head - width))
+            both = both.repeat_interleave(self.n_heads // n, dim=0)
+            if x != "V":
+                both = both[:, order]
+            if x == "Q":
+                both = both * attention_scale(self.found, d_qk) * math.sqrt(d_head / d_qk)
+            both = both.flatten(0, 1)
+            matrices[f"layers.{layer}.W_{x}_concat"] = both[:, :d], both[:, d]
+        self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices)
+        W_O = given.take(at + "W_O", self.n_heads, d_v, d)
+        W_O = F.pad(W_O, (0, 0, 0, d_head - d_v)).flatten(0, 1).T
+        self.write(f"layers.{layer}.W_O_concat", W_O)
+        self.add(given.bias(at + "b_O", d))
+        if not turned:  # softmax does not see what all keys have in common
+            name = f"layers.{layer}.W_K_concat"
+            self.readers[name] = self.readers[name][0], torch.zeros_like(self.readers[name][1])
+
+    def mlp(self, layer: int) -> None:
+        given, d, at = self.given, self.d, f"blocks.{layer}.mlp."
+        ours, matrices = f"mlps.{layer}.", {}
+        gated = {"in": "I", "gate": "G"} if at + "W_gate" in given.left else {"in": "I"}
+        for name, letter in gated.items():
+            W = given.take(f"{at}W_{name}", d, self.d_mlp or None).T
+            self.d_mlp = len(W)
+            matrices[f"{ours}W_{letter}"] = W, given.bias(f"{at}b_{name}", self.d_mlp)
+        W_O = given.take(at + "W_out", self.d_mlp, d).T
+        if len(gated) > 1 and self.theirs:  # TransformerLens adds it behind the gate
+            W, b = matrices[ours + "W_I"]
+            matrices[ours + "W_I"], behind = (W, torch.zeros_like(b)), W_O @ b
+        else:
+            behind = torch.zeros_like(self.constant)
+        self.read(ours + "norm", f"blocks.{layer}.ln2", matrices)
+        self.write(ours + "W_O", W_O)
+        self.add(behind)
+        self.add(given.bias(at + "b_out", d))
 
 
 def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Transformer:
-    """The model of a checkpoint: the same logits, and the same patterns, up to rounding.
+    """The model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
 
-    Its W_P are the checkpoint's positions, learned or not; `position_base` says nothing there.
+    Positions may be learned or not; `position_base` says nothing here.
 
-    - "Standard" positions are added to the stream. They can be taken for ours if nothing but queries
-      and keys reads them, as in the models that `to_transformer_lens` makes for TransformerLens 4.
-    - Biases that are not zero. Those of values and outputs only add a constant to the stream, for
-      attention adds up to one; those of keys change no pattern, for all sources have them alike. So
-      keys and values have none, and W_V W_O and V-scores are those without biases. What is left is
-      for queries, MLPs and the unembedding: d_model is the next larger even number, the first of the
-      new dimensions is always one, and those that read the stream have the constant as their column
-      there. Nothing writes there.
-    - MLPs must have gelu.
+    - Positions in the stream stay there, unless nothing but queries and keys reads them, as in the
+      models that `to_transformer_lens` makes for TransformerLens 4.
+    - Biases of keys change no pattern, for all sources have them alike (rotary keys keep theirs). For
+      the others the stream gets a dimension that is always one, those that read it have a column
+      there, and nothing writes there. What those of outputs add is read by all that comes after.
+      d_model is even.
+    - Gains and biases of a norm are folded into what reads through it. Layer norm subtracts a mean;
+      here nothing that is written has one.
+    - Keys and values of a group of heads stand here once for each head.
+    - MLPs that write nothing are left out.
     """
-    given, found = Weights(weights), settings(config)
-    _require_kind(config, found)
-    readers, writers, shape = _parts(given, found)
-    W_P = given.take("pos_embed.W_pos", None, shape["d_model"])
-    given.require_all_taken()
-    if found["positional_embedding_type"] == "standard":
-        _require_unread(W_P, writers["W_E"].T, {name: W for name, (W, _) in readers.items()})
-    require_sizes(config, shape | {"n_ctx": len(W_P)})
-    d_model, biased = shape["d_model"], any(bool(b.any()) for _, b in readers.values())
-    shape["d_model"] = d_model + biased + (d_model + biased) % 2  # sinusoids come in pairs
-    more = shape["d_model"] - d_model
-    filled = {"W_P": F.pad(W_P, (0, more))}
-    filled |= {name: F.pad(W, (0, 0, 0, more)) for name, W in writers.items()}
-    filled |= {name: F.pad(W, (0, more)) for name, (W, _) in readers.items()}
-    if biased:
-        filled["W_E"][d_model] = 1
-        for name, (_, b) in readers.items():
-            filled[name][:, d_model] = b
-    ours = ModelConfig(**shape, n_ctx=len(W_P), position_base=float(len(W_P)))
-    model = Transformer(ours, generator=torch.Generator()).to(given.dtype)
-    for name, values in filled.items():
-        target = model.W_P if name == "W_P" else model.get_parameter(name).data
-        target.copy_(values)
-    return model.requires_grad_(False).eval()
-
-
-def _parts(
-    given: Weights, found: Mapping[str, Any]
-) -> tuple[dict[str, tuple[Tensor, Tensor]], dict[str, Tensor], dict[str, Any]]:
-    """What reads the stream, with what is added to it; what writes into it; and the shape.
-
-    All by the names of our parameters, [what it writes, what it reads].
-    """
-    W_E = given.take("embed.W_E", None, None)
-    n_vocab, d_model = W_E.shape
-    writers, readers, d_mlp = {"W_E": W_E.T}, {}, 0
-    n_heads, _, d_head = given.shape("blocks.0.attn.W_Q") if given.n_layers else (1, d_model, 1)
-    constant = torch.zeros(d_model, dtype=given.dtype)  # what biases have added to every position
-    for layer in range(given.n_layers):
-        at, before = f"blocks.{layer}.attn.", constant
-        W_O = given.take(at + "W_O", n_heads, d_head, d_model).flatten(0, 1).T
-        writers[f"layers.{layer}.W_O_concat"] = W_O
-        constant = constant + given.bias(at + "b_O", d_model)
-        for name in ("W_Q", "W_K", "W_V"):
-            W = given.take(at + name, n_heads, d_model, d_head).mT.flatten(0, 1)
-            b = given.bias(at + f"b_{name[-1]}", n_heads, d_head) + W @ before
-            if name == "W_V":  # attention adds up to one, so it takes this from wherever it looks
-                constant = constant + W_O @ b
-            if name != "W_Q":  # and softmax does not see what all keys have in common
-                b = torch.zeros_like(b)
-            factor = attention_scale(found, d_head) if name == "W_Q" else 1.0
-            readers[f"layers.{layer}.{name}_concat"] = factor * W, factor * b
-        if not found["attn_only"]:
-            at = f"blocks.{layer}.mlp."
-            W = given.take(at + "W_in", d_model, d_mlp or None).T
-            d_mlp = len(W)
-            readers[f"mlps.{layer}.W_I"] = W, given.bias(at + "b_in", d_mlp) + W @ constant
-            writers[f"mlps.{layer}.W_O"] = given.take(at + "W_out", d_mlp, d_model).T
-            constant = constant + given.bias(at + "b_out", d_model)
-    W_U = given.take("unembed.W_U", d_model, n_vocab).T
-    readers["W_U"] = W_U, given.bias("unembed.b_U", n_vocab) + W_U @ constant
-    shape = {
-        "n_layers": given.n_layers, "n_heads": n_heads, "d_model": d_model, "d_head": d_head,
-        "n_vocab": n_vocab, "d_mlp": d_mlp,
-    }  # fmt: skip
-    return readers, writers, shape
-
-
-def _require_unread(W_P: Tensor, W_E: Tensor, readers: Mapping[str, Tensor]) -> None:
-    size = min(float(W.norm()) / len(W) ** 0.5 for W in (W_P, W_E))  # of a vector, on average
-    for name, W in readers.items():
-        if "W_Q" in name or "W_K" in name:
-            continue
-        read = float(LowRank(W_P, W.T).norm()) / len(W_P) ** 0.5
-        if read > UNREAD * size * float(W.norm()):
-            raise ValueError(
-                f"positions are added to the stream ('standard'), and {name} reads them: ‖W_pos W‖ "
-                f"is {read:.2g} for a position, and ‖W‖ times the length of a vector is "
-                f"{size * float(W.norm()):.2g}. In a Transformer of the book only queries and keys "
-                "read positions ('shortformer')"
-            )
-
-
-@torch.no_grad()
-def normed_transformer(
-    weights: Mapping[str, Tensor], config: Mapping[str, Any]
-) -> NormedTransformer:
-    """The attention-only model of a checkpoint with layer norm; `transformer` is for others."""
-    given, found = Weights(weights), settings(config)
-    names = ("normalization_type", "positional_embedding_type", "attn_only", "eps")
-    norm, *others = (found[name] for name in names)
-    if norm not in ("LN", "LNPre") or others != ["standard", True, EPSILON]:
+    theirs = names.is_theirs(weights)
+    found = settings(config, theirs=theirs)
+    given = Weights(names.weights(weights, found))
+    _without_idle_mlps(given, found)
+    norm, positions = found["normalization_type"], found["positional_embedding_type"]
+    if norm is not None and positions == "shortformer":
         raise ValueError(
-            f"{', '.join(names)} are {[norm, *others]} but a NormedTransformer has 'LN' or 'LNPre', "
-            f"'standard', True, {EPSILON}"
+            "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
         )
-    (n_vocab, d), n_ctx = given.found("embed.W_E").shape, len(given.found("pos_embed.W_pos"))
-    n_heads, _, d_head = given.shape("blocks.0.attn.W_Q") if given.n_layers else (1, d, 1)
-    shape = ModelConfig(given.n_layers, n_heads, d, d_head, n_vocab, n_ctx, float(n_ctx))
-    require_sizes(config, asdict(shape))
-    model = NormedTransformer(shape, generator=torch.Generator()).to(given.dtype)
-    for name, weight in model.named_parameters():
-        if norm == "LN" or not name.endswith(("gain", "bias")):  # else they stay ones and zeros
-            turned = (
-                weight.mT if "W_" in name and name != "W_P" else weight.squeeze(1 - weight.ndim)
-            )
-            take = given.bias if "b_" in name else given.take
-            turned.copy_(take(_theirs(name), *turned.shape).view(turned.shape))
+    parts = _Parts(given, found, theirs)
+    W_P = None
+    if positions in ("shortformer", "standard"):
+        W_P = given.take("pos_embed.W_pos", None, parts.d)
     given.require_all_taken()
-    for weight in (each for layer in model.layers for each in (layer.W_Q, layer.b_Q)):
-        weight.mul_(attention_scale(found, d_head))
-    return model.requires_grad_(False).eval()
+    n_ctx = found.get("n_ctx") if W_P is None else len(W_P)
+    if n_ctx is None:
+        raise ValueError(f"positions are {positions!r}, so no weight says how many: give n_ctx")
+    return _built(parts, W_P, int(n_ctx), config)
 
 
-def _theirs(name: str) -> str:
-    """What TransformerLens calls a parameter of `NormedTransformer`."""
-    layer, _, last = name.removeprefix("layers.").rpartition(".")
-    if norm := {"gain": "w", "bias": "b"}.get(last):
-        return f"blocks.{layer}.ln1.{norm}" if layer else f"ln_final.{norm}"
-    outside = {"W_E": "embed.W_E", "W_P": "pos_embed.W_pos"}
-    return f"blocks.{layer}.attn.{last}" if layer else outside.get(last, f"unembed.{last}")
+def _without_idle_mlps(given: Weights, found: dict[str, Any]) -> None:
+    """Take away MLPs that write nothing; refuse others that no model here can have."""
+    of_mlps = [name for name in given.left if ".mlp." in name]
+    if not of_mlps and "act_fn" not in found:
+        found["attn_only"] = True
+    if found["attn_only"]:
+        return
+    out = [W for name, W in given.left.items() if name.endswith(("mlp.W_out", "mlp.b_out"))]
+    if out and not any(bool(W.any()) for W in out):
+        for name in list(given.left):
+            if ".mlp." in name or ".ln2." in name:
+                del given.left[name]
+        found["attn_only"] = True
+        return
+    act = found["act_fn"] = general.ALSO.get(found["act_fn"], found["act_fn"])
+    if act not in general.ACTIVATIONS:
+        raise ValueError(
+            f"act_fn is {act!r} but MLPs here have one of {[*general.ACTIVATIONS]}, and attn_only is False"
+        )
+    if found.get("parallel_attn_mlp", False):
+        raise ValueError("MLPs here read what attention wrote, but parallel_attn_mlp is True")
+
+
+def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, Any]) -> Transformer:
+    found, d, norm = parts.found, parts.d, parts.norm
+    U = parts.readers["W_U"][0]
+    sizes = {"n_layers": parts.given.n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
+    require_sizes(
+        config, {**sizes, "d_model": d, "d_head": parts.d_qk, "n_ctx": n_ctx, "d_vocab_out": len(U)}
+    )
+    turned = found["positional_embedding_type"] == "rotary"
+    read = found["positional_embedding_type"] == "standard" and _reads(parts, W_P)
+    gated, act = any(name.endswith("W_G") for name in parts.readers), found["act_fn"]
+    biased = any(bool(b.any()) for _, b in parts.readers.values())
+    biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
+    d_model = d + biased + (d + biased) % 2  # sinusoids come in pairs
+    shape = ModelConfig(
+        **sizes, d_model=d_model, d_head=parts.d_head, n_ctx=n_ctx, position_base=float(n_ctx),
+        d_mlp=parts.d_mlp,
+    )  # fmt: skip
+    if (
+        norm
+        or turned
+        or read
+        or biased
+        or gated
+        or len(U) != parts.n_vocab
+        or (parts.d_mlp and act != "gelu")
+    ):
+        model: Transformer = GeneralTransformer(
+            shape, width=d, n_out=len(U), eps=float(found["eps"]) if norm else None,
+            angles=names.rotary(found, n_ctx, parts.d_head)[0] if turned else None,
+            act=act or "gelu", gated=gated,
+        )  # fmt: skip
+    else:
+        model = Transformer(shape, generator=torch.Generator())
+    model = model.to(parts.given.dtype).requires_grad_(False).eval()
+    for name, W in parts.writers.items():
+        model.get_parameter(name).zero_()[:d] = W
+    for name, (W, b) in parts.readers.items():
+        target = model.get_parameter(name).zero_()
+        target[:, :d] = W
+        if biased:
+            target[:, d] = b
+    if biased:
+        model.W_E[d] = 1
+    model.W_P.zero_()
+    if W_P is not None:
+        centred = W_P - W_P.mean(dim=1, keepdim=True) if norm in ("LN", "LNPre") else W_P
+        (model.W_S if read and isinstance(model, GeneralTransformer) else model.W_P)[:, :d] = (
+            centred
+        )
+    if norm:
+        for name, offset in parts.offsets.items():
+            model.get_submodule(name).offset.copy_(offset)
+    return model
+
+
+def _reads(parts: _Parts, W_P: Tensor) -> bool:
+    """Whether anything but queries and keys reads the positions, or a norm counts them."""
+    if parts.norm is not None:
+        return True
+    W_E = parts.writers["W_E"].T
+    size = min(float(W.norm()) / len(W) ** 0.5 for W in (W_P, W_E))  # of a vector, on average
+    return any(
+        float(LowRank(W_P, W.T).norm()) / len(W_P) ** 0.5 > UNREAD * size * float(W.norm())
+        for name, (W, _) in parts.readers.items()
+        if "W_Q" not in name and "W_K" not in name
+    )

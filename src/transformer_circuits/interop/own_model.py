@@ -1,7 +1,7 @@
-"""A reader's own model, or one of the field's, from a folder, a file or a model hub.
+"""A reader's own model, or one of the field's, from a folder, a file, a model hub, or memory.
 
-Any attention-only model of the paper's form can be loaded: positions for queries and keys alone, no
-layer norm, and no biases that could not be taken into the weights; see `interop.foreign`.
+Any attention-only and causal model can be loaded, and what is left of it beside MLPs; `interop.foreign`
+says how it is written, `interop.names` whose names are known.
 """
 
 import json
@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
+import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
@@ -18,37 +20,53 @@ from torch import Tensor
 
 from transformer_circuits import files
 from transformer_circuits.interop import foreign
-from transformer_circuits.model import weights
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
-KINDS = (".safetensors", ".pth", ".pt")
+KINDS = (".safetensors", ".pth", ".pt", ".bin", ".npz")
 """How the names of files with weights end."""
 HUBS = "model.safetensors"
 """What hubs call the file of the weights; beside it there may be others, of an optimizer."""
+SAY = (
+    "say whether it has layer norm and where positions go, "
+    'config={"normalization_type": …, "positional_embedding_type": …, "attn_only": …}'
+)
 Config = Mapping[str, Any] | str | Path | None
 
 
-def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transformer:
+def load(
+    source: str | Path | Mapping[str, Tensor], config: Config = None, *, begin: int = 0
+) -> Transformer:
     """An attention-only model, ready for analysis, its weights frozen.
 
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
     - a folder as `interop.hub` makes them of our models;
-    - a folder with `config.json` and one file of weights by TransformerLens's names;
-    - such a file of weights, `.safetensors` or a state dict as `.pth`;
+    - a folder with `config.json` and one file of weights, as TransformerLens or Hugging Face write it;
+    - such a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`;
+    - a state dict;
     - the name of a repository of such files on the Hugging Face hub, `owner/name`.
 
-    `config`: TransformerLens's settings, as a dictionary or the path of a JSON file, where no
-    `config.json` lies beside the weights.
+    `config`: the settings, as a dictionary or the path of a JSON file, where no `config.json` lies
+    beside the weights: TransformerLens's, or a Hugging Face config. For weights by other names it must
+    say `normalization_type`, `positional_embedding_type` and `n_heads`.
     `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
     tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
+
+    A model of the paper's form comes back as a `Transformer`. Any other is a `GeneralTransformer`, whose
+    `forms` say what it has that the paper's has not; an analysis that does not know one of them refuses
+    the model, and names what can be called instead.
 
     Raises:
         UserError: if there is no such model, a file is damaged, or the book has no such models:
             what the model is, what it would have to be, and what can be done are in the message.
     """
+    if isinstance(source, Mapping):
+        if not isinstance(config, Mapping):
+            raise files.UserError(f"a state dict needs its settings: {SAY}")
+        model = _foreign(source, config, "the state dict")
+        return _checked(model, "the state dict", begin)
     place = _place(source)
     folder = place if place.is_dir() else place.parent
     if config is None and (folder / "config.toml").is_file():
@@ -72,10 +90,19 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
 
             model = hub.HubTransformer.of_tensors(tensors, found, path).requires_grad_(False)
         else:
-            try:
-                model = foreign.transformer(tensors, found)
-            except ValueError as error:
-                raise files.UserError(f"{path}: {error}") from error
+            model = _foreign(tensors, found, path)
+    return _checked(model, source, begin)
+
+
+def _foreign(tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object) -> Transformer:
+    try:
+        return foreign.transformer(tensors, config)
+    except ValueError as error:
+        raise files.UserError(f"{path}: {error}") from error
+
+
+def _checked(model: Transformer, source: object, begin: Any) -> Transformer:
+    """The model with the token that opens contexts as number 0, if its logits are numbers."""
     _require_finite(model, source)
     n_vocab = model.config.n_vocab
     if type(begin) is not int or not 0 <= begin < n_vocab:
@@ -83,7 +110,9 @@ def load(source: str | Path, config: Config = None, *, begin: int = 0) -> Transf
     if begin:
         swapped = torch.arange(n_vocab)
         swapped[[0, begin]] = torch.tensor([begin, 0])
-        model.W_E.data, model.W_U.data = model.W_E[:, swapped], model.W_U[swapped]
+        model.W_E.data = model.W_E[:, swapped]
+        if len(model.W_U) == n_vocab:  # else its outputs are no tokens
+            model.W_U.data = model.W_U[swapped]
     return model
 
 
@@ -99,17 +128,6 @@ def _require_finite(model: Transformer, source: object) -> None:
             f"products of W_E and W_U, are not. The largest weight is {largest:.2g}, and products of "
             f"such numbers must stay below {torch.finfo(model.W_E.dtype).max:.2g}"
         )
-
-
-def read(source: str | Path, config: Config = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The weights and the config of a model with TransformerLens's names, as they lie there.
-
-    For what `load` refuses, `foreign.normed_transformer` takes them. Arguments as for `load`.
-    """
-    path = _file(_place(source))
-    tensors, found = _tensors(path), _config(path, config)
-    weights.require_numbers(tensors, path)
-    return tensors, found
 
 
 def _file(place: Path) -> Path:
@@ -133,9 +151,7 @@ def _config(weights: Path, config: Config) -> dict[str, Any]:
     path = Path(config) if config else weights.with_name("config.json")
     if not path.is_file():
         raise files.UserError(
-            f"there is no {path.name} for {weights}, nor a config.toml beside it: say whether it has "
-            'layer norm and where positions go, config={"normalization_type": …, '
-            '"positional_embedding_type": …, "attn_only": …}'
+            f"there is no {path.name} for {weights}, nor a config.toml beside it: {SAY}"
         )
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -151,8 +167,19 @@ def _tensors(path: Path) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except (SafetensorError, RuntimeError, ValueError, EOFError, OSError) as error:
+    except (
+        SafetensorError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        EOFError,
+        OSError,
+        BadZipFile,
+    ) as error:
         raise files.UserError(
             f"{path} is no file of weights, or cut short: {str(error) or type(error).__name__}"
         ) from error
@@ -190,7 +217,7 @@ def _place(source: object) -> Path:
 
     try:
         # Whatever lies in folders of a repository are checkpoints along a training, by the hundred.
-        wanted = ["*.json", "*.toml", *(f"*{kind}" for kind in KINDS)]
+        wanted = ["*.json", "*.toml", *(f"*{kind}" for kind in KINDS[:3])]
         return Path(
             huggingface_hub.snapshot_download(
                 str(source), allow_patterns=wanted, ignore_patterns=["*/*"]

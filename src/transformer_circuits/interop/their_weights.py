@@ -1,12 +1,14 @@
-"""The weights and settings of a checkpoint, as TransformerLens up to version 3 names them."""
+"""The weights and settings of a checkpoint under the names of `names`, those of TransformerLens 3."""
 
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from transformer_circuits.interop import names
 from transformer_circuits.model import weights as tensors
 
 DEFAULTS: dict[str, Any] = {
@@ -15,36 +17,51 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 """What TransformerLens takes for a setting that a config leaves out, of those that matter here."""
 PLAIN: dict[str, tuple] = {
-    "attention_dir": ("causal",), "use_local_attn": (False,), "parallel_attn_mlp": (False,),
-    "scale_attn_by_inverse_layer_idx": (False,), "gated_mlp": (False,), "use_qk_norm": (False,), "num_experts": (None,),
+    "attention_dir": ("causal",), "use_local_attn": (False,), "sliding_window": (None,),
+    "scale_attn_by_inverse_layer_idx": (False,), "use_qk_norm": (False,), "num_experts": (None,),
+    "final_rms": (False,), "use_yarn_rope": (False,), "use_NTK_by_parts_rope": (False,),
+    "use_attention_sinks": (False,), "use_logn_attn": (False,), "clip_qkv": (None,),
+    "rmsnorm_uses_offset": (False,), "scale_embedding": (None, False),
     "post_embedding_ln": (False,), "use_normalization_before_and_after": (False,),
     "attn_scores_soft_cap": (-1.0, None), "output_logits_soft_cap": (-1.0, None),
 }  # fmt: skip
 """Settings that no model here can have, each with the values that switch it off."""
-
-
-OTHERS = {
-    "wte.weight": "these are GPT-2's names, and it has layer norm and MLPs that no model here has",
-    "embed.weight": "these are TransformerLens 4's names; only those up to 3 are known here",
-}
-"""Names that tell by their end whose they all are."""
+NORMS = (None, "LN", "LNPre", "RMS", "RMSPre")
+POSITIONS = ("shortformer", "standard", "rotary", "none")
 SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out")
 SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos")
 
 
-def settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config with what TransformerLens takes for what it leaves out, and under its present names."""
-    found = DEFAULTS | dict(config)
+def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any]:
+    """A config with what TransformerLens takes for what it leaves out, and under its present names.
+
+    `theirs`: whether the weights have its names; else the config must say what these do not tell.
+    """
+    named = names.settings(config)
+    found = DEFAULTS | named
+    if not theirs:
+        found["attn_only"] = named.get("attn_only", False)
+        needed = {"normalization_type", "positional_embedding_type"}
+        if named.get("positional_embedding_type") == "rotary":
+            needed.add("rotary_adjacent_pairs")
+        unsaid = needed - {*named}
+        if unsaid:
+            raise ValueError(
+                f"the names of the weights do not tell {sorted(unsaid)}: say them, "
+                f"config={{'normalization_type': one of {NORMS}, 'positional_embedding_type': one of "
+                f"{POSITIONS}, 'n_heads': …}}; a norm is one before every read from the stream"
+            )
     _require(found, SWITCHES, lambda v: isinstance(v, bool), "true or false")
 
     def is_number(value: Any) -> bool:
-        return type(value) in (int, float) and math.isfinite(value)
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        return real and bool(math.isfinite(value))
 
     def is_scale(value: Any) -> bool:
-        return value is None or (is_number(value) and (value > 0 or value == -1))
+        return value is None or (is_number(value) and bool(value > 0 or value == -1))
 
     def is_whole(value: Any) -> bool:
-        return value is None or (is_number(value) and value == int(value))
+        return value is None or (is_number(value) and bool(value == int(value)))
 
     _require(found, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
     _require(found, SIZES, is_whole, "a whole number")
@@ -53,16 +70,21 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     if "shortformer_pos" in found:
         short = found["shortformer_pos"]
         found["positional_embedding_type"] = "shortformer" if short else "standard"
+    if found["positional_embedding_type"] is None:
+        found["positional_embedding_type"] = "none"
     for name, plain in PLAIN.items():
         if found.get(name, plain[0]) not in plain:
             raise ValueError(f"{name} is {found[name]!r} but all models here have {plain[0]!r}")
+    for name, known in (("normalization_type", NORMS), ("positional_embedding_type", POSITIONS)):
+        if found[name] not in known:
+            raise ValueError(f"{name} is {found[name]!r} but must be one of {known}")
     return found
 
 
 def _require(
-    found: Mapping[str, Any], names: Sequence[str], holds: Callable[[Any], bool], must: str
+    found: Mapping[str, Any], which: Sequence[str], holds: Callable[[Any], bool], must: str
 ) -> None:
-    for name in names:
+    for name in which:
         if name in found and not holds(found[name]):
             raise ValueError(f"{name} is {found[name]!r} in the config but must be {must}")
 
@@ -74,7 +96,10 @@ class Weights:
     """
 
     def __init__(self, weights: Mapping[str, Tensor]):
-        self.left = {n: W for n, W in weights.items() if not n.endswith(tensors.BUFFERS)}
+        self.left = {
+            n.replace("attn._", "attn."): W  # so it calls grouped keys and values
+            for n, W in weights.items() if not n.endswith(tensors.BUFFERS)
+        }  # fmt: skip
         whole = self.found("embed.W_E").dtype  # first of all: whose names are they?
         tensors.require_numbers(self.left)
         self.dtype = whole if whole == torch.float64 else torch.float32
@@ -118,15 +143,7 @@ class Weights:
         """One weight as it is, which is not taken by this."""
         if name not in self.left:
             there = sorted(self.left)[:6]
-            whose = [
-                said
-                for ending, said in OTHERS.items()
-                if any(n.endswith(ending) for n in self.left)
-            ]
-            raise ValueError(
-                f"there is no {name} among the weights, whose first are {there}"
-                + (f": {whose[0]}" if whose else "")
-            )
+            raise ValueError(f"there is no {name} among the weights, whose first are {there}")
         return self.left[name]
 
 
@@ -138,7 +155,7 @@ def attention_scale(found: Mapping[str, Any], d_head: int) -> float:
 
 def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -> None:
     """Compare the sizes that a config names with those of the weights, by our names."""
-    known = dict(sizes) | {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]}
+    known = {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]} | dict(sizes)
     of_heads = () if known["n_layers"] else ("n_heads", "d_head")  # no weight is of these then
     for name in (name for name in SIZES if name not in of_heads):
         size = known[name]

@@ -126,8 +126,16 @@ class Attention(nn.Module):
         if head is not None:
             first = range(self.n_heads)[head] * self.d_head
             rows = slice(first, first + self.d_head)
-        q = self._split(q_in + W_P, self.W_Q_concat[rows])  # [batch, head, dst, d_head]
-        return causal_scores(q, self._keys(k_in, W_P, rows))
+        return causal_scores(self._queries(q_in, W_P, rows), self._keys(k_in, W_P, rows))
+
+    def _queries(
+        self,
+        q_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        rows: slice = slice(None),
+    ) -> Float[Tensor, "batch head dst d_head"]:
+        """What each position looks for, in the heads that have these rows."""
+        return self._split(q_in + W_P, self.W_Q_concat[rows])
 
     def _keys(
         self,
@@ -180,4 +188,11 @@ class Attention(nn.Module):
         v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
         if A is not None:
             return A @ v
-        return causal_results(self._split(x + W_P, self.W_Q_concat), self._keys(x, W_P), v)
+        return causal_results(self._queries(x, W_P), self._keys(x, W_P), v)
+
+    def written(
+        self, x: Float[Tensor, "batch src d_model"], A: Float[Tensor, "batch dst src"], head: int
+    ) -> Float[Tensor, "batch dst d_model"]:
+        """What one head adds to the residual stream, given its pattern and what its values read."""
+        rows = slice(head * self.d_head, (head + 1) * self.d_head)
+        return A @ self._split(x, self.W_V_concat[rows])[:, 0] @ self.W_O[head].T

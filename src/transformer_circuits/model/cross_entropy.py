@@ -18,8 +18,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
+from transformer_circuits.model import general
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 
@@ -82,6 +83,24 @@ def batches(
     size = max(1, min(size, LOGITS // (n_vocab * inputs.shape[1])))
     n_parts = math.ceil(len(inputs) / size)
     yield from zip(inputs.tensor_split(n_parts), targets.tensor_split(n_parts), strict=True)
+
+
+def device(model: object, like: Tensor) -> torch.device:
+    """Where a model has its weights; that of `like`, where nothing says so."""
+    if isinstance(model, nn.Module):
+        like = next(model.parameters(), like)
+    return getattr(model, "W_E", like).device
+
+
+def n_vocab(model: Callable[[Tensor], Tensor], tokens: Int[Tensor, "n pos"]) -> int:
+    """How many tokens a model has logits for. It must have them for all of these, which it is to predict."""
+    if isinstance(model, Transformer):
+        model.require(*general.all_but(general.OUTPUTS))
+        return model.config.n_vocab
+    n = model(tokens[:1, :1]).shape[-1]
+    if n <= (highest := int(tokens.max())):
+        raise ValueError(f"the model has {n} logits, but token {highest} is to be predicted")
+    return n
 
 
 @torch.no_grad()

@@ -181,6 +181,10 @@ class Transformer(nn.Module):
             x = x + layer(x, seen, None if patterns is None else patterns[index])
             if self.mlps:
                 x = x + self.mlps[index](x)
+        return self.unembed(x)
+
+    def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch n_vocab"]:
+        """Logits of a residual stream after the last layer."""
         return F.linear(x, self.W_U)
 
     @torch.no_grad()
@@ -196,10 +200,17 @@ class Transformer(nn.Module):
                 of_mlps.append(self.mlps[index](x))
                 x = x + of_mlps[-1]
             residual.append(x)
-        logits = F.linear(x, self.W_U)
+        logits = self.unembed(x)
         return Trace(tuple(patterns), tuple(outputs), tuple(residual), logits, tuple(of_mlps))
 
-    def require_attention_only(self) -> None:
-        """Raise a ValueError if there are MLPs: for analyses that are exact only without."""
+    def require_attention_only(self, *takes: str) -> None:
+        """Raise a ValueError if there are MLPs, or what `require` refuses."""
         if self.mlps:
             raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
+        self.require(*takes)
+
+    def require(self, *takes: str) -> None:
+        """Refuse what an analysis does not take into account; a model of the paper has none of it.
+
+        `takes`: which of `general.FORMS` the analysis does take into account.
+        """

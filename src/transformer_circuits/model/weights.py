@@ -10,7 +10,7 @@ from torch import Tensor
 from transformer_circuits import files
 
 KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-BUFFERS = (".mask", ".IGNORE")
+BUFFERS = (".mask", ".IGNORE", ".rotary_sin", ".rotary_cos")
 """How names end that are of no weights, but which TransformerLens saves, too."""
 
 

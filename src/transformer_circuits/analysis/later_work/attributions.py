@@ -51,6 +51,7 @@ def _parts(
     model: Transformer, tokens: Int[Tensor, " pos"], layer: int, at: int
 ) -> tuple[tuple[Part, ...], Float[Tensor, "part d_model"]]:
     """What a query or key of this layer reads at one position, with the vectors that make it up."""
+    model.require()
     x, W_P = model.embed(tokens[None])
     parts, vectors = [Part(TOKEN, at), Part(POSITION, at)], [x[0, at], W_P[at]]
     for earlier in heads.of_layer(model, 0) if layer else ():
@@ -89,6 +90,7 @@ def by_maker(
     read a term as its excess over the mean of its row: that is why one source is preferred.
     """
     layer, who = heads.layer_of(model, head), features.makers(model, head[0])
+    model.require()
     x, W_P = model.embed(tokens[None])
     parts = [x[0], W_P]
     if len(who) > 2:
@@ -108,6 +110,7 @@ def loadings(
     With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
     path, which brings the present token alone. [logits]
     """
+    model.require()
     x = model.embed(tokens[None])[0][0]
     by_values = credit.paths(model, tokens, dst, out, kinds="V")
     return {tuple(step.head for step in path): (g * x).sum(dim=-1) for path, g in by_values.items()}

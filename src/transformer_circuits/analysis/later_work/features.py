@@ -33,6 +33,7 @@ def makers(model: Transformer, layer: int) -> list[Maker]:
 
 def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"]:
     """The direction of each feature of one maker, as columns: one per token, or per position."""
+    model.require()
     if maker == TOKEN:
         return model.W_E.detach()
     if maker == POSITION:

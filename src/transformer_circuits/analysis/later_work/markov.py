@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -97,6 +98,7 @@ def predicted(
     """
     tokens = alphabet.gather(1, states)
     tokens = torch.cat([tokens.new_full((len(tokens), 1), BEGIN), tokens], dim=1)
+    cross_entropy.n_vocab(model, tokens)  # refuses a model that has none for some
     found = []
     device = model.W_E.device
     for some, letters in zip(tokens.to(device).split(8), alphabet.to(device).split(8), strict=True):

@@ -41,6 +41,7 @@ def copying(
 ) -> Float[Tensor, "batch pos n_vocab"]:
     """What the heads of the first layer add to the logits of the very tokens that they look at, or
     of their other forms. Each OV entry counts minus its column's mean."""
+    model.require()
     n_batch, n_pos = inputs.shape
     added = pattern.new_zeros(n_batch, n_pos, model.config.n_vocab)
     W_U = model.W_U - model.W_U.mean(dim=0)
@@ -70,6 +71,7 @@ def each_by_itself(
     not sum to one; each head is scaled so that on these inputs the two sums agree in geometric
     mean.
     """
+    model.require()
     layer, config = model.layers[0], model.config
     x, W_P = model.embed(inputs)
     scores = layer.scores(x, x, W_P)  # [batch, head, dst, src], -inf beyond

@@ -59,6 +59,7 @@ def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
 
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
     """Logits of a one-layer model by where they come from: the present token, or earlier ones."""
+    model.require()
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
     trace = model.trace(inputs)
@@ -151,6 +152,7 @@ def raised_together(
     bugs are b′ after those of b, and b after those of b′. Each is the mean over all places of the
     inputs where source and destination stand, whatever follows; not a number where there is none.
     """
+    model.require()
     patterns = model.trace(inputs).patterns[0]  # [batch, head, dst, src]
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
     for (one, other), sets in kept_apart.items():

@@ -73,6 +73,7 @@ def _entries(
 @torch.no_grad()
 def read(model: Transformer, n: int = 20, size: int = 1024) -> Places:
     """Read the first layer's OV circuits, `size` sources at a time."""
+    model.require()
     layer = heads.of_layer(model, 0)
     ov = [heads.full_ov(model, head) for head in layer]
     qk = [heads.full_qk(model, head) for head in layer]

@@ -66,6 +66,7 @@ def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     BEGIN is no source: attention to it is how a head does nothing. Two arrays of n_vocab² numbers: in
     a large vocabulary, take `heads.full_qk(…).columns` of some sources instead.
     """
+    model.require()
     scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
     rest = torch.logaddexp(scores[:, BEGIN], scores.diagonal())
     attention = torch.sigmoid(scores - rest[:, None])

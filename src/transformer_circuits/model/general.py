@@ -1,0 +1,251 @@
+"""Models of others, which have what the paper's have not: a norm before every read, positions in the
+stream or rotary ones, an output vocabulary of their own, MLPs of other kinds.
+
+All of it is data of one `GeneralTransformer`, which is a `Transformer`: `forms` says what a model has,
+and an analysis that does not take it into account refuses it (`Transformer.require`).
+
+Gains and biases are in the weights. A bias is a column for the coordinate `width` of the stream, which
+is always one. What the biases of outputs would add at every position is not added: the reads after it
+have it, as `Norm.offset` or in their own biases.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits import files
+from transformer_circuits.model.attention import Attention
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Stack, Transformer
+
+FORMS: Mapping[str, str] = {
+    "a norm": "analysis.layer_norm.freeze(model, tokens) is the same function on these tokens, with "
+    "each position's norm held, and linear: expansion.paths and term_importance take that. "
+    "model.trace(tokens), ablation.loss_increase and path_patching.loss_increase take the model as it is",
+    "a norm that is held": "give this the model that was frozen",
+    "rotary positions": "where such a head looks depends on how far away it looks, and no one matrix says "
+    "it. model.trace(tokens).patterns has where it looks, path_patching.loss_increase cuts its edges",
+    "positions in the stream": "model.trace(tokens) and expansion.paths(model, tokens) have them",
+    "biases": "model.trace(tokens) and expansion.paths(model, tokens) have them, and heads.W_OV(model, head) "
+    "is without them",
+    "an output vocabulary of its own": "its outputs are no tokens that come next. model(tokens) has its "
+    "logits, and heads.full_ov(model, head) what a head does to them",
+}
+"""What a model may have that the paper's has not, with what can be called instead of what refuses it."""
+ALL = tuple(FORMS)
+NORM, HELD, ROTARY, STREAM, BIASES, OUTPUTS = ALL
+
+
+def all_but(*forms: str) -> tuple[str, ...]:
+    """The others of `FORMS`."""
+    return tuple(form for form in FORMS if form not in forms)
+
+
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu, "gelu_new": lambda x: F.gelu(x, approximate="tanh"), "relu": F.relu,
+    "silu": F.silu, "": lambda x: x,
+}  # fmt: skip
+"""Of MLPs, by the names that configs give them."""
+ALSO = {"gelu_fast": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "swish": "silu"}
+"""Other names of the same."""
+
+
+def unbiased(model: Transformer, W: Float[Tensor, "written d_model"]) -> Tensor:
+    """What reads the stream, without its bias."""
+    if not isinstance(model, GeneralTransformer) or model.width == model.config.d_model:
+        return W
+    return W * (torch.arange(model.config.d_model, device=W.device) < model.width)
+
+
+class Norm(nn.Module):
+    """The first `width` coordinates of a stream over their root mean square; nothing where `eps` is None.
+
+    Layer norm is that, too, once all that writes into the stream has no mean. The other coordinates
+    stay. With `held`, a factor for each position, it is linear.
+    """
+
+    offset: Float[Tensor, " width"]
+    """What all layers before have added at every position."""
+
+    def __init__(self, width: int, eps: float | None):
+        super().__init__()
+        self.width, self.eps = width, eps
+        self.held: Tensor | None = None
+        self.register_buffer("offset", torch.zeros(width))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        d = self.width
+        return x[..., :d] + x[..., d : d + 1] * self.offset if self.offset.any() else x[..., :d]
+
+    def scale(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch one"]:
+        """One over the root mean square, at each position."""
+        return (self._inside(x).square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        if self.eps is None:
+            return x
+        by = self.scale(x) if self.held is None else self.held
+        return torch.cat([self._inside(x) * by, x[..., self.width :]], dim=-1)
+
+
+class GeneralAttention(Attention):
+    """Heads that read through a norm, and whose queries and keys may be turned by their positions."""
+
+    angles: Float[Tensor, "n_ctx half_d_head"] | None
+    """By how much each pair of rows of W_Q and W_K is turned at each position; rows i and i + d_head / 2
+    are a pair. [radians]"""
+
+    def __init__(self, config: ModelConfig, width: int, eps: float | None, angles: Tensor | None):
+        super().__init__(config)
+        self.norm = Norm(width, eps)
+        self.register_buffer("angles", angles)
+
+    def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
+        return super()._split(self.norm(x), weight)
+
+    def _turned(self, x: Float[Tensor, "batch head pos d_head"]) -> Tensor:
+        if self.angles is None:
+            return x
+        angles = self.angles[: x.shape[2]].to(x)
+        one, two = x.chunk(2, dim=-1)
+        cos, sin = angles.cos(), angles.sin()
+        return torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
+
+    def _queries(
+        self,
+        q_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        rows: slice = slice(None),
+    ) -> Float[Tensor, "batch head dst d_head"]:
+        return self._turned(super()._queries(q_in, W_P, rows))
+
+    def _keys(
+        self,
+        k_in: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        rows: slice = slice(None),
+    ) -> Float[Tensor, "batch head src d_head"]:
+        return self._turned(super()._keys(k_in, W_P, rows))
+
+
+class GeneralMLP(nn.Module):
+    """W_O act(W_I norm(x)), times what a gate lets through where there is one."""
+
+    def __init__(self, config: ModelConfig, width: int, eps: float | None, act: str, gated: bool):
+        super().__init__()
+        d, d_mlp = config.d_model, config.d_mlp
+        self.act, self.norm = act, Norm(width, eps)
+        self.W_I, self.W_O = (
+            nn.Parameter(torch.zeros(d_mlp, d)),
+            nn.Parameter(torch.zeros(d, d_mlp)),
+        )
+        self.W_G = nn.Parameter(torch.zeros(d_mlp, d)) if gated else None
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        x, act = self.norm(x), ACTIVATIONS[self.act]
+        inside = F.linear(x, self.W_I)
+        inside = act(inside) if self.W_G is None else act(F.linear(x, self.W_G)) * inside
+        return F.linear(inside, self.W_O)
+
+
+class GeneralTransformer(Transformer):
+    """A model with some of `FORMS`.
+
+    `config` has the width of the whole stream as d_model; of it, `width` coordinates are the model's
+    own. `n_out`: how many outputs, where these are no tokens. `eps`: that of its norm, if it has one.
+    `angles`: see `GeneralAttention`. `act` and `gated`: of its MLPs, if `config` has any.
+    """
+
+    W_S: Float[Tensor, "n_ctx d_model"]
+    """Position vectors that are added to the stream; W_P are those that queries and keys alone read."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        width: int,
+        n_out: int | None = None,
+        eps: float | None = None,
+        angles: Tensor | None = None,
+        act: str = "gelu",
+        gated: bool = False,
+    ):
+        super().__init__(config, generator=torch.Generator())
+        self.width, self.norm = width, Norm(width, eps)
+        self.frozen_for: Tensor | None = None
+        if n_out is not None:
+            self.W_U = nn.Parameter(torch.zeros(n_out, config.d_model))
+        self.layers: Stack[Any] = Stack(
+            GeneralAttention(config, width, eps, angles) for _ in range(config.n_layers)
+        )
+        n_mlps = config.n_layers if config.d_mlp else 0
+        self.mlps: Stack[Any] = Stack(
+            GeneralMLP(config, width, eps, act, gated) for _ in range(n_mlps)
+        )
+        self.W_P.zero_()
+        self.register_buffer("W_S", torch.zeros_like(self.W_P))
+
+    @property
+    def forms(self) -> frozenset[str]:
+        """Which of `FORMS` it has."""
+        has = {
+            NORM: self.norm.eps is not None and self.frozen_for is None,
+            HELD: self.frozen_for is not None,
+            ROTARY: any(layer.angles is not None for layer in self.layers),
+            STREAM: bool(self.W_S.any()),
+            BIASES: bool(self.W_E[self.width : self.width + 1].any()),
+            OUTPUTS: len(self.W_U) != self.config.n_vocab,
+        }
+        return frozenset(name for name, there in has.items() if there)
+
+    def require(self, *takes: str) -> None:
+        for form in FORMS:
+            if form in self.forms - {*takes}:
+                raise files.UserError(
+                    f"this does not know {form}, which the model has: {FORMS[form]}"
+                )
+
+    @torch.no_grad()
+    def randomise(self, *, generator: torch.Generator | None = None) -> None:
+        super().randomise(generator=generator)
+        written = [self.W_E, *(layer.W_O_concat for layer in self.layers)]
+        for W in (*written, *(mlp.W_O for mlp in self.mlps)):
+            W[self.width :] = 0
+        self.W_E[self.width : self.width + 1] = 1
+
+    def embed(
+        self, tokens: Int[Tensor, "batch pos"]
+    ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "pos d_model"]]:
+        if self.frozen_for is not None and not torch.equal(tokens, self.frozen_for):
+            raise files.UserError(
+                f"the norms are held as they are on tokens {tuple(self.frozen_for.shape)}, and these "
+                f"{tuple(tokens.shape)} are others: freeze the model for them"
+            )
+        x, W_P = super().embed(tokens)
+        return x + self.W_S[: tokens.shape[1]], W_P
+
+    def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch n_vocab"]:
+        return F.linear(self.norm(x), self.W_U)
+
+    @torch.no_grad()
+    def frozen(self, tokens: Int[Tensor, "batch pos"]) -> "GeneralTransformer":
+        """The same model for these tokens alone, its norms held as they are there; weights are shared."""
+        shared = {id(each): each for each in (*self.parameters(), *self.buffers())}
+        if self.norm.eps is None or self.frozen_for is not None:
+            return self
+        model = copy.deepcopy(self, shared)
+        x, W_P = model.embed(tokens)
+        for index, layer in enumerate(model.layers):
+            layer.norm.held = layer.norm.scale(x)
+            x = x + layer(x, W_P)
+            if model.mlps:
+                model.mlps[index].norm.held = model.mlps[index].norm.scale(x)
+                x = x + model.mlps[index](x)
+        model.norm.held = model.norm.scale(x)
+        model.frozen_for = tokens
+        return model

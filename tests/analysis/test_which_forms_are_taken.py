@@ -1,0 +1,261 @@
+"""Every public analysis of a model, given one of another form than the paper's: refused in words, or right.
+
+What is right is what a forward pass in NumPy gives, with the change made in the weights (`forms`).
+"""
+
+import functools
+from types import SimpleNamespace
+
+import forms
+import numpy as np
+import pytest
+import torch
+from calls import CALLS, EDGE, PASSAGES, STREAM, beside, n_layers, name, outcome
+
+from transformer_circuits import files
+from transformer_circuits.analysis import (
+    ablation,
+    composition,
+    expansion,
+    head_roles,
+    heads,
+    induction,
+    layer_norm,
+    path_patching,
+    patterns,
+    repeats,
+    term_importance,
+)
+from transformer_circuits.analysis.later_work import (
+    edge_sets,
+    markov,
+    over_text,
+    singular_directions,
+)
+from transformer_circuits.interop import own_model
+from transformer_circuits.model import general
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text import windows
+
+
+class Numpy(Transformer):
+    """What is known of a model by its forward pass in NumPy: logits and patterns, and no more."""
+
+    def __init__(self, w, c, model):
+        torch.nn.Module.__init__(self)
+        self.w, self.c, self.config, self.layers = w, c, model.config, model.layers
+        self.W_E = torch.full_like(model.W_E, torch.nan)  # for its device
+
+    def __call__(self, tokens, **how):
+        return torch.from_numpy(forms.forward(self.w, self.c, tokens.numpy(), **how))
+
+    def trace(self, tokens):
+        kept = {}
+        self(tokens, keep=kept)
+        n_heads = self.c["n_heads"]
+        each = [
+            torch.stack([torch.from_numpy(kept[i, h][0]) for h in range(n_heads)], 1)
+            for i in range(self.c["n_layers"])
+        ]
+        return SimpleNamespace(patterns=tuple(each))
+
+    def loss(self, tokens, targets, **how):
+        """The mean over what is counted."""
+        found = forms.losses(self(tokens, **how).numpy(), targets.clamp(min=0).numpy())
+        return float(found[targets.numpy() != -100].mean())
+
+
+def padded(M, model):
+    wide = torch.zeros(2 * [model.config.d_model], dtype=torch.float64)
+    wide[: len(M), : len(M)] = torch.from_numpy(M)
+    return wide
+
+
+def numpy_scores(w, c, kind, layers=(1, 0)):
+    def score(later, earlier):
+        read = {"V": forms.OV, "K": forms.QK, "Q": lambda *a: forms.QK(*a).T}[kind](w, c, later)
+        wrote = forms.OV(w, c, earlier)
+        return np.linalg.norm(read @ wrote) / np.linalg.norm(read) / np.linalg.norm(wrote)
+
+    every = range(c["n_heads"])
+    late, early = layers
+    return torch.tensor([[score((late, i), (early, j)) for j in every] for i in every])
+
+
+def rises(np_model, x, axis=()):
+    """By how much the loss rises with each edge cut."""
+    whole, n = np_model.loss(x.IN, x.OUT), range(np_model.c["n_heads"])
+    each = [
+        np_model.loss(x.IN, x.OUT, unread=[(kind, (1, i), (0, j))]) - whole
+        for kind in "QKV" for i in n for j in n
+    ]  # fmt: skip
+    return torch.tensor(each).view(3, len(n), len(n))
+
+
+def silenced(np_model, tokens, targets):
+    c, whole = np_model.c, np_model.loss(tokens, targets)
+    each = [
+        np_model.loss(tokens, targets, instead={(i, h): 0.0}) - whole
+        for i in range(c["n_layers"]) for h in range(c["n_heads"])
+    ]  # fmt: skip
+    return torch.tensor(each).view(c["n_layers"], c["n_heads"])
+
+
+def by_copy(np_model, passages):
+    tokens = repeats.copies(passages)
+    each = (repeats.targets_of_copy(tokens, passages.shape[1], copy) for copy in (0, 1))
+    return torch.stack([silenced(np_model, tokens, targets) for targets in each])
+
+
+def looks_back(np_model, stream):
+    tokens, _ = windows.evenly(stream, head_roles.N_WINDOWS, np_model.config)
+    return patterns.by_distance(np_model.trace(tokens).patterns[0], 2).argmax(dim=0).tolist()
+
+
+def of_tokens(n, circuit, out=False):
+    """A circuit of the stream as one of tokens, and of outputs if it ends there."""
+    W_E, W_U = forms.ends(n.w, n.c)
+    return torch.from_numpy((W_U if out else W_E.T) @ circuit @ W_E)
+
+
+def with_bias(n, head):
+    """W_QK of a model with biases of queries, in the wide stream."""
+    wide = np.zeros((len(n.W_E), len(n.W_E)))
+    d = n.c["d_model"]
+    wide[:d, :d], wide[d, :d] = forms.QK(n.w, n.c, head), forms.query_bias(n.w, n.c, head)
+    return torch.from_numpy(wide)
+
+
+def of_tokens_with_bias(n, head):
+    W_E, _ = forms.ends(n.w, n.c)
+    return of_tokens(n, forms.QK(n.w, n.c, head)) + torch.from_numpy(
+        forms.query_bias(n.w, n.c, head) @ W_E
+    )
+
+
+def matching(n):
+    W_E, _ = forms.ends(n.w, n.c)
+    moved = forms.OV(n.w, n.c, (0, 3)) @ W_E
+    reads = W_E.T @ forms.QK(n.w, n.c, (1, 2)) + forms.query_bias(n.w, n.c, (1, 2))
+    return torch.from_numpy(reads @ moved)
+
+
+RIGHT = {
+    heads.W_OV: lambda n, m, t, x: padded(forms.OV(n.w, n.c, (1, 2)), m),
+    heads.W_QK: lambda n, m, t, x: with_bias(n, (1, 2)),
+    heads.full_ov: lambda n, m, t, x: of_tokens(n, forms.OV(n.w, n.c, (1, 2)), out=True),
+    heads.full_qk: lambda n, m, t, x: of_tokens_with_bias(n, (0, 2)),
+    composition.scores: lambda n, m, t, x: numpy_scores(n.w, n.c, "K"),
+    composition.reader: lambda n, m, t, x: padded(forms.QK(n.w, n.c, (1, 2)), m),
+    composition.matching: lambda n, m, t, x: matching(n),
+    composition.impossible: lambda n, m, t, x: {
+        layers: composition.apart(numpy_scores(n.w, n.c, "K", layers), layers)
+        for layers in composition.IMPOSSIBLE
+    },
+    ablation.without: lambda n, m, t, x: n(x.IN, instead={(0, 1): 0.0}),
+    ablation.with_output: lambda n, m, t, x: n(
+        x.IN, instead={(0, 1): t.head_outputs[0][:, 0, :, : n.c["d_model"]].numpy()}
+    ),
+    ablation.loss_increase: lambda n, m, t, x: silenced(n, x.IN, x.OUT),
+    repeats.loss_increase_by_copy: lambda n, m, t, x: by_copy(n, PASSAGES),
+    path_patching.without_edge: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
+    path_patching.patched: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
+    path_patching.loss_increase: lambda n, m, t, x: rises(n, x),
+    patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
+    layer_norm.freeze: lambda n, m, t, x: n(x.IN),
+    head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),
+    head_roles.cast: lambda n, m, t, x: (
+        (0, looks_back(n, STREAM)[1]), (0, looks_back(n, STREAM)[0]),
+        [(1, h) for h, s in enumerate(head_roles.matching(n)) if s > head_roles.MATCHES],
+    ),
+    expansion.paths: lambda n, m, t, x: n(x.IN),
+    term_importance.streams: lambda n, m, t, x: n(x.IN),
+    term_importance.streams_by_steps: lambda n, m, t, x: n(x.IN),
+    term_importance.losses: lambda n, m, t, x: torch.tensor(n.loss(x.IN, x.OUT)),
+    term_importance.losses_by_steps: lambda n, m, t, x: torch.tensor(n.loss(x.IN, x.OUT)),
+    edge_sets.rise: lambda n, m, t, x: torch.tensor(
+        [n.loss(*one, unread=[EDGE]) - n.loss(*one) for one in zip(x.IN.split(1), x.OUT.split(1), strict=True)]
+    ),
+    singular_directions.narrowed: lambda n, m, t, x: n(x.IN),
+}  # fmt: skip
+"""What NumPy makes of each call in `calls`, where an analysis takes more than the paper's form."""
+SEEN = {
+    function: lambda n, m, t, x, f=function: CALLS[f](f, n, t, x)
+    for function in (
+        repeats.predictions, induction.in_context_learning_score, markov.predicted,
+        head_roles.matching, head_roles.induction_head,
+    )
+}  # fmt: skip
+"""What asks for logits and patterns alone gets those of NumPy."""
+NO_MATTER = {heads.every, heads.of_layer, heads.layer_of, heads.require_two_layers}
+"""What gives no numbers but the weights themselves."""
+BY_PARTS = {
+    singular_directions.strengths, singular_directions.channel, composition.white_basis,
+    edge_sets.interaction, over_text.strongest, term_importance.patterns_of_embeddings,
+    ablation.without_mlps, ablation.losses_at, expansion.score_terms,
+}  # fmt: skip
+"""What is made of results above by its own arithmetic, which other tests try."""
+SUMS = {
+    expansion.paths: lambda m, found: m.unembed(sum(found.values())),
+    term_importance.streams: lambda m, found: m.unembed(found.orders[-1]),
+    term_importance.streams_by_steps: lambda m, found: m.unembed(found[-1]),
+    term_importance.losses: lambda m, found: found[f"order {len(m.layers)}"].mean(),
+    term_importance.losses_by_steps: lambda m, found: found[-1].mean(),
+}
+"""Of decompositions, the whole that they must sum to; `test_forms` tries the parts."""
+TRIED = ("positions in the stream", "rotary", "layer norm", "RMS norm, rotary, grouped",
+         "outputs of its own", "held")  # fmt: skip
+
+
+@functools.cache
+def of_form(form, n_layers):
+    c = forms.config("layer norm" if form == "held" else form) | {"n_layers": n_layers}
+    if "d_vocab_out" in c:
+        c["d_vocab_out"] = 23  # so that the targets of the calls are among them
+    w = forms.draw(c)
+    model = own_model.load({name: torch.from_numpy(W) for name, W in w.items()}, c)
+    return Numpy(w, c, model), model
+
+
+def as_arrays(found):
+    if isinstance(found, dict):
+        return {key: as_arrays(value) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [as_arrays(each) for each in found]
+    return found.dense() if hasattr(found, "dense") else found
+
+
+@pytest.mark.parametrize("form", TRIED)
+@pytest.mark.parametrize("function", CALLS, ids=name)
+def test_another_form_is_refused_in_words_or_the_answer_is_that_of_numpy(function, form):
+    by_numpy, model = of_form(form, n_layers(function))
+    x = beside(model)
+    trace = model.trace(x.IN)
+    if form == "held":
+        model = layer_norm.freeze(model, x.IN)
+    try:
+        found = outcome(function, model, trace)
+    except files.UserError as error:
+        said = str(error)
+        assert any(remedy in said for remedy in general.FORMS.values()) or "freeze the" in said
+        return
+    if function in NO_MATTER | BY_PARTS:
+        return
+    expected = (RIGHT | SEEN)[function](by_numpy, model, trace, x)
+    found = SUMS.get(function, lambda m, found: found)(model, found)
+    torch.testing.assert_close(
+        as_arrays(found), as_arrays(expected), atol=1e-7, rtol=1e-5, check_dtype=False
+    )
+
+
+def test_what_a_call_names_instead_works():
+    """Each of these is in a message of `FORMS`."""
+    for form in TRIED[:5]:
+        _, model = of_form(form, 2)
+        x = beside(model)
+        held = layer_norm.freeze(model, x.IN)
+        assert len(expansion.paths(held, x.IN)) == 25 and model.trace(x.IN).patterns
+        assert len(term_importance.streams(held, x.IN).orders) == 3
+        assert ablation.loss_increase(model, x.IN, x.OUT).shape == (2, 4)
+        assert path_patching.loss_increase(model, x.IN, x.OUT).shape == (3, 4, 4)
+        assert heads.full_ov(model, (1, 0)).shape == (len(model.W_U), 17)
