@@ -90,7 +90,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     Entropy of the one-layer model's prediction less this one's, per document of held-out text: at
     places where the strongest head gives more than half of its attention to what followed earlier
     occurrences of the present token; less the mean of the same at places whose token has not come
-    before. ln 2 is half as many choices. Paper: "Function of Induction Heads".
+    before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
     """
     single = subject.sibling("one-layer").model
     inputs, _ = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
@@ -102,6 +102,8 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
         matched = (A * followed).sum(dim=2) > 0.5
         rows.append(torch.stack([surer, matched.double(), followed.any(dim=2).double()]))
     surer, matched, before = torch.cat(rows, dim=1)
+    if not matched.any():
+        return torch.zeros((), dtype=torch.float64)
     elsewhere = surer[(before == 0) & (inputs != BEGIN)].mean()
     return subject.by_document((surer - elsewhere).masked_fill(matched == 0, math.nan))
 
