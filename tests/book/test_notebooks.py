@@ -80,6 +80,24 @@ def test_every_file_of_the_data_makes_chapters_stale():
     assert of_data <= counted
 
 
+def test_only_chapters_that_read_the_study_depend_on_it(checkout):
+    root = checkout("a", "from house.experiments import study")
+    checkout("b", "from house import other")
+    module = root / "src/house/experiments/study.py"
+    module.parent.mkdir()
+    for file in (module, module.parent / "__init__.py"):
+        file.write_text("")
+    run()
+    (root / "data/study").mkdir()
+    (root / "data/study/runs.jsonl").write_text("{}")
+    assert notebooks.stale() == ["a"]
+
+
+@pytest.mark.parametrize(("module", "pattern"), notebooks.READ_BY.items())
+def test_what_some_chapters_read_is_there(module, pattern):
+    assert (ROOT / "src/transformer_circuits" / module).is_file() and any(ROOT.glob(pattern))
+
+
 def taken_away(cell):
     cell["outputs"] = []
 

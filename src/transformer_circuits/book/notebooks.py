@@ -39,6 +39,8 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/co
               "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
               "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
+READ_BY = {"experiments/study.py": "data/study/*"}
+"""What only those chapters depend on that import the module which reads it."""
 CLAIMS = "data/claims.toml"
 """What verdicts say, and from where on; nothing is measured with it."""
 _SOURCE = Path(__file__).parents[2]
@@ -110,8 +112,8 @@ def modules(sources: Iterable[str]) -> list[Path]:
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `DATA_FILES`, and the claims, count for every chapter; for the scorecard all others
-    count, too.
+    Any file of `DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
+    for the scorecard all others count, too.
 
     Raises:
         UserError: naming the chapter, if its code cannot be read.
@@ -122,9 +124,13 @@ def fingerprints() -> dict[str, str]:
     for chapter in sorted(names(), key=lambda name: name == SCORECARD):
         cells = code(read(path(chapter)))
         try:
-            known = [*map(files.sha256, modules(cells)), *data]
+            imported = modules(cells)
+            known = [*map(files.sha256, imported), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
+        for module, pattern in READ_BY.items():
+            if any(file.as_posix().endswith(module) for file in imported):
+                known += map(files.sha256, sorted(root().glob(pattern)))
         if chapter == SCORECARD:
             known += sorted(found.items())
         made_of = json.dumps([cells, known, sys.version_info[:2]])

@@ -144,6 +144,48 @@ def graded_edges(subject: Subject) -> Subject:
     return subject.with_model("graded edges", model)
 
 
+@named("clean copying")
+def clean_copying(subject: Subject) -> Subject:
+    """Random embeddings, and heads that write what they read where it is read: W_U is W_Eᵀ."""
+    model = subjects.random_weights(subject)
+    model.W_U.data = model.W_E.T.clone()
+    layer = model.layers[-1]
+    layer.W_O.data.copy_(layer.W_V.mT)
+    return subject.with_model("clean copying", model)
+
+
+@named("one edge alone")
+def one_edge_alone(subject: Subject) -> Subject:
+    """Random weights, of which one head of each layer writes anything."""
+    model = subjects.random_weights(subject)
+    for layer in model.layers:
+        layer.W_O[1:] = 0
+    return subject.with_model("one edge alone", model)
+
+
+@named("two-back head")
+def two_back_head(subject: Subject) -> Subject:
+    """A first head that looks two places back, by the positions that turn fastest.
+
+    Tokens have nothing in those d_head dimensions, so that it goes by positions alone.
+    """
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[0], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
+    pairs = torch.arange(0, d_head - 1, 2)
+    speed = math.pi * model.config.position_base ** (-pairs / model.config.d_model)
+    turn = torch.zeros(d_head, d_head)
+    turn[pairs, pairs] = turn[pairs + 1, pairs + 1] = (2 * speed).cos()
+    turn[pairs, pairs + 1] = (2 * speed).sin()
+    turn[pairs + 1, pairs] = -(2 * speed).sin()
+    look = 20 / d_head**0.25  # so that the right place has a score of some hundreds
+    layer.W_Q.data[0], layer.W_K.data[0] = 0, 0
+    layer.W_Q.data[0, :, :d_head] = look * torch.eye(d_head)
+    layer.W_K.data[0, :, :d_head] = look * turn
+    model.W_E.data[:d_head] = 0
+    return subject.with_model("two-back head", model)
+
+
 @named("built virtual head")
 def built_virtual_head(subject: Subject) -> Subject:
     """Two previous-token heads in a row, on text in which the token two back always comes next.

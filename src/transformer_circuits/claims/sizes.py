@@ -7,6 +7,7 @@ cache. They are measured in the study's own tokens, `data/study/tokenizer.json`.
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from jaxtyping import Float
@@ -15,11 +16,12 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
-from transformer_circuits.claims import about_why_they_form, catalogue, subjects
+from transformer_circuits.claims import about_why_they_form, catalogue, registry, rules, subjects
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.experiments import plan
+from transformer_circuits.experiments import plan, study
 from transformer_circuits.experiments.formation import Series
 from transformer_circuits.experiments.plan import Planned
+from transformer_circuits.experiments.study import Trained
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
@@ -36,6 +38,19 @@ OF_THE_BASIS = (
 """Claims whose measurements read the basis of the stream, so that another may give another estimate."""
 WHITE = 24
 """Windows of training text on which the stream is made white."""
+
+
+def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) -> dict[int, str]:
+    """What the rule of a claim comes to on the recorded seeds of each width; "" if not measured.
+
+    Records have no controls, so this says only where the estimates lie.
+    """
+    found = {}
+    for width, of_width in study.by_width(trained).items():
+        seeds = {one.line["run"] + str(one.seed): one.interval(claim, basis) for one in of_width}
+        had = {name: rules.Interval(*each) for name, each in seeds.items() if each}
+        found[width] = rules.verdict(registry.rules()[claim], had, {})[0] if had else ""
+    return found
 
 
 def series() -> Series:

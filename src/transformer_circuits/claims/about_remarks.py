@@ -1,0 +1,113 @@
+"""What the paper remarks of copying and of induction without a figure of its own."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from transformer_circuits.analysis import bigrams, copying_scores, heads, induction, patterns
+from transformer_circuits.claims import samples
+from transformer_circuits.claims.controls import (
+    one_layer,
+    random_heads,
+    shuffled_text,
+    untrained,
+)
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import clean_copying
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.text.tokenizer import BEGIN
+
+FIRST = 10
+"""Among so many a token must be that a copying head raises, to count as raised most."""
+
+
+def copying_heads(model: Transformer) -> list[int]:
+    """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none."""
+    generator = torch.Generator().manual_seed(0)
+    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
+    last = heads.of_layer(model, model.config.n_layers - 1)
+    scores = [copying_scores.positivity(heads.full_ov(model, one).eigenvalues()) for one in last]
+    bound = float(null.mean() + 4 * null.std())
+    return [h for h, score in enumerate(scores) if score > bound] or [*range(len(last))]
+
+
+@decides("copying-own-token", controls=[untrained, random_heads], planted=clean_copying)
+def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
+    """Whether a copying head raises a token itself among the ten it raises most. 0 to 1.
+
+    Per token of the vocabulary, the share of the copying heads, by their eigenvalues, that do.
+    Paper: "Detecting Copying Behavior", on other ways to define copying.
+    """
+    model, layer = subject.model, subject.model.config.n_layers - 1
+    ranks = [
+        copying_scores.own_ranks(heads.full_ov(model, (layer, h))) for h in copying_heads(model)
+    ]
+    return (torch.stack(ranks) < FIRST).double().mean(dim=0)
+
+
+@decides("looks-where-plausible", controls=[untrained, random_heads, shuffled_text])
+def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
+    """How much more copying heads look at tokens that could come next. [doublings]
+
+    A token could come next that has followed the present one somewhere in the text outside of the
+    measured windows. Attention to such tokens, as a share of what goes to earlier tokens, less
+    what it would be if the destination were another token of the window, a hundred places on; per
+    document, as a logarithm of the ratio of both. 1: twice as much. Paper: "Copying / Primitive
+    In-Context Learning".
+    """
+    model, layer = subject.model, subject.model.config.n_layers - 1
+    inputs, targets = subject.windows(samples.WINDOWS)
+    n_vocab = model.config.n_vocab
+    table = bigrams.counts(subject.text, n_vocab) - bigrams.counts_of(inputs, targets, n_vocab)
+    follows, chosen = table > 0, copying_heads(model)
+    rows = []
+    for tokens in inputs.split(4):
+        A = patterns.of_all_layers(model, tokens)[layer][:, chosen].mean(dim=1).double()
+        earlier = (tokens != BEGIN)[:, None, :] & torch.ones(A.shape[1:]).tril(-1).bool()
+        A = A * earlier
+        other = tokens.roll(max(1, tokens.shape[1] // 5), dims=1)
+        rows.append(
+            torch.stack([(A * _could(follows, dst, tokens)).sum(dim=2) for dst in (tokens, other)])
+        )
+    own, exchanged = (subject.by_document(each) for each in torch.cat(rows, dim=1))
+    return (own / exchanged).log2().where((own > 0) & (exchanged > 0), math.nan)
+
+
+def _could(
+    follows: Bool[Tensor, "out before"], dst: Tensor, tokens: Tensor
+) -> Bool[Tensor, "window dst src"]:
+    """Whether the token at each source could come after that at each destination."""
+    return follows[tokens[:, None, :], dst[:, :, None]]
+
+
+@decides("confident-where-matched", controls=[one_layer, untrained, random_heads])
+def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
+    """How much surer than one layer a model is where an induction head has a match. [nats]
+
+    Entropy of the one-layer model's prediction less this one's, per document of held-out text: at
+    places where the strongest head gives more than half of its attention to what followed earlier
+    occurrences of the present token; less the mean of the same at places whose token has not come
+    before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
+    """
+    single = subject.sibling("one-layer").model
+    inputs, _ = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
+    head, rows = subject.induction_head.head, []
+    for part in inputs.split(4):
+        A = patterns.of_all_layers(subject.model, part)[-1][:, head]
+        followed = induction.followers(part)
+        surer = _entropy(single, part) - _entropy(subject.model, part)
+        matched = (A * followed).sum(dim=2) > 0.5
+        rows.append(torch.stack([surer, matched.double(), followed.any(dim=2).double()]))
+    surer, matched, before = torch.cat(rows, dim=1)
+    if not matched.any():
+        return torch.zeros((), dtype=torch.float64)
+    elsewhere = surer[(before == 0) & (inputs != BEGIN)].mean()
+    return subject.by_document((surer - elsewhere).masked_fill(matched == 0, math.nan))
+
+
+def _entropy(model: Transformer, tokens: Tensor) -> Float[Tensor, "window pos"]:
+    log_p = model(tokens).log_softmax(dim=-1)
+    return -(log_p.exp() * log_p).sum(dim=-1).double()

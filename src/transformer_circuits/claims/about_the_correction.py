@@ -1,0 +1,161 @@
+"""What is claimed of the heads that compose, since the paper's correction and in remarks beside it."""
+
+import copy
+import math
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_circuits.analysis import (
+    composition,
+    head_roles,
+    heads,
+    induction,
+    path_patching,
+    patterns,
+    repeats,
+)
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.claims import about_composition, samples
+from transformer_circuits.claims.controls import turned_heads, untrained
+from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.planted import (
+    built_induction,
+    graded_edges,
+    one_edge_alone,
+    two_back_head,
+)
+from transformer_circuits.claims.subjects import Subject
+
+LAST_SEVERAL = 4
+"""How many places back "the last several tokens" reach."""
+MATCHES = 0.2
+"""Prefix matching above which a head counts as an induction head: that of the book's marks."""
+SUBSTANTIVE = 0.1
+"""An edge is substantive that changes predictions at least so much as the strongest one, as a share."""
+SURE = 0.9
+"""A head is saturated where so much of its attention lies on the right source."""
+
+
+@cache
+def further_back(subject: Subject) -> tuple[Head, float]:
+    """The first-layer head that looks further back than one place, and its attention to the last four.
+
+    It is not the previous-token head, and of the others the one that looks most two, three and
+    four places back, on windows of text. The attention is that to the last four places in all.
+    """
+    inputs, _ = subject.windows(head_roles.N_WINDOWS, head_roles.N_CTX)
+    x, W_P = subject.model.embed(inputs)
+    A = subject.model.layers[0].pattern(x, x, W_P)
+    back = patterns.by_distance(A, LAST_SEVERAL + 1)
+    further = back[:, 2:].sum(dim=1)
+    further[subject.previous_token_head.head] = -1
+    head = int(further.argmax())
+    return Head(0, head), float(back[head, 1:].sum())
+
+
+@decides("correction-further-back", controls=[untrained, turned_heads])
+def lead_of_keys_further_back(subject: Subject) -> Float[Tensor, " window"]:
+    """How much more the second K edge from a head that looks further back does than any other edge.
+
+    [nats per token], by the change of predictions on held-out text. Of the K edges from the head of
+    `further_back` into induction heads the second best, for the claim is of two; less the best
+    edge, of any kind, from any head but this and the previous-token head. Both are chosen in one
+    half of the windows and measured in the other. Edges count for nothing if the head gives the
+    last four places less than half of its attention. Paper: "Correction".
+    """
+    n_heads = subject.model.config.n_heads
+    subject.require(n_heads > 2, "three heads in a layer")
+    change = about_composition.effects(subject).change.double()
+    (_, further), looks = further_back(subject)
+    theirs = change[:, composition.KINDS.index("K"), :, further]  # [window, later head]
+    theirs = theirs * (subject.matching > MATCHES) * (looks > 0.5)
+    left = {further, subject.previous_token_head.head}
+    others = change[..., [h for h in range(n_heads) if h not in left]].flatten(1)
+    lead = change.new_empty(len(change))
+    for half in (0, 1):
+        second = theirs[half::2].mean(dim=0).topk(2).indices[1]
+        best = others[half::2].mean(dim=0).argmax()
+        lead[1 - half :: 2] = theirs[1 - half :: 2, second] - others[1 - half :: 2, best]
+    return lead
+
+
+@decides("not-two-back", controls=[untrained, two_back_head])
+def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
+    """Attention two back, by the head that looks there most, over that of the best head one back.
+
+    Both heads, of either layer, are chosen on every fourth window and measured on the others, per
+    document of held-out text; the second is a mean over all. 0: no head looks two back; 1: as much
+    as another looks one back. Paper: "Virtual Attention Heads".
+    """
+    inputs, _ = subject.windows(samples.WINDOWS)
+    chosen = torch.arange(len(inputs)) % 4 == 0
+    there = torch.full((2, *inputs.shape, len(heads.every(subject.model))), math.nan)
+    for k, part in enumerate(inputs.split(4)):
+        A = torch.cat(patterns.of_all_layers(subject.model, part), dim=1)
+        for index, back in enumerate((1, 2)):
+            found = A.diagonal(-back, dim1=2, dim2=3).mT  # [window, dst - back, head]
+            there[index, 4 * k : 4 * k + len(part), 3:] = found[:, 3 - back :]
+    one, two = (
+        values[..., int(values[chosen, 3:].mean(dim=(0, 1)).argmax())].double() for values in there
+    )
+    two[chosen] = math.nan
+    return subject.by_document(two) / one[~chosen, 3:].mean()
+
+
+@decides("few-compose", controls=[untrained, graded_edges], planted=one_edge_alone)
+def share_that_composes(subject: Subject) -> Float[Tensor, " window"]:
+    """The share of all heads that take part in an edge which does something substantive. 0 to 1.
+
+    That is one which changes predictions on held-out text by at least a tenth of what the strongest
+    edge does; edges are of all three kinds, and a head takes part that writes or reads one. One
+    jackknife pseudo-value for each window. Paper: "Analyzing a Two-Layer Model".
+    """
+    change = about_composition.effects(subject).change.double()
+
+    def share(values: Tensor) -> float:
+        mean = values.mean(dim=0)
+        does = mean >= SUBSTANTIVE * mean.max()
+        return float(
+            torch.cat([does.any(dim=0).any(dim=0), does.any(dim=0).any(dim=1)]).double().mean()
+        )
+
+    n, each = len(change), torch.arange(len(change))
+    less = torch.tensor([share(change[each != left]) for left in each], dtype=torch.float64)
+    return n * share(change) - (n - 1) * less
+
+
+@decides("gradient-where-sure", controls=[untrained], planted=built_induction)
+def seen_by_the_derivative(subject: Subject) -> Float[Tensor, " passage"]:
+    """What the derivative says of an edge where a head is sure, over what cutting the edge does.
+
+    The edge of the induction story: the previous-token head into the strongest matcher's keys. What
+    it adds to the right token's logit, less the mean of all logits, in the second copy of random
+    tokens, where the head gives the right source nine tenths of its attention or more (anywhere, if
+    it never does): by the derivative, and by cutting. The ratio of the sizes of both, per passage;
+    1 if the derivative tells all, 0 if it sees nothing. Paper: "Related Work".
+    """
+    model = copy.deepcopy(subject.model).double()
+    passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
+    tokens = repeats.copies(passages)
+    trace, length = model.trace(tokens), passages.shape[1]
+    later, earlier = subject.induction_head, subject.previous_token_head
+    edge, written = ("K", later, earlier), trace.head_outputs[0][:, earlier.head]
+    place = torch.arange(length + 1, 2 * length)
+    right = tokens[:, place + 1, None]
+
+    def added(carried: float) -> Float[Tensor, "passage place"]:
+        """What is added to the logit by the rest of what the edge carries."""
+        logits = path_patching.patched(model, trace, {edge: carried * written})
+        gone = (trace.logits - logits)[:, place]
+        return gone.gather(2, right)[..., 0] - gone.mean(dim=2)
+
+    step = 1e-4
+    sizes = torch.stack([(added(1 - step) / step).abs(), added(0.0).abs()])
+    where = induction.followers(tokens)
+    sure = (trace.patterns[-1][:, later.head] * where).sum(dim=2)[:, place] > SURE
+    sure = sure if sure.any() else torch.ones_like(sure)
+    by_derivative, by_cutting = (sizes * sure).sum(dim=2)
+    return (by_derivative / by_cutting).where(by_cutting > 0, math.nan)

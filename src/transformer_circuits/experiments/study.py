@@ -1,0 +1,109 @@
+"""The study of size, as it was recorded: the lines of `data/study/runs.jsonl`, by width.
+
+`claims.sizes` measures what is in them. A line is there as soon as its training has ended, so runs
+may have fewer seeds than planned, or none yet.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from transformer_circuits import files
+from transformer_circuits.experiments import plan
+
+STORED, WHITE = "estimates", "estimates_white"
+"""In which basis of the stream an estimate was made: as training left it, or white on text."""
+ENOUGH_HEADS = 4
+"""Models with fewer heads in a layer are left out of trends: there is little among which to choose."""
+Trend = Literal["nearer", "farther", "neither"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One training of the study, and what was measured on its model."""
+
+    line: dict[str, Any]
+    """As in the file; see `claims.sizes.measured`."""
+
+    @property
+    def width(self) -> int:
+        """d_model."""
+        return self.line["shape"]["d_model"]
+
+    @property
+    def n_heads(self) -> int:
+        """In a layer."""
+        return self.line["shape"]["n_heads"]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether its heads write more than the stream has room for."""
+        return self.n_heads * self.line["shape"]["d_head"] > self.width
+
+    @property
+    def tokens(self) -> int:
+        """Read in training."""
+        return self.line["choices"]["tokens"]
+
+    @property
+    def seed(self) -> int:
+        return self.line["seed"]
+
+    @property
+    def loss(self) -> float:
+        """On held-out text. [nats per token]"""
+        return self.line["held_out"]["nats_per_token"]
+
+    def interval(self, claim: str, basis: str = STORED) -> tuple[float, float, float, int] | None:
+        """Mean, ends and number of units of what the claim's rule measures; None if there is none."""
+        found = self.line[basis].get(claim, {})
+        return (found["mean"], found["low"], found["high"], found["n"]) if "mean" in found else None
+
+
+def read() -> list[Trained]:
+    """Every training that was recorded: by proportions, tokens, width, seed.
+
+    Raises:
+        UserError: if the file is not there, or damaged.
+    """
+    lines = files.read_json_lines(plan.study().parent / "runs.jsonl")
+    return sorted(
+        map(Trained, lines), key=lambda one: (one.crowded, one.tokens, one.width, one.seed)
+    )
+
+
+def by_width(trained: Sequence[Trained]) -> dict[int, list[Trained]]:
+    """The trainings of each width, narrow to wide."""
+    widths = sorted({one.width for one in trained})
+    return {width: [one for one in trained if one.width == width] for width in widths}
+
+
+def trend(
+    trained: Sequence[Trained], claim: str, side: Literal["above", "below"], basis: str = STORED
+) -> Trend:
+    """Whether the widest models lie nearer to what is claimed than the narrowest, or farther.
+
+    Each seed of the widest must lie to one side of every seed of the narrowest. `side`: where the
+    claim says that its measure lies. Models with fewer than `ENOUGH_HEADS` are left out.
+    """
+    enough = by_width([one for one in trained if one.n_heads >= ENOUGH_HEADS])
+    found = [
+        [values[0] for one in enough[width] if (values := one.interval(claim, basis))]
+        for width in (min(enough), max(enough))
+    ]
+    narrow, wide = ([value if side == "above" else -value for value in each] for each in found)
+    if not narrow or not wide or min(enough) == max(enough):
+        return "neither"
+    if min(wide) > max(narrow):
+        return "nearer"
+    return "farther" if max(wide) < min(narrow) else "neither"
+
+
+def by_luck(n: int, m: int) -> float:
+    """How often n seeds lie on one side of m others, on either, if width does nothing.
+
+    >>> round(by_luck(2, 2), 3), by_luck(3, 3)
+    (0.333, 0.1)
+    """
+    return 2 / math.comb(n + m, n)

@@ -1,0 +1,76 @@
+"""Where a verdict may be about the size of our models, its chapter says what the study of size has."""
+
+import pytest
+from test_findings import sources
+
+from transformer_circuits.claims import registry, rules, sizes
+from transformer_circuits.experiments import study
+
+SAID_OF = {
+    "embedding-pca": ("size-basis", "How evenly W_E and W_U are spread"),
+    "resting-place": ("size-nearer", "The rest on the begin token"),
+    "previous-token-head": ("size-basis", "What the picked head gives the token before"),
+    "below-random": ("size-basis", "The share of pairs below random"),
+    "k-composition": ("size-basis", "The lead of the previous-token head's keys"),
+    "induction-resting": ("size-nearer", "The rest of this head on the begin token"),
+    "others-local": ("size-away", "How near those heads look"),
+    "phase-change": ("size-away", "How suddenly the heads form"),
+    "phase-bump": ("size-away", "The bump in the loss"),
+    "importance-second-layer": ("size-nearer", "The second layer's share of the gain"),
+    "importance-first-layer": ("size-nearer", "What the first layer adds"),
+    "importance-hides-patterns": ("size-nearer", "What freezing hides, beyond what it shows,"),
+}
+"""Of each claim with such a sentence: the section that shows its figure, and what is measured."""
+GOES = {
+    "nearer": "comes nearer to the claim",
+    "farther": "goes farther from the claim",
+    "neither": "shows no clear change",
+}
+MEETS = {
+    rules.REPRODUCED: "the widest meet the rule",
+    rules.NOT_REPRODUCED: "the widest do not meet the rule",
+    rules.MIXED: "the widest meet the rule in some seeds",
+}
+
+
+def same():
+    """The trainings at the fewest tokens, in the paper's proportions."""
+    trained = [one for one in study.read() if not one.crowded]
+    fewest = min(one.tokens for one in trained)
+    return [one for one in trained if one.tokens == fewest]
+
+
+def sentence(name):
+    (section, what), trained, said = SAID_OF[name], same(), {}
+    widest = max(one.width for one in trained)
+    for basis in (study.STORED, study.WHITE):
+        if trained[0].interval(name, basis):
+            goes = GOES[study.trend(trained, name, registry.rules()[name].side, basis)]
+            found = sizes.verdicts(trained, name, basis)[widest]
+            said[basis] = goes, MEETS.get(found, "the widest leave the rule open")
+    goes, meet = said[study.STORED]
+    stored = ", as stored," if study.WHITE in said else ""
+    first = f"{what}{stored} {goes} as models [grow in width alone]({section}), and {meet}"
+    if study.WHITE not in said:
+        return f"{first}."
+    return f"{first}; in the white basis it {said[study.WHITE][0]}, and {said[study.WHITE][1]}."
+
+
+@pytest.mark.parametrize("name", SAID_OF)
+def test_the_chapter_says_what_the_records_have(name):
+    prose = "\n".join(sources(registry.read()[name].chapter, "markdown"))
+    assert prose.count(sentence(name)) == 1, sentence(name)
+
+
+def test_the_chapter_on_size_draws_every_claim_that_a_chapter_sends_to_it():
+    code = "\n".join(sources("23-what-changes-with-size", "code"))
+    assert all(f'"{name}"' in code for name in SAID_OF)
+
+
+def test_what_the_chapter_on_size_keeps_of_scores_is_so():
+    text = " ".join(sources("23-what-changes-with-size", "markdown"))
+    assert "come nearer to the paper in the white basis and not as stored" in text
+    for name in ("below-random", "k-composition"):
+        side = registry.rules()[name].side
+        assert study.trend(same(), name, side, study.WHITE) == "nearer"
+        assert study.trend(same(), name, side) != "nearer"

@@ -1,0 +1,95 @@
+"""What is measured of composition since the Correction says yes to what was built, and no to controls."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from transformer_circuits.claims import about_remarks, about_the_correction, controls, planted
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import hand_built
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+
+WIDE = ModelConfig(
+    n_layers=2, n_heads=3, d_model=64, d_head=32, n_vocab=101, n_ctx=30, position_base=1000.0
+)
+
+
+@pytest.fixture
+def wide(generator):
+    """Random weights, wide enough for what is built into them."""
+    model = Transformer(WIDE).requires_grad_(False).eval()
+    model.randomise(generator=generator)
+    text = torch.randint(1, WIDE.n_vocab, (900,), generator=generator)
+    text[::30] = 0
+    return Subject("wide", model, text)
+
+
+def test_a_head_that_looks_two_back_is_seen(wide):
+    assert about_the_correction.two_back_over_one_back(wide).mean() < 2
+    built = planted.two_back_head(wide)
+    assert about_the_correction.two_back_over_one_back(built).mean() > 4
+    head, looks = about_the_correction.further_back(built)
+    assert head == (0, 0) and looks > 0.9
+
+
+def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
+    shape = dataclasses.replace(WIDE, d_head=16)
+    model = hand_built.induction_in_few_dimensions(shape, generator=generator)
+    subject = Subject("built", model, wide.text)
+    assert about_the_correction.lead_of_keys_further_back(subject).mean() <= 0
+
+
+def test_one_edge_alone_is_two_heads(subject):
+    made = planted.one_edge_alone(subject)
+    expected = 2 / (2 * subject.model.config.n_heads)
+    found = about_the_correction.share_that_composes(made)
+    assert found.mean() == pytest.approx(expected)
+    assert about_the_correction.share_that_composes(controls.untrained(subject)).mean() > expected
+
+
+def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject):
+    few = dataclasses.replace(subject, name="few")
+    few.model.layers[1].W_K_concat.mul_(1e-3)
+    assert about_the_correction.seen_by_the_derivative(few).mean() == pytest.approx(1, abs=0.01)
+    built = planted.built_induction(subject)
+    assert about_the_correction.seen_by_the_derivative(built).mean() < 0.01
+
+
+def test_clean_copying_puts_a_token_first(wide):
+    made = planted.clean_copying(wide)
+    assert about_remarks.own_token_among_the_first(made).mean() > 0.9
+    assert about_remarks.own_token_among_the_first(wide).mean() < 0.3
+
+
+def test_a_look_at_what_comes_next_is_plausible():
+    """Each of seven tokens has one follower, which one head looks for; to another all are alike."""
+    n = 8
+    shape = ModelConfig(
+        n_layers=1, n_heads=1, d_model=n, d_head=n, n_vocab=n, n_ctx=30, position_base=1000.0
+    )
+    text = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, n).repeat(300)])
+    model = Transformer(shape).requires_grad_(False).eval()
+    for weight in (*model.parameters(), model.W_P):
+        weight.zero_()
+    layer, one = model.layers[0], torch.eye(n)
+    model.W_E.data, model.W_U.data = one.clone(), one.clone()
+    layer.W_V[0], layer.W_O[0] = one, one
+    found = about_remarks.looks_at_plausible(Subject("alike", model, text))
+    assert found.abs().max() < 0.5
+    layer.W_Q[0] = 30 * one
+    layer.W_K[0] = one[:, [0, n - 1, *range(1, n - 1)]]
+    assert about_remarks.looks_at_plausible(Subject("next", model, text)).min() > 1
+
+
+def test_a_model_is_surer_where_a_match_is_copied(wide, monkeypatch):
+    built = planted.built_induction(wide)
+    guess = dataclasses.replace(built.model.config, n_layers=1)
+    flat = built.with_model("flat", Transformer(guess).double().requires_grad_(False))
+    monkeypatch.setattr(Subject, "sibling", lambda self, name: flat)
+    # Its logits are 0 or 1, so it is as sure as one of them allows.
+    sharp = dataclasses.replace(built, name="sharp")
+    sharp.model.W_U.mul_(20)
+    assert about_remarks.surer_where_matched(sharp).mean() > 0.693
+    assert about_remarks.surer_where_matched(flat).abs().max() == 0

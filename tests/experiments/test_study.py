@@ -1,0 +1,55 @@
+"""The records of the study of size, and what may be said of a trend."""
+
+import pytest
+
+from transformer_circuits.claims import registry, rules, sizes
+from transformer_circuits.experiments import study
+from transformer_circuits.experiments.study import Trained
+
+
+def line(width, seed, mean, n_heads=4, tokens=1):
+    estimate = {"mean": mean, "low": mean, "high": mean, "n": 1}
+    return Trained(
+        {
+            "run": f"width {width}",
+            "seed": seed,
+            "choices": {"tokens": tokens},
+            "shape": {"d_model": width, "n_heads": n_heads, "d_head": 64},
+            "estimates": {"resting-place": estimate, "icl-score": {"not applicable": "none"}},
+            "estimates_white": {},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "narrow, wide, side, expected",
+    [
+        ((0.1, 0.2), (0.3, 0.4), "above", "nearer"),
+        ((0.1, 0.2), (0.3, 0.4), "below", "farther"),
+        ((0.3, 0.4), (0.1, 0.2), "above", "farther"),
+        ((0.1, 0.3), (0.2, 0.4), "above", "neither"),
+        ((0.1, 0.1), (0.1, 0.1), "above", "neither"),
+    ],
+)
+def test_a_trend_keeps_all_seeds_apart(narrow, wide, side, expected):
+    few = [line(128, 0, 9.0, n_heads=2), line(128, 1, -9.0, n_heads=2)]
+    lines = [line(w, k, v) for w, of in ((256, narrow), (512, wide)) for k, v in enumerate(of)]
+    assert study.trend([*few, *lines], "resting-place", side) == expected
+    assert study.trend(lines, "icl-score", side) == "neither"
+    assert study.trend(lines, "resting-place", side, study.WHITE) == "neither"
+    assert study.trend(lines[:2], "resting-place", side) == "neither"
+
+
+def test_verdicts_by_width_are_those_of_the_rule():
+    lines = [line(256, 0, 0.4), line(256, 1, 0.6), line(512, 0, 0.6), line(512, 1, 0.7)]
+    assert registry.rules()["resting-place"].threshold == 0.5
+    found = sizes.verdicts(lines, "resting-place")
+    assert found == {256: rules.MIXED, 512: rules.REPRODUCED}
+    assert sizes.verdicts(lines, "icl-score") == {256: "", 512: ""}
+
+
+def test_what_was_recorded_can_be_read():
+    found = study.read()
+    assert [*found] == sorted(found, key=lambda o: (o.crowded, o.tokens, o.width, o.seed))
+    assert len({(o.line["run"], o.seed) for o in found}) == len(found)
+    assert all(one.loss > 0 and one.interval("resting-place") for one in found)
