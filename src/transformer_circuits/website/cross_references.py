@@ -41,6 +41,8 @@ class Found:
     """Which of the two, as `record.Record` has it."""
     note: str = ""
     """The level and the minutes of an exercise."""
+    moving: str = ""
+    """A stage as it moves, which a slide can show; empty for other figures."""
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
@@ -61,15 +63,17 @@ class IndexOf(SphinxDirective):
 
 
 class ChapterFigure(SphinxDirective):
-    """`{chapter-figure} page`, with the figure's title as content."""
+    """`{chapter-figure} page`, with the figure's title as content; `:live:` lets a stage move."""
 
     required_arguments = 1
     has_content = True
+    option_spec = {"live": directives.flag}  # noqa: RUF012 (docutils has it so)
 
     def run(self) -> list[nodes.Node]:
         _, page = self.env.relfn2path(self.arguments[0])
         docname = self.env.path2doc(page) or self.arguments[0]
-        node = chapter_figure(page=docname, title=" ".join(self.content))
+        live = "live" in self.options
+        node = chapter_figure(page=docname, title=" ".join(self.content), live=live)
         self.set_source_info(node)
         return [node]
 
@@ -99,8 +103,13 @@ def figures(notebook: Mapping) -> list[Found]:
     for output in notebooks.outputs(notebook):
         held = record.of(output)
         if held and held["kind"] == "figure":
-            picture = record.picture(output)
-            found.append(Found(held["id"], held["title"], held["text"], picture, held["picture"]))
+            shown = "".join(output["data"].get("text/html", ""))
+            found.append(
+                Found(
+                    held["id"], held["title"], held["text"], record.picture(output),
+                    held["picture"], moving=shown if " data-stage>" in shown else "",
+                )
+            )  # fmt: skip
     return found
 
 
@@ -174,11 +183,14 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title."""
+    """The picture under its title, or the stage itself, without the id of its own page."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:
-        if figure.title == node["title"]:
+        if figure.title == node["title"] and node["live"] and figure.moving:
+            moving = figure.moving.replace(f' id="{figure.id}"', "", 1)
+            return [nodes.raw("", moving, format="html")]
+        if figure.title == node["title"] and not node["live"]:
             picture = inline(figure.picture.decode(), figure.title, figure.text)
             return [nodes.raw("", captioned(figure.title, picture), format="html")]
     titles = [figure.title for figure in drawn]

@@ -54,6 +54,8 @@ NEEDED_BY = {
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
+STAGE = ("stage.css", "stage.js")
+"""What moves a stage, on slides too."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
@@ -96,7 +98,7 @@ def _configure(app, config) -> None:
 
 
 def _serve(app) -> None:
-    """Copy scripts, styles and fonts into the built book; slides need no script of ours.
+    """Copy scripts, styles and fonts into the built book; of ours, slides need the stage alone.
 
     Raises:
         FileNotFoundError: if npm has not fetched them.
@@ -112,6 +114,7 @@ def _serve(app) -> None:
         "vendor/katex/katex.min.css": dist / "katex.min.css",
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
+        **{f"book/{name}": SCRIPTS / name for name in STAGE},
     }
     slides = app.builder.name == "revealjs"
     for target, source in (wanted if slides else wanted | _scripts()).items():
@@ -200,6 +203,7 @@ def _without_theme(app) -> None:
     app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
     app.registry.js_files.clear()
     app.builder._js_files.clear()
+    app.builder.add_js_file("book/stage.js", defer="defer")
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.startswith(FOR_PAGES):
