@@ -31,6 +31,8 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
+INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
+"""What keeps and saves answers to the questions before and after."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -47,6 +49,7 @@ NEEDED_BY = {
         "book/views.js",
         "live/page.js",
     ),
+    "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
     "<div data-train-here": (
         "train/train.css",
         "book/views.js",
@@ -135,7 +138,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
-        **{f"book/{script.name}": script for script in SCRIPTS.iterdir()},
+        **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
             for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
