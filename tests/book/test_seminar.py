@@ -8,6 +8,7 @@ import pytest
 from transformer_circuits import files
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.book import notebooks
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
 
@@ -141,3 +142,45 @@ def test_a_slide_names_what_its_figure_measures():
     chapter = files.data_dir().parent / "chapters" / "10-who-reads-whom.ipynb"
     assert 'y=\\"change of predictions' in chapter.read_text(encoding="utf-8")
     assert re.search("change of the model's predictions", slide) and "loss" not in slide
+
+
+def exercises():
+    """Label, title and minutes of every exercise of the book."""
+    for path in sorted((SEMINAR.parent / "chapters").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+        yield from re.findall(
+            r"\{exercise\} (.*)\n:label: (\S+)\n(?:.*\n)*?\*[●○]{3} \w+, about (\d+) minutes\*",
+            text,
+        )
+
+
+def test_it_is_said_of_each_exercise_how_important_it_is():
+    listed = files.read_toml(files.data_dir() / "exercises.toml")
+    labels = [label for of in listed.values() for label in of]
+    assert sorted(labels) == sorted(label for _, label, _ in exercises())
+    assert len(listed["path"]) == 5 and len(listed["worth"]) < len(listed["curious"])
+    chapters = {label[3:5] for label in labels}
+    assert {label[3:5] for label in listed["path"] + listed["worth"]} == chapters
+
+
+def test_the_path_has_the_titles_and_minutes_of_its_exercises():
+    page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
+    path = files.read_toml(files.data_dir() / "exercises.toml")["path"]
+    known = {label: (title, minutes) for title, label, minutes in exercises()}
+    shown = re.findall(r"^\d\. ★ \[(.*)\]\(#(.*?)\), (\d+) minutes", page, re.M)
+    assert shown == [(known[label][0], label, known[label][1]) for label in path]
+    assert f"about {sum(int(minutes) for *_, minutes in shown)} minutes" in page
+    handout = (SEMINAR / "handout.md").read_text(encoding="utf-8")
+    assert all(f"*{title}*" in handout for title, _, _ in shown)
+
+
+def test_every_page_of_the_short_book_has_an_exercise_without_python():
+    page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
+    pages = [*notebooks.SHORT, "what-to-believe"]
+    for name in pages:
+        (path,) = (SEMINAR.parent / "chapters").glob(f"{name}.*")
+        text = path.read_text(encoding="utf-8")
+        (label,) = re.findall(r"\((\w+-break)\)=", text)
+        assert "Without a computer: " in text and f"(#{label})" in page
+    assert len(re.findall(r"\(#\w+-break\)", page)) == len(pages)

@@ -24,6 +24,9 @@ from transformer_circuits.website import terms
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
 """Where the pictures in the index of figures lie in the built book."""
+IMPORTANCE = files.data_dir() / "exercises.toml"
+IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
+"""What is said of exercises, by the list they are in."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -116,8 +119,23 @@ def figures(notebook: Mapping) -> list[Found]:
 def _exercises(doctree) -> Iterator[Found]:
     for node in doctree.findall(exercise_enumerable_node):
         title = next(node.findall(exercise_subtitle)).astext()
-        level = next(n.astext() for n in node.findall(nodes.emphasis) if n.astext()[0] in "●○")
-        yield Found(node["label"], title, note=level)
+        yield Found(node["label"], title, note=_level(node).astext())
+
+
+def _level(exercise: nodes.Element) -> nodes.Element:
+    """What an exercise says of its level and its minutes."""
+    return next(n for n in exercise.findall(nodes.emphasis) if n.astext()[0] in "●○")
+
+
+def _say_how_important(env, doctree) -> None:
+    """Behind the minutes of each exercise, as `data/exercises.toml` has it."""
+    exercises = list(doctree.findall(exercise_enumerable_node))
+    if exercises:
+        env.note_dependency(str(IMPORTANCE))
+        listed = files.read_toml(IMPORTANCE)
+        said = {label: words for list_, words in IMPORTANT.items() for label in listed[list_]}
+        for node in exercises:
+            _level(node).append(nodes.Text(f" · {said[node['label']]}"))
 
 
 def _collect_figures(app, docname: str, source: list[str]) -> None:
@@ -136,6 +154,7 @@ def _collect(app, doctree) -> None:
     ):
         for content in node.findall(nodes.section):  # else all on a page have the same id
             content["ids"] = [f"{node['label']}-content"]
+    _say_how_important(app.env, doctree)
     here = _found(app.env).setdefault(app.env.docname, {"figures": []})
     here["exercises"] = list(_exercises(doctree))
 
