@@ -9,7 +9,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book lab pdf reproduce release hub student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
+.PHONY: help python executed book lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -135,6 +135,9 @@ bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLen
 	mkdir -p _build
 	$(BIN)/python -m tools bench > _build/bench.txt
 	mv _build/bench.txt results/bench.txt && cat results/bench.txt
+
+gain: .venv/.done  ## what a group has learned, of the files of Before and after: make gain FILES="answers/*.json"
+	@$(BIN)/python -m tools gain $(FILES)
 
 test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4, and in nnsight: logits, patterns, eigenvalues, scores
 	$(BIN)/python -m pytest -q -m peers tests/test_peers.py

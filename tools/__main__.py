@@ -55,6 +55,15 @@ def hub(names: list[str], owner: str) -> None:
         print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
 
 
+def gain(paths: list[str]) -> None:
+    """Say what a group has learned, of the files that the page *Before and after* saves."""
+    from pathlib import Path
+
+    from tools import gain
+
+    print(gain.report(gain.read(map(Path, paths))))
+
+
 def bench() -> None:
     """Measure speed and memory next to TransformerLens."""
     from tools import bench
@@ -79,6 +88,7 @@ COMMANDS: dict[str, tuple] = {
         option("names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"),
         option("--owner", default="", help="the account on the hub, for the cards"),
     ),
+    "gain": (gain, option("paths", nargs="+", metavar="FILE", help="saved by the page")),
     "bench": (bench,),
 }
 

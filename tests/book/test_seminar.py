@@ -1,10 +1,16 @@
 """The plan, the slides and the notes for the speaker belong together."""
 
+import json
 import re
 
 import pytest
 
 from transformer_circuits import files
+from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.one_layer import skip_trigrams
+from transformer_circuits.book import notebooks
+from transformer_circuits.text import tokenizer
+from transformer_circuits.training import checkpoint
 
 SEMINAR = files.data_dir().parent / "seminar"
 SLIDES = re.split(
@@ -31,21 +37,94 @@ def test_a_slide_says_what_to_say_and_ask_and_what_is_right(slide):
     assert len(shown.split()) <= 95, "readable from the last row"
 
 
+MINUTES = [int(notes(slide)["Minutes"]) for slide in SLIDES]
+
+
 def test_the_minutes_of_the_slides_are_those_of_the_plan():
-    minutes = [int(notes(slide)["Minutes"]) for slide in SLIDES]
-    planned, in_plan = 0, set()
+    planned, in_plan = 0, []
     for begin, end, row in re.findall(r"^\| (\d+)–(\d+) \|(.*)\|$", PLAN, re.M):
-        planned += int(end) - int(begin)
-        if numbers := re.findall(r"\d+", row.split("|")[-1]):
-            first, last = int(numbers[0]), int(numbers[-1])
-            shown = {first, last} if "," in row.split("|")[-1] else {*range(first, last + 1)}
-            assert sum(minutes[k - 1] for k in shown) == int(end) - int(begin), row
-            in_plan |= shown
-    assert planned == 90
-    extra = sorted({*range(1, len(SLIDES) + 1)} - in_plan)
-    assert f"Slides {extra[0]} to {extra[-1]}" in PLAN
-    assert sum(minutes[k - 1] for k in extra) == 20, "two parts of ten minutes"
-    assert [sum(minutes[k - 1] for k in part) for part in (extra[:3], extra[3:])] == [10, 10]
+        assert int(begin) == planned
+        planned = int(end)
+        if shown := [int(number) for number in re.findall(r"\d+", row.split("|")[-1])]:
+            assert sum(MINUTES[k - 1] for k in shown) == int(end) - int(begin), row
+            in_plan += shown
+    assert planned == 90 and in_plan == [*range(1, len(in_plan) + 1)] and len(in_plan) <= 16
+    titles = [re.search(r"^##? (.*)$", slide, re.M)[1] for slide in SLIDES]
+    mechanism = [
+        titles.index(of)
+        for of in ("The mechanism, in four clicks", "Cut one reading, and only that")
+    ]
+    assert sum(MINUTES[k] for k in mechanism) == 15, "the most of all"
+
+
+def test_what_stands_behind_the_end_takes_as_long_as_the_plan_says():
+    behind = [slide for slide in SLIDES[16:]]
+    stills = [re.findall(r"In place of slide (\d+)", slide) for slide in behind]
+    found = {17 + k: int(of[0]) for k, of in enumerate(stills) if of}
+    first, last = re.search(r"stills, slides (\d+) to (\d+)", PLAN).groups()
+    assert [*found] == [*range(int(first), int(last) + 1)]
+    replaced = re.search(r"stand in for slides (\d+), (\d+) and (\d+)", PLAN).groups()
+    assert [*found.values()] == [*map(int, replaced)]
+    assert all(MINUTES[still - 1] == MINUTES[slide - 1] for still, slide in found.items())
+    whole, *parts = [(int(a), int(b)) for a, b in re.findall(r"Slides (\d+) to (\d+)", PLAN)]
+    assert whole == (int(last) + 1, len(SLIDES)) == (parts[0][0], parts[-1][1])
+    for begin, end in parts:
+        assert sum(MINUTES[begin - 1 : end]) == 10, "three parts of ten minutes"
+        assert all("For a longer session" in notes(SLIDES[k])["Say"] for k in range(begin - 1, end))
+
+
+@pytest.mark.parametrize(
+    "page, title, column, shown",
+    [
+        ("what-a-second-layer-reads", "How likely each piece of the name is, with one reading cut",
+         ("or", "de", "c", "ai"), "| {} % | {} % | {} % | {} % |"),
+        ("the-induction-circuit", "How often the right token comes first of all 4,096",
+         "random tokens", "two layers {}, one layer {}, two layers without head 0.0 {}."),
+        ("what-one-layer-can-say", "What one layer has learned about opening brackets and quotes",
+         "what becomes likelier, strongest first", "| {} |"),
+    ],
+)  # fmt: skip
+def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, shown):
+    manifest = json.loads((SEMINAR.parent / "results" / "manifest.json").read_text("utf-8"))
+    (table,) = (of for name, of in manifest["chapters"][page]["figures"].items() if title in name)
+    everything = "".join(SLIDES)
+    if page == "what-a-second-layer-reads":
+        for row in zip(*(table["numbers"][piece][1:] for piece in column), strict=True):
+            assert shown.format(*(round(100 * value) for value in row)) in everything
+    elif page == "the-induction-circuit":
+        whole, without, _, one = table["words"][column]
+        assert shown.format(whole, one, without) in everything
+    else:
+        for row in table["words"][column][:2]:
+            assert " &ensp; ".join(f"`{token}`" for token in row.split()) in everything
+
+
+def test_what_pairs_are_to_find_is_in_the_model():
+    """The words of the exercise, with the head and the outputs that the speaker's notes name."""
+    (slide,) = [slide for slide in SLIDES if "# Three tokens at once" in slide]
+    (offered,) = re.findall(r"^(`[^`|\n].*)$", slide, re.M)
+    answers = {"(": ("0.6", ")"), "[": ("0.6", "]"), " king": ("0.3", " him"),
+               " return": ("0.5", " None"), " back": ("0.5", "ward")}  # fmt: skip
+    assert re.findall(r"`([^`]+)`", offered) == [word.strip() for word in answers]
+    model = checkpoint.load("one-layer")
+    for word, (head, output) in answers.items():
+        if word[0] == " ":
+            assert output.strip() in notes(slide)["Answer"] and head in notes(slide)["Answer"]
+        layer, index = map(int, head.split("."))
+        raised = skip_trigrams.factors(model, heads.Head(layer, index)).logits[
+            :, tokenizer.token(word)
+        ]
+        assert tokenizer.token(output) in raised.topk(5).indices.tolist()
+
+
+def test_the_bug_on_paper_is_one_of_the_model():
+    (slide,) = [slide for slide in SLIDES if "# The bug, on paper" in slide]
+    assert "head 0.0 raises all four, by about a quarter of a logit each" in notes(slide)["Answer"]
+    of = skip_trigrams.factors(checkpoint.load("one-layer"), heads.Head(0, 0))
+    back, *ends = (tokenizer.token(word) for word in (" back", " forth", " the"))
+    for here in map(tokenizer.token, (" and", " to")):
+        for end in ends:
+            assert 0.2 < of.attention[here, back] * of.logits[end, back] < 0.3
 
 
 def test_the_handout_is_of_whole_sentences_and_names_no_button():
@@ -63,3 +142,45 @@ def test_a_slide_names_what_its_figure_measures():
     chapter = files.data_dir().parent / "chapters" / "10-who-reads-whom.ipynb"
     assert 'y=\\"change of predictions' in chapter.read_text(encoding="utf-8")
     assert re.search("change of the model's predictions", slide) and "loss" not in slide
+
+
+def exercises():
+    """Label, title and minutes of every exercise of the book."""
+    for path in sorted((SEMINAR.parent / "chapters").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+        yield from re.findall(
+            r"\{exercise\} (.*)\n:label: (\S+)\n(?:.*\n)*?\*[●○]{3} \w+, about (\d+) minutes\*",
+            text,
+        )
+
+
+def test_it_is_said_of_each_exercise_how_important_it_is():
+    listed = files.read_toml(files.data_dir() / "exercises.toml")
+    labels = [label for of in listed.values() for label in of]
+    assert sorted(labels) == sorted(label for _, label, _ in exercises())
+    assert len(listed["path"]) == 5 and len(listed["worth"]) < len(listed["curious"])
+    chapters = {label[3:5] for label in labels}
+    assert {label[3:5] for label in listed["path"] + listed["worth"]} == chapters
+
+
+def test_the_path_has_the_titles_and_minutes_of_its_exercises():
+    page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
+    path = files.read_toml(files.data_dir() / "exercises.toml")["path"]
+    known = {label: (title, minutes) for title, label, minutes in exercises()}
+    shown = re.findall(r"^\d\. ★ \[(.*)\]\(#(.*?)\), (\d+) minutes", page, re.M)
+    assert shown == [(known[label][0], label, known[label][1]) for label in path]
+    assert f"about {sum(int(minutes) for *_, minutes in shown)} minutes" in page
+    handout = (SEMINAR / "handout.md").read_text(encoding="utf-8")
+    assert all(f"*{title}*" in handout for title, _, _ in shown)
+
+
+def test_every_page_of_the_short_book_has_an_exercise_without_python():
+    page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
+    pages = [*notebooks.SHORT, "what-to-believe"]
+    for name in pages:
+        (path,) = (SEMINAR.parent / "chapters").glob(f"{name}.*")
+        text = path.read_text(encoding="utf-8")
+        (label,) = re.findall(r"\((\w+-break)\)=", text)
+        assert "Without a computer: " in text and f"(#{label})" in page
+    assert len(re.findall(r"\(#\w+-break\)", page)) == len(pages)

@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from myst_nb.ext.execution_tables import make_stat_table
-from myst_nb.sphinx_ import NbMetadataCollector
 
 from transformer_circuits.book import notebooks
 from transformer_circuits.record import Record
@@ -57,16 +55,6 @@ def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
     assert "".join(html[2]) == "<p class=\"claim\">✓ 'one'</p>", "one anchor for each claim"
 
 
-def test_the_table_of_times_has_every_chapter(checkout):
-    checkout("a", "'one'", "'two'")
-    notebooks.execute(["a"], ran)
-    app, source = App(), [notebooks.path("a").read_text()]
-    executed._require_fresh(app)
-    executed._show_outputs(app, "chapters/a", source)
-    table = make_stat_table("seminar/instructor", NbMetadataCollector.get_doc_data(app.env))
-    assert "chapters/a" in table.astext() and "12.5" in table.astext()
-
-
 def test_a_missing_or_stale_copy_fails_the_build_with_one_line(checkout):
     checkout("a", "1")
     checkout("b", "1")
@@ -84,7 +72,3 @@ def test_other_pages_are_left_as_they_are(checkout):
     executed._require_fresh(app)
     executed._show_outputs(app, "chapters/glossary", source)
     assert source == ["# A page"]
-
-
-def test_a_chapter_without_code_has_no_time():
-    assert executed.times({"cells": [{"cell_type": "markdown", "metadata": {}}]}) is None

@@ -33,7 +33,7 @@ SHORT = (
     "what-a-second-layer-reads", "the-induction-circuit", "watch-it-grow",
 )  # fmt: skip
 """The notebooks of the short book, in its order; it opens with the first, and so does the book."""
-GUIDES = ("your-own-model",)
+GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
               "data/experiments.toml", "data/tokenizer.json", "requirements.txt",

@@ -24,9 +24,10 @@ def blocks(**sizes: int) -> dict[str, slice]:
     return places
 
 
-def _empty(n_vocab: int, n_ctx: int, d_model: int, d_head: int) -> Transformer:
+def empty(n_vocab: int, n_ctx: int, d_model: int, d_head: int, n_heads: int = 1) -> Transformer:
+    """Two layers in which everything is zero, positions too, in float64."""
     shape = ModelConfig(
-        n_layers=2, n_heads=1, d_model=d_model + d_model % 2, d_head=d_head,
+        n_layers=2, n_heads=n_heads, d_model=d_model + d_model % 2, d_head=d_head,
         n_vocab=n_vocab, n_ctx=n_ctx, position_base=1000.0,
     )  # fmt: skip
     model = Transformer(shape).requires_grad_(False).double()
@@ -35,8 +36,13 @@ def _empty(n_vocab: int, n_ctx: int, d_model: int, d_head: int) -> Transformer:
     return model
 
 
-def _look(
-    model: Transformer, layer: int, reads: slice, sees: slice, M: Float[Tensor, "dst src"]
+def look(
+    model: Transformer,
+    layer: int,
+    reads: slice,
+    sees: slice,
+    M: Float[Tensor, "dst src"],
+    head: int = 0,
 ) -> None:
     """Set the QK circuit: score M[i, j] for dimension i of the destination's block `reads` and j of the
     source's block `sees`.
@@ -44,29 +50,34 @@ def _look(
     A second call adds a second part to the score.
     """
     attention = model.layers[layer]
-    used = int(attention.W_Q[0].any(dim=1).sum())
+    used = int(attention.W_Q[head].any(dim=1).sum())
     channels = slice(used, used + len(M))
-    attention.W_Q[0, channels, reads] = torch.eye(len(M), dtype=torch.float64)
-    attention.W_K[0, channels, sees] = M.double() * math.sqrt(model.config.d_head)
+    attention.W_Q[head, channels, reads] = torch.eye(len(M), dtype=torch.float64)
+    attention.W_K[head, channels, sees] = M.double() * math.sqrt(model.config.d_head)
 
 
-def _move(model: Transformer, layer: int, reads: slice, writes: slice) -> None:
-    """Set the OV circuit: copy one block of the source into another block of the destination."""
+def move(
+    model: Transformer, layer: int, reads: slice, writes: slice, head: int = 0, times: float = 1.0
+) -> None:
+    """Set the OV circuit: copy one block of the source into another block of the destination.
+
+    A second call that reads the same block writes it to a second place, too.
+    """
     n = reads.stop - reads.start
-    model.layers[layer].W_V[0, :n, reads] = torch.eye(n, dtype=torch.float64)
-    model.layers[layer].W_O[0, writes, :n] = torch.eye(n, dtype=torch.float64)
+    model.layers[layer].W_V[head, :n, reads] = torch.eye(n, dtype=torch.float64)
+    model.layers[layer].W_O[head, writes, :n] = times * torch.eye(n, dtype=torch.float64)
 
 
-def _one_back(n_ctx: int) -> Float[Tensor, "n_ctx n_ctx"]:
-    """1 where the source stands one before the destination; the first looks at itself."""
-    return torch.eye(n_ctx).roll(-1, 1).tril(-1)
+def one_back(n_ctx: int, back: int = 1) -> Float[Tensor, "n_ctx n_ctx"]:
+    """1 where the source stands one before the destination, or further back."""
+    return torch.eye(n_ctx).roll(-back, 1).tril(-back)
 
 
 def _with_positions(n_vocab: int, n_ctx: int, *middle: str) -> tuple[Transformer, dict[str, slice]]:
     """Tokens in the stream, positions for queries and keys alone, as in all models of the book."""
     sizes = {"token": n_vocab, **dict.fromkeys(middle, n_vocab), "output": n_vocab, "place": n_ctx}
     at = blocks(**sizes)
-    model = _empty(n_vocab, n_ctx, at["place"].stop, max(n_vocab, n_ctx))
+    model = empty(n_vocab, n_ctx, at["place"].stop, max(n_vocab, n_ctx))
     model.W_E[at["token"]] = torch.eye(n_vocab, dtype=torch.float64)
     model.W_U[:, at["output"]] = torch.eye(n_vocab, dtype=torch.float64)
     model.W_P[:, at["place"]] = torch.eye(n_ctx, dtype=torch.float64)
@@ -82,10 +93,10 @@ def induction(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
     `sharpness`: how far, in score, the right source stands above the others.
     """
     model, at = _with_positions(n_vocab, n_ctx, "previous")
-    _look(model, 0, at["place"], at["place"], sharpness * _one_back(n_ctx))
-    _move(model, 0, at["token"], at["previous"])
-    _look(model, 1, at["token"], at["previous"], sharpness * torch.eye(n_vocab))
-    _move(model, 1, at["token"], at["output"])
+    look(model, 0, at["place"], at["place"], sharpness * one_back(n_ctx))
+    move(model, 0, at["token"], at["previous"])
+    look(model, 1, at["token"], at["previous"], sharpness * torch.eye(n_vocab))
+    move(model, 1, at["token"], at["output"])
     return model
 
 
@@ -128,8 +139,8 @@ def two_back(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
     """
     model, at = _with_positions(n_vocab, n_ctx, "previous")
     for layer, (reads, writes) in enumerate((("token", "previous"), ("previous", "output"))):
-        _look(model, layer, at["place"], at["place"], sharpness * _one_back(n_ctx))
-        _move(model, layer, at[reads], at[writes])
+        look(model, layer, at["place"], at["place"], sharpness * one_back(n_ctx))
+        move(model, layer, at[reads], at[writes])
     return model
 
 
@@ -147,14 +158,14 @@ def pointer(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
     with its position: feed it `placed(tokens, n_vocab)`, and read its logits modulo n_vocab.
     """
     at = blocks(token=n_vocab, place=n_ctx, found=n_ctx, output=n_vocab)
-    model = _empty(n_vocab * n_ctx, n_ctx, at["output"].stop, n_vocab + n_ctx)
+    model = empty(n_vocab * n_ctx, n_ctx, at["output"].stop, n_vocab + n_ctx)
     token, place = torch.eye(n_vocab, dtype=torch.float64), torch.eye(n_ctx, dtype=torch.float64)
     model.W_E[at["token"]] = token.repeat(1, n_ctx)
     model.W_E[at["place"]] = place.repeat_interleave(n_vocab, dim=1)
     model.W_U[:, at["output"]] = token.repeat(n_ctx, 1)
-    _look(model, 0, at["token"], at["token"], sharpness * token)
-    _look(model, 0, at["place"], at["place"], -2 * sharpness * place)  # the same token, not here
-    _move(model, 0, at["place"], at["found"])
-    _look(model, 1, at["found"], at["place"], sharpness * place.roll(1, 1))
-    _move(model, 1, at["token"], at["output"])
+    look(model, 0, at["token"], at["token"], sharpness * token)
+    look(model, 0, at["place"], at["place"], -2 * sharpness * place)  # the same token, not here
+    move(model, 0, at["place"], at["found"])
+    look(model, 1, at["found"], at["place"], sharpness * place.roll(1, 1))
+    move(model, 1, at["token"], at["output"])
     return model

@@ -24,6 +24,9 @@ from transformer_circuits.website import terms
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
 """Where the pictures in the index of figures lie in the built book."""
+IMPORTANCE = files.data_dir() / "exercises.toml"
+IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
+"""What is said of exercises, by the list they are in."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -41,6 +44,8 @@ class Found:
     """Which of the two, as `record.Record` has it."""
     note: str = ""
     """The level and the minutes of an exercise."""
+    moving: str = ""
+    """A stage as it moves, which a slide can show; empty for other figures."""
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
@@ -61,15 +66,17 @@ class IndexOf(SphinxDirective):
 
 
 class ChapterFigure(SphinxDirective):
-    """`{chapter-figure} page`, with the figure's title as content."""
+    """`{chapter-figure} page`, with the figure's title as content; `:live:` lets a stage move."""
 
     required_arguments = 1
     has_content = True
+    option_spec = {"live": directives.flag}  # noqa: RUF012 (docutils has it so)
 
     def run(self) -> list[nodes.Node]:
         _, page = self.env.relfn2path(self.arguments[0])
         docname = self.env.path2doc(page) or self.arguments[0]
-        node = chapter_figure(page=docname, title=" ".join(self.content))
+        live = "live" in self.options
+        node = chapter_figure(page=docname, title=" ".join(self.content), live=live)
         self.set_source_info(node)
         return [node]
 
@@ -99,16 +106,36 @@ def figures(notebook: Mapping) -> list[Found]:
     for output in notebooks.outputs(notebook):
         held = record.of(output)
         if held and held["kind"] == "figure":
-            picture = record.picture(output)
-            found.append(Found(held["id"], held["title"], held["text"], picture, held["picture"]))
+            shown = "".join(output["data"].get("text/html", ""))
+            found.append(
+                Found(
+                    held["id"], held["title"], held["text"], record.picture(output),
+                    held["picture"], moving=shown if " data-stage>" in shown else "",
+                )
+            )  # fmt: skip
     return found
 
 
 def _exercises(doctree) -> Iterator[Found]:
     for node in doctree.findall(exercise_enumerable_node):
         title = next(node.findall(exercise_subtitle)).astext()
-        level = next(n.astext() for n in node.findall(nodes.emphasis) if n.astext()[0] in "●○")
-        yield Found(node["label"], title, note=level)
+        yield Found(node["label"], title, note=_level(node).astext())
+
+
+def _level(exercise: nodes.Element) -> nodes.Element:
+    """What an exercise says of its level and its minutes."""
+    return next(n for n in exercise.findall(nodes.emphasis) if n.astext()[0] in "●○")
+
+
+def _say_how_important(env, doctree) -> None:
+    """Behind the minutes of each exercise, as `data/exercises.toml` has it."""
+    exercises = list(doctree.findall(exercise_enumerable_node))
+    if exercises:
+        env.note_dependency(str(IMPORTANCE))
+        listed = files.read_toml(IMPORTANCE)
+        said = {label: words for list_, words in IMPORTANT.items() for label in listed[list_]}
+        for node in exercises:
+            _level(node).append(nodes.Text(f" · {said[node['label']]}"))
 
 
 def _collect_figures(app, docname: str, source: list[str]) -> None:
@@ -127,6 +154,7 @@ def _collect(app, doctree) -> None:
     ):
         for content in node.findall(nodes.section):  # else all on a page have the same id
             content["ids"] = [f"{node['label']}-content"]
+    _say_how_important(app.env, doctree)
     here = _found(app.env).setdefault(app.env.docname, {"figures": []})
     here["exercises"] = list(_exercises(doctree))
 
@@ -174,11 +202,14 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title."""
+    """The picture under its title, or the stage itself, without the id of its own page."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:
-        if figure.title == node["title"]:
+        if figure.title == node["title"] and node["live"] and figure.moving:
+            moving = figure.moving.replace(f' id="{figure.id}"', "", 1)
+            return [nodes.raw("", moving, format="html")]
+        if figure.title == node["title"] and not node["live"]:
             picture = inline(figure.picture.decode(), figure.title, figure.text)
             return [nodes.raw("", captioned(figure.title, picture), format="html")]
     titles = [figure.title for figure in drawn]

@@ -4,10 +4,7 @@ Prose and code are those of the chapter as it lies in `chapters/`; only outputs 
 """
 
 import json
-from datetime import datetime
 from pathlib import Path
-
-from myst_nb.sphinx_ import NbMetadataCollector
 
 from transformer_circuits import record
 from transformer_circuits.book import notebooks
@@ -38,8 +35,6 @@ def _show_outputs(app, docname: str, source: list[str]) -> None:
     if copy := app.executed_chapters.get(chapter):
         app.env.note_dependency(str(notebooks.executed_path(chapter)))
         source[0] = json.dumps(with_outputs(json.loads(source[0]), copy))
-        if ran := times(copy):
-            NbMetadataCollector.set_exec_data(app.env, docname, ran)
 
 
 def with_outputs(notebook: dict, copy: dict) -> dict:
@@ -61,24 +56,6 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
             shown = "".join(output["data"]["text/html"])
             output["data"]["text/html"] = f'<span id="{found["id"]}"></span>{shown}'
     return notebook
-
-
-def times(copy: dict) -> dict[str, object] | None:
-    """When and how long an executed copy ran, from first cell to last, as `{nb-exec-table}` takes it.
-
-    Kernels note the time before and after each cell: `runtime` in seconds, `mtime` since 1970. None
-    if nothing was noted: there is no code.
-    """
-    noted = [
-        datetime.fromisoformat(time)
-        for cell in copy["cells"]
-        for time in cell["metadata"].get("execution", {}).values()
-    ]
-    if not noted:
-        return None
-    seconds = (max(noted) - min(noted)).total_seconds()
-    whole = {"mtime": max(noted).timestamp(), "runtime": seconds, "method": "nbmake"}
-    return whole | {"succeeded": True, "error": None, "traceback": None}
 
 
 def _write_all(app, env) -> list[str]:

@@ -31,6 +31,8 @@ TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
+INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
+"""What keeps and saves answers to the questions before and after."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -47,6 +49,7 @@ NEEDED_BY = {
         "book/views.js",
         "live/page.js",
     ),
+    "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
     "<div data-train-here": (
         "train/train.css",
         "book/views.js",
@@ -54,6 +57,8 @@ NEEDED_BY = {
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
+STAGE = ("stage.css", "stage.js")
+"""What moves a stage, on slides too."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
     "sphinx_copybutton",
@@ -96,7 +101,7 @@ def _configure(app, config) -> None:
 
 
 def _serve(app) -> None:
-    """Copy scripts, styles and fonts into the built book; slides need no script of ours.
+    """Copy scripts, styles and fonts into the built book; of ours, slides need the stage alone.
 
     Raises:
         FileNotFoundError: if npm has not fetched them.
@@ -112,6 +117,7 @@ def _serve(app) -> None:
         "vendor/katex/katex.min.css": dist / "katex.min.css",
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
+        **{f"book/{name}": SCRIPTS / name for name in STAGE},
     }
     slides = app.builder.name == "revealjs"
     for target, source in (wanted if slides else wanted | _scripts()).items():
@@ -132,7 +138,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
-        **{f"book/{script.name}": script for script in SCRIPTS.iterdir()},
+        **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
             for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
@@ -200,6 +206,7 @@ def _without_theme(app) -> None:
     app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
     app.registry.js_files.clear()
     app.builder._js_files.clear()
+    app.builder.add_js_file("book/stage.js", defer="defer")
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.startswith(FOR_PAGES):

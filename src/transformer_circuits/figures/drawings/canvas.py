@@ -5,7 +5,8 @@ Places are in pixels, from the upper left corner; y grows downwards.
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from transformer_circuits.figures.drawings.words import INDEX, width, wrap
@@ -25,6 +26,13 @@ class Canvas:
     def __init__(self, width: Px):
         self.width, self.height = width, 0.0
         self.parts: list[str] = []
+
+    @contextmanager
+    def click(self) -> Iterator[None]:
+        """What is drawn meanwhile appears on a slide with one click more; elsewhere it is there."""
+        self.parts.append('<g class="fragment">')
+        yield
+        self.parts.append("</g>")
 
     def text(
         self,

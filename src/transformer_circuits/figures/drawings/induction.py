@@ -94,31 +94,21 @@ def _across(line: _Line) -> Canvas:
         _token(canvas, x, y, sizes[i], cut(token, room), _role(line, i))
         xs.append(x + sizes[i] / 2)
         x += sizes[i] + gap
-    x += 32
-    canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
-    canvas.box(
-        x, y, sizes[-1], _CELL, [cut(line.predicted, room)], role="second", mono=True, dashed=True
-    )
-    canvas.text(
-        min(x + sizes[-1] / 2, 668),
-        y + _CELL + 16,
-        "put first",
-        anchor="middle",
-        size=SMALL,
-        role="muted",
-    )
     before, found, now = (xs[i] for i in (line.before, line.found, line.now))
     arcs: tuple[tuple[float, float, float, Name], ...] = (
         (before, found - 12, 34, "first"),
         (found + 12, now, 66, "second"),
     )
-    for left, right, high, role in arcs:
-        canvas.curve([(left, y - 3), (left, y - high), (right, y - high), (right, y - 3)], role)
-        left, right, high = left - 7, right + 7, 1.5 * high
-        canvas.look([(right, y - 3), (right, y - high), (left, y - high), (left, y - 3)], role)
-    one, two = line.steps
-    canvas.text(0, 12, one, role="first", bold=True, size=SMALL)
-    canvas.text(0, 36, two, role="second", bold=True, size=SMALL)
+    for step, (left, right, high, role) in enumerate(arcs):
+        far, over = 7, 1.5 * high
+        with canvas.click():
+            canvas.text(0, 12 + 24 * step, line.steps[step], role=role, bold=True, size=SMALL)
+            ends = (right + far, y - 3), (left - far, y - 3)
+            canvas.look([ends[0], (right + far, y - over), (left - far, y - over), ends[1]], role)
+        with canvas.click():
+            canvas.curve([(left, y - 3), (left, y - high), (right, y - high), (right, y - 3)], role)
+            if step:
+                _put_first(canvas, x + 32, y, gap, sizes[-1], cut(line.predicted, room))
     under = y + _CELL + 16
     canvas.line([(before, y + _CELL + 3), (before, under), (now, under), (now, y + _CELL + 3)],
                 "key", arrow=False)  # fmt: skip
@@ -127,6 +117,14 @@ def _across(line: _Line) -> Canvas:
     )
     canvas.text(0, under + 40, _LEGEND, role="muted", size=SMALL)
     return canvas
+
+
+def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) -> None:
+    canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
+    canvas.box(x, y, wide, _CELL, [predicted], role="second", mono=True, dashed=True)
+    middle = min(x + wide / 2, 668)
+    below = {"size": SMALL, "role": "muted"}
+    canvas.text(middle, y + _CELL + 16, "put first", anchor="middle", **below)
 
 
 def _down(line: _Line) -> Canvas:

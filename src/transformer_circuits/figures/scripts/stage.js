@@ -32,7 +32,8 @@
     function top(place) {
       const token = tokens[place].getBoundingClientRect();
       const around = strip.getBoundingClientRect();
-      return { x: token.left - around.left + token.width / 2, y: token.top - around.top };
+      const scale = around.width / strip.offsetWidth || 1; // slides are scaled to the screen
+      return { x: (token.left - around.left + token.width / 2) / scale, y: (token.top - around.top) / scale };
     }
 
     function arc(from, to, className, width) {
@@ -163,7 +164,8 @@
     });
     again.addEventListener("click", () => (again.textContent === "Play again" ? play() : end()));
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
-    addEventListener("resize", end);
+    // Also when it becomes visible: on a slide that is not shown, nothing has a place.
+    new ResizeObserver(end).observe(stage);
     addEventListener("beforeprint", end);
     end();
     if (STILL.matches) return;

@@ -1,0 +1,77 @@
+"""The questions before and after a lesson: a Sphinx directive that asks them, and their file.
+
+A page has questions and answers, but not which is right. Its script keeps what was chosen in the
+browser and saves it as a file, which `make gain` reads.
+"""
+
+import html
+import tomllib
+from dataclasses import dataclass
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from transformer_circuits import files
+
+FILE = files.data_dir() / "inventory.toml"
+FORMS = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A concept as one form asks for it."""
+
+    concept: str
+    asks: str
+    options: tuple[str, ...]
+    right: int
+    """Which option is."""
+    thinks: tuple[str, ...]
+    """What who chooses an option thinks: a misconception by its name; empty for the right one."""
+
+
+def questions() -> dict[str, list[Question]]:
+    """All questions of each form, in one order of concepts."""
+    items = tomllib.loads(FILE.read_text(encoding="utf-8"))["item"]
+    return {form: [_question(item["concept"], item[form]) for item in items] for form in FORMS}
+
+
+def _question(concept: str, of: dict) -> Question:
+    options = [text for _, text in of["wrong"]]
+    thinks = [name for name, _ in of["wrong"]]
+    options.insert(of["place"], of["right"])
+    thinks.insert(of["place"], "")
+    return Question(concept, of["asks"], tuple(options), of["place"], tuple(thinks))
+
+
+def form_html(form: str, asked: list[Question]) -> str:
+    """The questions of a form as HTML, with nothing chosen."""
+    fields = []
+    for number, question in enumerate(asked, 1):
+        choices = "".join(
+            f'<label><input type="radio" name="{form}-{question.concept}" value="{k}">'
+            f" {html.escape(option)}</label>"
+            for k, option in enumerate(question.options)
+        )
+        asks = html.escape(question.asks)
+        fields.append(f"<fieldset><legend>{number}. {asks}</legend>{choices}</fieldset>")
+    return f'<form class="inventory-form" data-form="{form}" hidden>{"".join(fields)}</form>'
+
+
+class Inventory(SphinxDirective):
+    """`{inventory}`: both forms, of which the script shows one at a time."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(FILE))
+        forms = "".join(form_html(form, asked) for form, asked in questions().items())
+        body = (
+            '<div data-inventory><p class="inventory-none">The questions need JavaScript.</p>'
+            f"{forms}</div>"
+        )
+        return [nodes.raw("", body, format="html")]
+
+
+def setup(app) -> dict[str, bool]:
+    """Entry point for Sphinx."""
+    app.add_directive("inventory", Inventory)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,105 @@
+"""Circuit hunts: the truth is accepted, and what is not the truth is refused, by cutting alone."""
+
+import itertools
+import random
+
+import pytest
+import torch
+
+from transformer_circuits.analysis import (
+    circuit_hunt,
+    composition,
+    copying_scores,
+    heads,
+    induction,
+)
+from transformer_circuits.analysis.circuit_hunt import circuit, hunt, mark
+from transformer_circuits.analysis.heads import Head
+
+SEEDS = range(34)
+"""With three levels, a hundred hunts."""
+
+
+@pytest.mark.parametrize("level", circuit_hunt.LEVELS)
+def test_what_was_planted_is_accepted_in_every_one_of_a_hundred_hunts(level):
+    marks = [mark(hunted, hunted.planted) for hunted in (hunt(level, seed) for seed in SEEDS)]
+    assert [str(said) for said in marks if not said.right] == []
+
+
+def test_another_seed_hides_other_heads_and_the_same_seed_the_same():
+    planted = [hunt(1, seed).planted for seed in range(12)]
+    assert len(set(planted)) > 6
+    assert torch.equal(hunt(3, 5).model.W_E, hunt(3, 5).model.W_E)
+
+
+@pytest.mark.parametrize("level, solved", [(1, 8), (2, 0), (3, 0)])
+def test_scores_alone_solve_the_first_level_and_no_other(level, solved):
+    marks = [
+        mark(hunted, circuit_hunt.by_scores(hunted)) for hunted in map(hunt, [level] * 8, range(8))
+    ]
+    assert sum(said.right for said in marks) == solved
+
+
+@pytest.mark.parametrize("level", circuit_hunt.LEVELS)
+def test_who_guesses_is_refused(level):
+    hunted, guess = hunt(level, 3), random.Random(level)
+    for _ in range(25):
+        early, late = (
+            guess.sample(heads.of_layer(hunted.model, layer), guess.randint(1, 3))
+            for layer in (0, 1)
+        )
+        edges = [
+            e for e in itertools.product(composition.KINDS, late, early) if guess.random() < 0.5
+        ]
+        answer = circuit([*early, *late], edges)
+        assert mark(hunted, answer).right == (answer == hunted.planted)
+
+
+@pytest.mark.parametrize("level", circuit_hunt.LEVELS)
+def test_nearly_the_truth_is_refused_with_a_reason(level):
+    hunted = hunt(level, 1)
+    truth = hunted.planted
+    for edge in truth.edges:
+        said = mark(hunted, truth._replace(edges=truth.edges - {edge}))
+        assert not said.right and "of the work" in said.because
+    other = next(head for head in heads.every(hunted.model) if head not in truth.heads)
+    said = mark(hunted, truth._replace(heads=truth.heads | {other}))
+    assert str(said) == f"✗ not yet: all works as well without head {other}"
+    edges = {(kind, to, by) for kind, (to, by) in itertools.product("QKV", pairs(truth))}
+    for more in edges - truth.edges:
+        assert "is cut" in mark(hunted, truth._replace(edges=truth.edges | {more})).because
+
+
+def pairs(named):
+    late, early = ([head for head in named.heads if head.layer == layer] for layer in (1, 0))
+    return list(itertools.product(late, early))
+
+
+def test_the_red_herring_scores_as_high_as_the_circuit_and_does_nothing():
+    hunted = hunt(2, 0)
+    scored = circuit_hunt.by_scores(hunted)
+    ((kind, finds, notes),) = scored.edges - hunted.planted.edges
+    assert kind == "K" and not {finds, notes} & hunted.planted.heads
+    herring = circuit([finds, notes], [(kind, finds, notes)])
+    nothing = circuit_hunt.left(hunted, circuit([], []))
+    assert circuit_hunt.left(hunted, herring) > 0.9 * nothing
+    A = hunted.model.trace(hunted.tokens).patterns[1]
+    matching = induction.prefix_matching_score(A, hunted.tokens)
+    assert float(matching[finds.head]) > 0.9
+    values = heads.full_ov(hunted.model, finds).eigenvalues()
+    assert copying_scores.positivity(values[values.abs() > 1e-3 * values.abs().max()]) > 0.9
+    scores = composition.scores(hunted.model, "K")
+    ((_, to, by),) = hunted.planted.edges
+    assert scores[finds.head, notes.head] > scores[to.head, by.head]
+
+
+def test_what_is_no_answer_is_refused_in_words():
+    hunted = hunt(1, 0)
+    with pytest.raises(
+        ValueError, match=r"the edge K from 0\.1 to 1\.2 is of a head that is not named"
+    ):
+        mark(hunted, circuit([(0, 1)], [("K", (1, 2), (0, 1))]))
+    with pytest.raises(ValueError, match="layer"):
+        mark(hunted, circuit([Head(2, 0)], []))
+    with pytest.raises(ValueError, match=r"one of \[1, 2, 3\] but 4"):
+        hunt(4, 0)

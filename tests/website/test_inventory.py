@@ -1,0 +1,158 @@
+"""The questions before and after: no wording gives an answer away, and the page keeps no key."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.website import inventory, serving
+from transformer_circuits.website.inventory import Question
+
+ROOT = files.data_dir().parent
+FORMS = inventory.questions()
+MISCONCEPTIONS = re.findall(
+    r"^\| ([\w-]+) \| \"", (ROOT / "seminar" / "misconceptions.md").read_text("utf-8"), re.M
+)
+
+
+def test_two_forms_ask_for_the_same_fourteen_concepts_in_other_words():
+    first, second = FORMS["A"], FORMS["B"]
+    concepts = [question.concept for question in first]
+    assert concepts == [question.concept for question in second] and len({*concepts}) == 14
+    for one, other in zip(first, second, strict=True):
+        assert one.asks != other.asks and not {*one.options} & {*other.options}
+        assert {*one.thinks} == {*other.thinks}, "the same wrong ideas are offered"
+
+
+def test_every_wrong_answer_is_a_misconception_and_all_but_one_are_asked_for():
+    assert len(MISCONCEPTIONS) == len({*MISCONCEPTIONS})
+    offered = {name for asked in FORMS.values() for each in asked for name in each.thinks if name}
+    assert {*MISCONCEPTIONS} - offered == {"reproduced"} and offered <= {*MISCONCEPTIONS}
+    for asked in FORMS.values():
+        for question in asked:
+            assert len(question.options) == 3 == len({*question.options})
+            assert [not name for name in question.thinks].index(True) == question.right
+
+
+def words(text):
+    return re.findall(r"[a-z]+", text.lower())
+
+
+ABSOLUTES = {
+    "all", "alone", "always", "any", "anything", "cannot", "completely", "each", "every", "everything",
+    "exactly", "impossible", "must", "never", "no", "none", "nothing", "only", "whatever", "yes",
+}  # fmt: skip
+CAUTIOUS = {
+    "can",
+    "could",
+    "if",
+    "little",
+    "may",
+    "mostly",
+    "not",
+    "often",
+    "some",
+    "until",
+    "usually",
+}
+COMMON = {"a", "an", "and", "as", "at", "by", "do", "does", "for", "from", "in", "is", "it", "its",
+          "of", "on", "or", "that", "the", "to", "what", "which", "with"}  # fmt: skip
+
+
+def shared(option, asks):
+    return len({*words(option)} & {*words(asks)} - COMMON)
+
+
+STRATEGIES: dict[str, Callable[[str, str, int], float]] = {
+    "the longest": lambda option, asks, k: len(option),
+    "the shortest": lambda option, asks, k: -len(option),
+    "the most words": lambda option, asks, k: len(words(option)),
+    **{f"number {n}": lambda option, asks, k, n=n: k == n for n in range(3)},
+    "absolutes": lambda option, asks, k: sum(w in ABSOLUTES for w in words(option)),
+    "no absolutes": lambda option, asks, k: -sum(w in ABSOLUTES for w in words(option)),
+    "the most cautious": lambda option, asks, k: sum(w in CAUTIOUS for w in words(option)),
+    "words of the question": lambda option, asks, k: shared(option, asks),
+    "no words of the question": lambda option, asks, k: -shared(option, asks),
+    "parts and reasons": lambda option, asks, k: sum(map(option.count, ",;:")),
+}
+
+
+def scored(strategy, asked: list[Question]) -> float:
+    """The expected number of right answers of who takes the best by a strategy, and guesses in a tie."""
+    total = 0.0
+    for question in asked:
+        value = [strategy(option, question.asks, k) for k, option in enumerate(question.options)]
+        best = [k for k, v in enumerate(value) if v == max(value)]
+        total += (question.right in best) / len(best)
+    return total
+
+
+@pytest.mark.parametrize("form", inventory.FORMS)
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_no_answer_can_be_found_by_its_wording(name, form):
+    """Chance is 14 / 3, with a standard deviation of 1.8."""
+    assert 1.5 < scored(STRATEGIES[name], FORMS[form]) < 7.1
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_nor_in_both_forms_together(name):
+    """Chance is 28 / 3, with a standard deviation of 2.5."""
+    both = [*FORMS["A"], *FORMS["B"]]
+    assert 6.8 < scored(STRATEGIES[name], both) < 12.9
+
+
+def test_a_question_that_its_length_gives_away_would_be_noticed():
+    asked = [
+        Question("c", "?", ("short", "by far the longest", "middling"), 1, ("a", "", "b"))
+    ] * 14
+    assert scored(STRATEGIES["the longest"], asked) == 14
+
+
+def test_the_page_does_not_say_which_answer_is_right():
+    for form, asked in FORMS.items():
+        shown = inventory.form_html(form, asked)
+        assert shown.count("<fieldset>") == 14 and shown.count('type="radio"') == 42
+        for question in asked:
+            for name in filter(None, question.thinks):
+                assert name not in re.sub(r'name="[^"]*"|>[^<]*<', "", shown)
+        tags = {
+            re.sub(r'name="[^"]*"|value="\d"', "", tag) for tag in re.findall("<input[^>]*>", shown)
+        }
+        assert len(tags) == 1, "every choice is written alike"
+
+
+@pytest.fixture
+def page(watched, tmp_path):
+    (script,) = (path for path in serving.INVENTORY if path.suffix == ".js")
+    forms = "".join(inventory.form_html(form, asked) for form, asked in FORMS.items())
+    (tmp_path / "page.html").write_text(
+        f'<!doctype html><div data-inventory><p class="inventory-none">?</p>{forms}</div>'
+        f"<script>{script.read_text('utf-8')}</script>",
+        encoding="utf-8",
+    )
+    watched.goto((tmp_path / "page.html").as_uri())
+    return watched
+
+
+@pytest.mark.browser
+def test_answers_stay_in_the_browser_and_are_saved_as_one_file(page):
+    assert not page.locator(".inventory-none").count()
+    page.locator('input[name="A-stream"][value="1"]').check()
+    page.get_by_role("button", name="Form B").click()
+    page.locator('input[name="B-scores"][value="2"]').check()
+    assert "1 of 14 answered" in page.get_by_role("status").inner_text()
+    page.reload()
+    assert page.locator('input[name="A-stream"][value="1"]').is_checked()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    held = json.loads(download.value.path().read_text("utf-8"))
+    assert held["inventory"] == 1 and len(held["who"]) >= 8
+    assert held["forms"]["A"]["answers"] == {"stream": 1}
+    assert held["forms"]["B"]["answers"] == {"scores": 2}
+    assert held["forms"]["A"]["began"] < held["forms"]["B"]["began"]
+
+
+def test_the_key_is_in_no_folder_that_participants_get():
+    assert inventory.FILE.parent == files.data_dir()
