@@ -2,8 +2,9 @@
 Composition").
 
 A composition score is the Frobenius norm of a product of two circuits over the norms of both.
-Scores come as matrices [later head, earlier head]. They do not say what the later head does with
-what it could read: `path_patching` measures that.
+Scores come as matrices [later head, earlier head]. In a model without norms they depend on the
+basis of the stream, so whoever asks for them says which. They do not say what the later head does
+with what it could read: `path_patching` measures that.
 """
 
 import copy
@@ -18,6 +19,8 @@ from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 KINDS = ("Q", "K", "V")
+Basis = str | Float[Tensor, "d_model d_model_too"]
+"""In which basis of the stream: "stored", as the model is, or the T of `change_basis`."""
 
 
 def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
@@ -34,24 +37,46 @@ def score(later: LowRank, earlier: LowRank) -> float:
 
 
 def scores(
-    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0
+    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0, *, basis: Basis
 ) -> Float[Tensor, "later_head earlier_head"]:
     """The `score` of every head of one layer with every head of another.
 
+    `basis`: "stored", or T, in whose precision scores then are: those of `change_basis`, without a
+    copy of the model. `white_basis` gives the one in which scores order edges as their effects do.
     The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
     the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
     their scores a null.
 
     >>> from transformer_circuits.model import hand_built
     >>> model = hand_built.induction(n_vocab=4, n_ctx=7)  # composes by its keys alone
-    >>> {kind: round(scores(model, kind).item(), 3) for kind in KINDS}
+    >>> {kind: round(scores(model, kind, basis="stored").item(), 3) for kind in KINDS}
     {'Q': 0.0, 'K': 0.5, 'V': 0.0}
     """
     later, earlier = (heads.of_layer(model, layer) for layer in (later_layer, earlier_layer))
-    read = [_unit(reader(model, kind, head)) for head in later]
-    written = [_unit(heads.W_OV(model, head).T).T for head in earlier]
+    read = [reader(model, kind, head) for head in later]
+    written = [heads.W_OV(model, head) for head in earlier]
+    if not isinstance(basis, str):
+        T, back = basis, _inverse(basis, model)
+        out = T if kind == "V" else back.T  # a query and a key are read, values are also written
+        read = [LowRank(out @ one.left.to(T), one.right.to(T) @ back) for one in read]
+        written = [LowRank(T @ one.left.to(T), one.right.to(T) @ back) for one in written]
+    elif basis != "stored":
+        raise ValueError(f'basis is "stored" or a matrix, as white_basis gives it, not "{basis}"')
+    read, written = [_unit(one) for one in read], [_unit(one.T).T for one in written]
     norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
+
+
+def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_too"]:
+    """T⁻¹, for a T in which the stream of this model can be written at all."""
+    heads.require_plain(model)
+    d_model = model.config.d_model
+    if T.shape != (d_model, d_model):
+        raise ValueError(f"a basis is {tuple(T.shape)} but the stream has {d_model} dimensions")
+    lengths = torch.linalg.svdvals(T)
+    if not float(lengths[-1]) > d_model * torch.finfo(T.dtype).eps * float(lengths[0]):
+        raise ValueError("a basis needs a matrix with an inverse, but this one is singular")
+    return torch.linalg.inv(T)
 
 
 def top_pairs(
@@ -104,13 +129,17 @@ IMPOSSIBLE = ((0, 0), (0, 1), (1, 1))
 """Layers (later, earlier) whose heads never compose: in the wrong order, or side by side."""
 
 
-def impossible(model: Transformer, kind: str) -> dict[tuple[int, int], Float[Tensor, " pair"]]:
+def impossible(
+    model: Transformer, kind: str, *, basis: Basis
+) -> dict[tuple[int, int], Float[Tensor, " pair"]]:
     """Scores of pairs of trained heads that cannot compose, by the layers of `IMPOSSIBLE`.
 
     For three kinds these are nine sets: nulls with the trained model's own matrices. A head with
     itself is left out.
     """
-    return {layers: apart(scores(model, kind, *layers), layers) for layers in IMPOSSIBLE}
+    return {
+        layers: apart(scores(model, kind, *layers, basis=basis), layers) for layers in IMPOSSIBLE
+    }
 
 
 def apart(
@@ -157,8 +186,7 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
     and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and so composition
     scores, do not (unless T is orthogonal).
     """
-    heads.require_plain(model)
-    other, back = copy.deepcopy(model), torch.linalg.inv(T)
+    other, back = copy.deepcopy(model), _inverse(T, model)
     other.W_E.copy_(T @ model.W_E)
     other.W_U.copy_(model.W_U @ back)
     other.W_P.copy_(model.W_P @ T.T)
@@ -180,11 +208,16 @@ def white_basis(
 
     T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
     direction then counts for more than another, as the stream varies as much along each. [float64]
+
+    Raises:
+        ValueError: if the stream leaves a direction empty on these tokens, as in models built by
+            hand: they have no such basis.
     """
     x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
     variances, directions = torch.linalg.eigh(x.T @ x / len(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(
-            f"{len(x)} places do not fill the stream's {x.shape[1]} dimensions: take more text"
+            f"{len(x)} places do not fill the stream's {x.shape[1]} dimensions: "
+            "take more text, or a model that writes in all of them"
         )
     return directions * variances.rsqrt() @ directions.T
