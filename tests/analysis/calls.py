@@ -85,6 +85,7 @@ CALLS = {
     causal_scrubbing.losses: lambda f, m, t, x: f(m, x.IN, x.OUT, [(1, 2)], (0, 3)),
     composition.reader: lambda f, m, t, x: f(m, "K", (1, 2)),
     composition.scores: lambda f, m, t, x: f(m, "K", basis="stored"),
+    composition.shares: lambda f, m, t, x: f(m, x.IN),
     composition.matching: lambda f, m, t, x: f(m, (1, 2), (0, 3)),
     composition.impossible: lambda f, m, t, x: f(m, "K", basis="stored"),
     composition.change_basis: lambda f, m, t, x: f(m, 2 * x.EYE)(x.IN),

@@ -132,3 +132,20 @@ def test_the_white_basis_scores_alike_whatever_basis_a_model_is_stored_in(model,
     )
     torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-8)
     assert not torch.allclose(one, composition.scores(model, "K", basis="stored"), rtol=0.01)
+
+
+def test_shares_are_what_a_loop_over_places_finds_in_any_basis(model, tokens, generator):
+    trace, later, earlier = model.trace(tokens), (1, 2), 3
+    x, r = trace.residual[1].flatten(0, 1), trace.head_outputs[0][:, earlier].flatten(0, 1)
+    W_U = model.W_U - model.W_U.mean(dim=0)
+    found = composition.shares(model, tokens)
+    for k, kind in enumerate(composition.KINDS):
+        R = composition.reader(model, kind, later).dense()
+        one, whole = (
+            sum(((W_U @ R @ y).square() if kind == "V" else (x @ R @ y).square()).sum() for y in ys)
+            for ys in (r, x)
+        )
+        close(found[k, 2, earlier], one / whole)
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
+    close(composition.shares(composition.change_basis(model, T), tokens), found)
+    assert found.dtype == torch.float64

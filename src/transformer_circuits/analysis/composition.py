@@ -67,6 +67,49 @@ def scores(
     return torch.stack(norms).cpu()
 
 
+@torch.no_grad()
+def shares(
+    model: Transformer,
+    tokens: Int[Tensor, "batch pos"],
+    later_layer: int = 1,
+    earlier_layer: int = 0,
+) -> Float[Tensor, "kind later_head earlier_head"]:
+    """How much of what each later head reads on a text is what an earlier one wrote. [float64]
+
+    E‖R r‖² / E‖R x‖² over all places, with R the `reader`, r what the earlier head writes there and
+    x the stream. A query or key is as large as what it adds to attention scores with the stream at
+    another place, drawn independently; a value, as what it adds to the logits less their mean.
+    Positions, which no head writes, are left out. No change of basis alters shares, and unlike a
+    score they grow with what the earlier head writes. Kinds are in the order of `KINDS`. Those of one
+    later head need not sum to 1: what two heads write can add up, or cancel.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model, tokens = hand_built.induction(n_vocab=4, n_ctx=7), torch.tensor([[0, 1, 2, 3, 1, 2]])
+    >>> [round(share.item(), 3) for share in shares(model, tokens)]  # all of its keys, and only they
+    [0.0, 1.0, 0.0]
+    """
+    heads.require_plain(model)
+    trace = model.trace(tokens)
+    of_stream = _moment(trace.residual[later_layer])
+    wrote = torch.stack([_moment(r) for r in trace.head_outputs[earlier_layer].unbind(dim=1)])
+    W_U = (model.W_U - model.W_U.mean(dim=0)).double()
+    found = []
+    for kind in KINDS:
+        measure = W_U.T @ W_U if kind == "V" else of_stream
+        for head in heads.of_layer(model, later_layer):
+            R = reader(model, kind, head)
+            left, right = R.left.double(), R.right.double()
+            size = right.T @ (left.T @ measure @ left) @ right  # E xᵀ size x is E‖R x‖²
+            found.append((size * wrote).sum(dim=(1, 2)) / (size * of_stream).sum())
+    return torch.stack(found).view(len(KINDS), -1, len(wrote)).cpu()
+
+
+def _moment(x: Float[Tensor, "*place d_model"]) -> Float[Tensor, "d_model d_model_too"]:
+    """The second moment of a stream, not centred, over all places. [float64]"""
+    places = x.flatten(0, -2).double()
+    return places.T @ places / len(places)
+
+
 def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_too"]:
     """T⁻¹, for a T in which the stream of this model can be written at all."""
     heads.require_plain(model)
@@ -213,11 +256,11 @@ def white_basis(
         ValueError: if the stream leaves a direction empty on these tokens, as in models built by
             hand: they have no such basis.
     """
-    x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
-    variances, directions = torch.linalg.eigh(x.T @ x / len(x))
+    x = model.trace(tokens).residual[layer]
+    variances, directions = torch.linalg.eigh(_moment(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(
-            f"{len(x)} places do not fill the stream's {x.shape[1]} dimensions: "
+            f"{x[..., 0].numel()} places do not fill the stream's {x.shape[-1]} dimensions: "
             "take more text, or a model that writes in all of them"
         )
     return directions * variances.rsqrt() @ directions.T
