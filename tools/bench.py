@@ -85,7 +85,7 @@ def two_layers(n_heads: int, n_pos: int) -> list[str]:
     paths = _seconds(lambda: expansion.paths(model, tokens))
     more = peak() - before
     edges = _seconds(lambda: path_patching.loss_increase(model, tokens, tokens))
-    scores = _seconds(lambda: [composition.scores(model, kind) for kind in kinds])
+    scores = _seconds(lambda: [composition.scores(model, kind, basis="stored") for kind in kinds])
     peer = peers.hooked(model)
     their_scores = _seconds(lambda: [peer.all_composition_scores(kind) for kind in kinds])
     their_edges = _seconds(lambda: peers.loss_increase(peer, tokens, tokens))
@@ -179,7 +179,7 @@ def pairs(model: Transformer) -> str:
 def edges(model: Transformer) -> str:
     """All composition scores."""
     best = (
-        (kind, *composition.top_pairs(composition.scores(model, kind))[0])
+        (kind, *composition.top_pairs(composition.scores(model, kind, basis="stored"))[0])
         for kind in composition.KINDS
     )
     return ", ".join(f"{kind} {later} ← {earlier}" for kind, later, earlier in best)

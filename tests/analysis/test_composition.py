@@ -17,10 +17,12 @@ def test_scores_are_as_exact_as_the_weights(model, generator):
     """In float64 an orthogonal change of basis leaves them to twelve digits."""
     shape = SHAPE.d_model, SHAPE.d_model
     turn = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
-    turned = composition.scores(composition.change_basis(model, turn), "K")
+    turned = composition.scores(composition.change_basis(model, turn), "K", basis="stored")
     assert turned.dtype == torch.float64
-    torch.testing.assert_close(turned, composition.scores(model, "K"), rtol=1e-12, atol=0)
-    assert composition.scores(model.float(), "K").dtype == torch.float32
+    torch.testing.assert_close(
+        turned, composition.scores(model, "K", basis="stored"), rtol=1e-12, atol=0
+    )
+    assert composition.scores(model.float(), "K", basis="stored").dtype == torch.float32
 
 
 @pytest.mark.parametrize("d_head", [4, 16])
@@ -51,10 +53,26 @@ def test_another_basis_is_the_same_function_with_other_scores(model, tokens, gen
     close(other(tokens), model(tokens))
     close(heads.full_ov(other, (1, 2)).dense(), heads.full_ov(model, (1, 2)).dense())
     close(heads.full_qk(other, (0, 2)).dense(), heads.full_qk(model, (0, 2)).dense())
-    change = (composition.scores(other, "K") - composition.scores(model, "K")).abs().max()
+    stored = composition.scores(model, "K", basis="stored")
+    change = (composition.scores(other, "K", basis="stored") - stored).abs().max()
     assert float(change) > 0.05
     turned = composition.change_basis(model, torch.linalg.qr(T).Q)
-    torch.testing.assert_close(composition.scores(turned, "K"), composition.scores(model, "K"))
+    torch.testing.assert_close(composition.scores(turned, "K", basis="stored"), stored)
+
+
+@pytest.mark.parametrize("kind", composition.KINDS)
+def test_scores_in_a_basis_are_those_of_the_model_in_it(model, generator, kind):
+    """Without a copy of the model, and as exact as the basis."""
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
+    stored = composition.scores(composition.change_basis(model, T), kind, basis="stored")
+    close(composition.scores(model, kind, basis=T), stored)
+    layers = (1, 1)
+    same = composition.apart(composition.scores(model, kind, *layers, basis=T), layers)
+    close(composition.impossible(model, kind, basis=T)[layers], same)
+    assert composition.scores(model.float(), kind, basis=T).dtype == torch.float64
+    identity = torch.eye(SHAPE.d_model, dtype=torch.float64)
+    of_identity = composition.scores(model, kind, basis=identity)
+    close(of_identity, composition.scores(model.double(), kind, basis="stored"))
 
 
 def test_mlps_change_their_basis_too(tokens, generator):
@@ -73,11 +91,11 @@ def test_the_largest_pairs_are_named_later_first():
 
 
 def test_pairs_that_cannot_compose_leave_out_a_head_with_itself(model):
-    found = composition.impossible(model, "K")
+    found = composition.impossible(model, "K", basis="stored")
     n = SHAPE.n_heads
     sizes = {layers: len(values) for layers, values in found.items()}
     assert sizes == {(0, 0): n * (n - 1), (0, 1): n * n, (1, 1): n * (n - 1)}
-    same = composition.scores(model, "K", 1, 1)
+    same = composition.scores(model, "K", 1, 1, basis="stored")
     close(found[1, 1].sum(), same.sum() - same.trace())
 
 
@@ -102,3 +120,32 @@ def test_the_stream_is_white_in_the_white_basis_and_no_logit_changes(model, gene
     x = white.trace(tokens).residual[1].flatten(0, 1)
     close(x.T @ x / len(x), torch.eye(SHAPE.d_model, dtype=torch.float64))
     torch.testing.assert_close(white(tokens), model(tokens), rtol=1e-7, atol=1e-7)
+
+
+def test_the_white_basis_scores_alike_whatever_basis_a_model_is_stored_in(model, generator):
+    """It is settled but for a rotation, which no score sees."""
+    tokens = torch.randint(SHAPE.n_vocab, (8, SHAPE.n_ctx), generator=generator)
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
+    one, other = (
+        composition.scores(each, "K", basis=composition.white_basis(each, tokens))
+        for each in (model, composition.change_basis(model, T))
+    )
+    torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-8)
+    assert not torch.allclose(one, composition.scores(model, "K", basis="stored"), rtol=0.01)
+
+
+def test_shares_are_what_a_loop_over_places_finds_in_any_basis(model, tokens, generator):
+    trace, later, earlier = model.trace(tokens), (1, 2), 3
+    x, r = trace.residual[1].flatten(0, 1), trace.head_outputs[0][:, earlier].flatten(0, 1)
+    W_U = model.W_U - model.W_U.mean(dim=0)
+    found = composition.shares(model, tokens)
+    for k, kind in enumerate(composition.KINDS):
+        R = composition.reader(model, kind, later).dense()
+        one, whole = (
+            sum(((W_U @ R @ y).square() if kind == "V" else (x @ R @ y).square()).sum() for y in ys)
+            for ys in (r, x)
+        )
+        close(found[k, 2, earlier], one / whole)
+    T = torch.randn(SHAPE.d_model, SHAPE.d_model, generator=generator, dtype=torch.float64)
+    close(composition.shares(composition.change_basis(model, T), tokens), found)
+    assert found.dtype == torch.float64

@@ -15,7 +15,13 @@ from transformer_circuits.analysis.later_work import markov, over_text
 from transformer_circuits.analysis.one_layer import skip_trigram_places
 from transformer_circuits.model.transformer import Transformer
 
-OWN = (composition.white_basis, markov.predicted, over_text.strongest, skip_trigram_places.read)
+OWN = (
+    composition.shares,
+    composition.white_basis,
+    markov.predicted,
+    over_text.strongest,
+    skip_trigram_places.read,
+)
 """These compute in float64, or compare with a tolerance, whatever comes in."""
 
 

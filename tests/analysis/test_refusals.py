@@ -58,7 +58,20 @@ def edge(model, kind, later, earlier):
             lambda m: causal_scrubbing.losses(m, TOKENS, TOKENS, [(1, 0)], (1, 0)),
             r"layer 1 must stand behind \(1, 0\) .* more than 3 windows, not 2",
         ),
-        (lambda m: composition.scores(m, "X"), 'composition is one of .* but "X" was asked for'),
+        (
+            lambda m: composition.scores(m, "X", basis="stored"),
+            'composition is one of .* but "X" was asked for',
+        ),
+        (
+            lambda m: composition.scores(m, "K", basis="white"),
+            '"stored" or a matrix, .* not "white"',
+        ),
+        (
+            lambda m: composition.scores(m, "K", basis=torch.eye(3)),
+            r"\(3, 3\) but .* 14 dimensions",
+        ),
+        (lambda m: composition.scores(m, "K", basis=torch.ones(14, 14)), "this one is singular"),
+        (lambda m: composition.change_basis(m, torch.zeros(14, 14)), "this one is singular"),
         (lambda m: composition.white_basis(m, TOKENS[:1, :3]), "3 places do not fill .* 14 dim"),
         (lambda m: copying_scores.positivity(torch.zeros(3) + 0j), "all eigenvalues are 0"),
         (lambda m: edge(m, "X", (1, 0), (0, 0)), 'goes from .* and is of kind "X"'),

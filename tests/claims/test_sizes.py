@@ -63,7 +63,7 @@ def test_edges_have_scores_both_ways_effects_and_how_far_they_agree(few, subject
     n = subject.model.config.n_heads
     for name in ("stored", "white", "change", "loss"):
         assert torch.tensor(found[name]).shape == (3, n, n)
-    stored = composition.scores(subject.model, "K")[2, 4]
+    stored = composition.scores(subject.model, "K", basis="stored")[2, 4]
     assert found["stored"][found["kinds"].index("K")][2][4] == pytest.approx(float(stored))
     change = torch.tensor(found["change"], dtype=torch.float64)
     for name in ("stored", "white"):

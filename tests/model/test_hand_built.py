@@ -46,7 +46,9 @@ def test_every_detector_knows_its_heads(built, copies):
 
 
 def test_it_composes_by_k_and_by_nothing_else(built):
-    found = {kind: float(composition.scores(built, kind)) for kind in composition.KINDS}
+    found = {
+        kind: float(composition.scores(built, kind, basis="stored")) for kind in composition.KINDS
+    }
     assert found["Q"] == found["V"] == 0
     assert found["K"] == pytest.approx(N_VOCAB**-0.5)  # all that is written is read, and no more
     assert found["K"] > 2 * built.config.d_model**-0.5
@@ -91,7 +93,9 @@ def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies)
     first, second = (A[:, 0] for A in model.trace(copies).patterns)
     virtual = second @ first
     assert float(virtual.diagonal(-2, dim1=1, dim2=2).min()) == pytest.approx(1, abs=1e-6)
-    found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
+    found = {
+        kind: float(composition.scores(model, kind, basis="stored")) for kind in composition.KINDS
+    }
     assert found["V"] == pytest.approx(N_VOCAB**-0.5) and found["Q"] == found["K"] == 0
     wrong_order = composition.score(heads.W_OV(model, (0, 0)), heads.W_OV(model, (1, 0)))
     assert wrong_order == 0
@@ -111,7 +115,9 @@ def test_the_pointer_does_induction_by_q_composition(copies):
     second = model.trace(tokens).patterns[1]
     late = induction.followers(copies)[:, 21:-1]
     assert float((second[:, 0, 21:-1] * late).sum(dim=-1).min()) == pytest.approx(1, abs=1e-6)
-    found = {kind: float(composition.scores(model, kind)) for kind in composition.KINDS}
+    found = {
+        kind: float(composition.scores(model, kind, basis="stored")) for kind in composition.KINDS
+    }
     assert found["Q"] > 0.1 and found["K"] == found["V"] == 0
     logits = path_patching.without_edge(model, model.trace(tokens), "Q", (1, 0), (0, 0))
     cut = logits.argmax(dim=-1) % N_VOCAB
@@ -131,4 +137,6 @@ def test_induction_in_few_dimensions_is_found_among_random_heads(generator):
     assert matching[2] > 0.99 and matching[:2].max() < 0.1
     ov, through = heads.full_ov(model, (1, 2)), composition.matching(model, (1, 2), (0, 2))
     assert min(copying_scores.positivity(c.eigenvalues()) for c in (ov, through)) > 0.999
-    assert composition.top_pairs(composition.scores(model, "K")) == [((1, 2), (0, 2))]
+    assert composition.top_pairs(composition.scores(model, "K", basis="stored")) == [
+        ((1, 2), (0, 2))
+    ]

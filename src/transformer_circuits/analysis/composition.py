@@ -2,8 +2,9 @@
 Composition").
 
 A composition score is the Frobenius norm of a product of two circuits over the norms of both.
-Scores come as matrices [later head, earlier head]. They do not say what the later head does with
-what it could read: `path_patching` measures that.
+Scores come as matrices [later head, earlier head]. In a model without norms they depend on the
+basis of the stream, so whoever asks for them says which. They do not say what the later head does
+with what it could read: `path_patching` measures that.
 """
 
 import copy
@@ -19,6 +20,8 @@ from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 KINDS = ("Q", "K", "V")
+Basis = str | Float[Tensor, "d_model d_model_too"]
+"""In which basis of the stream: "stored", as the model is, or the T of `change_basis`."""
 
 
 def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
@@ -41,24 +44,89 @@ def score(later: LowRank, earlier: LowRank) -> float:
 
 
 def scores(
-    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0
+    model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0, *, basis: Basis
 ) -> Float[Tensor, "later_head earlier_head"]:
     """The `score` of every head of one layer with every head of another.
 
+    `basis`: "stored", or T, in whose precision scores then are: those of `change_basis`, without a
+    copy of the model. `white_basis` gives the one in which scores order edges as their effects do.
     The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
     the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
     their scores a null.
 
     >>> from transformer_circuits.model import hand_built
     >>> model = hand_built.induction(n_vocab=4, n_ctx=7)  # composes by its keys alone
-    >>> {kind: round(scores(model, kind).item(), 3) for kind in KINDS}
+    >>> {kind: round(scores(model, kind, basis="stored").item(), 3) for kind in KINDS}
     {'Q': 0.0, 'K': 0.5, 'V': 0.0}
     """
     later, earlier = (heads.of_layer(model, layer) for layer in (later_layer, earlier_layer))
-    read = [_unit(reader(model, kind, head)) for head in later]
-    written = [_unit(heads.W_OV(model, head).T).T for head in earlier]
+    read = [reader(model, kind, head) for head in later]
+    written = [heads.W_OV(model, head) for head in earlier]
+    if not isinstance(basis, str):
+        T, back = basis, _inverse(basis, model)
+        out = T if kind == "V" else back.T  # a query and a key are read, values are also written
+        read = [LowRank(out @ one.left.to(T), one.right.to(T) @ back) for one in read]
+        written = [LowRank(T @ one.left.to(T), one.right.to(T) @ back) for one in written]
+    elif basis != "stored":
+        raise ValueError(f'basis is "stored" or a matrix, as white_basis gives it, not "{basis}"')
+    read, written = [_unit(one) for one in read], [_unit(one.T).T for one in written]
     norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
+
+
+@torch.no_grad()
+def shares(
+    model: Transformer,
+    tokens: Int[Tensor, "batch pos"],
+    later_layer: int = 1,
+    earlier_layer: int = 0,
+) -> Float[Tensor, "kind later_head earlier_head"]:
+    """How much of what each later head reads on a text is what an earlier one wrote. [float64]
+
+    E‖R r‖² / E‖R x‖² over all places, with R the `reader`, r what the earlier head writes there and
+    x the stream. A query or key is as large as what it adds to attention scores with the stream at
+    another place, drawn independently; a value, as what it adds to the logits less their mean.
+    Positions, which no head writes, are left out. No change of basis alters shares, and unlike a
+    score they grow with what the earlier head writes. Kinds are in the order of `KINDS`. Those of one
+    later head need not sum to 1: what two heads write can add up, or cancel.
+
+    >>> from transformer_circuits.model import hand_built
+    >>> model, tokens = hand_built.induction(n_vocab=4, n_ctx=7), torch.tensor([[0, 1, 2, 3, 1, 2]])
+    >>> [round(share.item(), 3) for share in shares(model, tokens)]  # all of its keys, and only they
+    [0.0, 1.0, 0.0]
+    """
+    heads.require_plain(model)
+    trace = model.trace(tokens)
+    of_stream = _moment(trace.residual[later_layer])
+    wrote = torch.stack([_moment(r) for r in trace.head_outputs[earlier_layer].unbind(dim=1)])
+    W_U = (model.W_U - model.W_U.mean(dim=0)).double()
+    found = []
+    for kind in KINDS:
+        measure = W_U.T @ W_U if kind == "V" else of_stream
+        for head in heads.of_layer(model, later_layer):
+            R = reader(model, kind, head)
+            left, right = R.left.double(), R.right.double()
+            size = right.T @ (left.T @ measure @ left) @ right  # E xᵀ size x is E‖R x‖²
+            found.append((size * wrote).sum(dim=(1, 2)) / (size * of_stream).sum())
+    return torch.stack(found).view(len(KINDS), -1, len(wrote)).cpu()
+
+
+def _moment(x: Float[Tensor, "*place d_model"]) -> Float[Tensor, "d_model d_model_too"]:
+    """The second moment of a stream, not centred, over all places. [float64]"""
+    places = x.flatten(0, -2).double()
+    return places.T @ places / len(places)
+
+
+def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_too"]:
+    """T⁻¹, for a T in which the stream of this model can be written at all."""
+    heads.require_plain(model)
+    d_model = model.config.d_model
+    if T.shape != (d_model, d_model):
+        raise ValueError(f"a basis is {tuple(T.shape)} but the stream has {d_model} dimensions")
+    lengths = torch.linalg.svdvals(T)
+    if not float(lengths[-1]) > d_model * torch.finfo(T.dtype).eps * float(lengths[0]):
+        raise ValueError("a basis needs a matrix with an inverse, but this one is singular")
+    return torch.linalg.inv(T)
 
 
 def top_pairs(
@@ -111,13 +179,17 @@ IMPOSSIBLE = ((0, 0), (0, 1), (1, 1))
 """Layers (later, earlier) whose heads never compose: in the wrong order, or side by side."""
 
 
-def impossible(model: Transformer, kind: str) -> dict[tuple[int, int], Float[Tensor, " pair"]]:
+def impossible(
+    model: Transformer, kind: str, *, basis: Basis
+) -> dict[tuple[int, int], Float[Tensor, " pair"]]:
     """Scores of pairs of trained heads that cannot compose, by the layers of `IMPOSSIBLE`.
 
     For three kinds these are nine sets: nulls with the trained model's own matrices. A head with
     itself is left out.
     """
-    return {layers: apart(scores(model, kind, *layers), layers) for layers in IMPOSSIBLE}
+    return {
+        layers: apart(scores(model, kind, *layers, basis=basis), layers) for layers in IMPOSSIBLE
+    }
 
 
 def apart(
@@ -164,8 +236,7 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
     and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and so composition
     scores, do not (unless T is orthogonal).
     """
-    heads.require_plain(model)
-    other, back = copy.deepcopy(model), torch.linalg.inv(T)
+    other, back = copy.deepcopy(model), _inverse(T, model)
     other.W_E.copy_(T @ model.W_E)
     other.W_U.copy_(model.W_U @ back)
     other.W_P.copy_(model.W_P @ T.T)
@@ -187,12 +258,17 @@ def white_basis(
 
     T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
     direction then counts for more than another, as the stream varies as much along each. [float64]
+
+    Raises:
+        ValueError: if the stream leaves a direction empty on these tokens, as in models built by
+            hand: they have no such basis.
     """
     model.require(general.NORM, general.ROTARY, general.STREAM, general.OUTPUTS)
-    x = model.trace(tokens).residual[layer].flatten(0, 1).double()  # [place, d_model]
-    variances, directions = torch.linalg.eigh(x.T @ x / len(x))
+    x = model.trace(tokens).residual[layer]
+    variances, directions = torch.linalg.eigh(_moment(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(
-            f"{len(x)} places do not fill the stream's {x.shape[1]} dimensions: take more text"
+            f"{x[..., 0].numel()} places do not fill the stream's {x.shape[-1]} dimensions: "
+            "take more text, or a model that writes in all of them"
         )
     return directions * variances.rsqrt() @ directions.T

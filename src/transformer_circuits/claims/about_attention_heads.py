@@ -45,7 +45,9 @@ def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
     and measured by its attention. Above 0.5, every other place gets less, the present and the one
     two back among them. Places after the first two. Paper: "Analyzing a Two-Layer Model".
     """
-    _, (layer, head) = composition.top_pairs(composition.scores(subject.model, "K"))[0]
+    _, (layer, head) = composition.top_pairs(
+        composition.scores(subject.model, "K", basis="stored")
+    )[0]
     patterns = (every[layer][:, head] for _, every in _patterns(subject, layer + 1))
     back = torch.cat([A.diagonal(-1, dim1=1, dim2=2) for A in patterns])  # [window, dst - 1]
     measured = F.pad(back, (1, 0), value=math.nan)

@@ -47,8 +47,10 @@ def effects(subject: Subject) -> Effects:
 
 @cache
 def scores(subject: Subject) -> Scores:
-    """Composition scores of all pairs, in the order of `composition.KINDS`."""
-    return torch.stack([composition.scores(subject.model, kind) for kind in composition.KINDS])
+    """Composition scores of all pairs, in the order of `composition.KINDS`, as the model is stored."""
+    return torch.stack(
+        [composition.scores(subject.model, kind, basis="stored") for kind in composition.KINDS]
+    )
 
 
 @cache
@@ -109,7 +111,7 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
 
     The nulls are pairs that cannot compose, by the same kind, and 60 rotations of the same pair.
     """
-    found = composition.scores(model, kind)
+    found = composition.scores(model, kind, basis="stored")
     [(later, earlier)] = composition.top_pairs(found)
     turned = composition.rotated(
         composition.reader(model, kind, later),
@@ -117,7 +119,9 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
         60,
         generator=torch.Generator().manual_seed(0),
     )
-    others = [values.max() for values in composition.impossible(model, kind).values()]
+    others = [
+        values.max() for values in composition.impossible(model, kind, basis="stored").values()
+    ]
     return float(found.max()), float(max(turned.max(), *others))
 
 
@@ -138,8 +142,10 @@ def hidden(model: Transformer) -> Bool[Tensor, "later_head earlier_head"]:
 
     Found is a pair that scores above every pair that cannot compose, by the same formula.
     """
-    right = composition.scores(model, "K")
-    null = max(values.max() for values in composition.impossible(model, "K").values())
+    right = composition.scores(model, "K", basis="stored")
+    null = max(
+        values.max() for values in composition.impossible(model, "K", basis="stored").values()
+    )
     wrong = _published(model, (1, 0))
     apart = [
         composition.apart(_published(model, layers), layers) for layers in composition.IMPOSSIBLE

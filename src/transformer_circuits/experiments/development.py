@@ -137,7 +137,9 @@ def of_weights(model: Transformer) -> Record:
     }
     if len(layers) < 2:
         return found
-    scores = composition.scores(model, "K", later_layer=len(layers) - 1).nan_to_num(0)
+    scores = composition.scores(model, "K", later_layer=len(layers) - 1, basis="stored").nan_to_num(
+        0
+    )
     matching = [
         [positivity(composition.matching(model, later, earlier)) for earlier in layers[0]]
         for later in layers[-1]

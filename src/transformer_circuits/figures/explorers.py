@@ -340,6 +340,89 @@ def edges(
     )
 
 
+def rulers(
+    measures: Mapping[str, Numbers],
+    effects: Numbers,
+    agreement: Mapping[str, Number],
+    *,
+    kinds: Sequence[str],
+    labels: Sequence[str],
+    y: str,
+    title: str,
+    alt: str,
+) -> vega.HoverChart:
+    """Every edge, measure across and effect upwards, with a switch between the measures.
+
+    `measures`: by its name, what each is said to be worth, [kind, edge]; `effects`: what it does,
+    [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
+    mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
+    with the effects, printed in its picture. `kinds`: "Q", "K", "V"; `labels`: names of edges.
+
+    Raises:
+        ValueError: if a measure or an effect is not above zero, or the numbers are of other shapes.
+    """
+    across, up = {name: array(of) for name, of in measures.items()}, array(effects)
+    for name, of in {**across, "the effects": up}.items():
+        if of.shape != (len(kinds), len(labels)) or not (of > 0).all():
+            raise ValueError(
+                f"{name}: {of.shape} with a least value of {of.min():.2g}, but must be "
+                f"{(len(kinds), len(labels))} and above 0"
+            )
+    ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
+    said = {name: f"rank correlation {number(agreement[name]):.2f}" for name in across}
+    rows = [
+        {"kind": kinds[k], "edge": labels[e], "effect": _short(up[k, e])}
+        | {"across": [_short(of[k, e]) for of in ratio.values()]}
+        for k, e in np.ndindex(up.shape)
+    ]
+    ends = [[of.min() / 1.2, of.max() * 1.2] for of in (np.stack([*ratio.values()]), up)]
+    roles = [theme.ROLES[{"Q": "query", "K": "key", "V": "value"}[kind]].light for kind in kinds]
+    legend = altair.Legend(title="into", orient="top", symbolOpacity=1)
+    colour, shape = (
+        altair.Color("kind:N", scale=altair.Scale(domain=list(kinds), range=roles), legend=legend),
+        altair.Shape("kind:N", scale=altair.Scale(domain=list(kinds)), legend=legend),
+    )
+
+    def drawn(measure: str, width: int, title: str) -> altair.Chart:
+        points = vega.chart(rows, width, 280).transform_calculate(x=f"datum.across[{measure}]")
+        log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
+        ticks = altair.Axis(tickCount=4, format="~g")
+        tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
+        tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
+        dots = points.mark_point(filled=True, size=36, opacity=0.8)
+        return dots.encode(
+            altair.X("x:Q", scale=log[0], title=title, axis=ticks),
+            altair.Y("effect:Q", scale=log[1], title=y, axis=ticks),
+            colour,
+            shape,
+            tooltip=tips,
+        )
+
+    names = list(across)
+    which = altair.param(
+        "measure", value=names[0], bind=altair.binding_radio(options=names, name="Measure ")
+    )
+    now = drawn(f"indexof({json.dumps(names)}, measure)", 420, "measure, over the mean of its kind")
+    told = vega.chart([{}], 420, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
+    told = told.transform_calculate(text=f"{json.dumps(said)}[measure]")
+    live = told.encode(x=altair.value(0), text="text:N") & now.add_params(which)
+    still = altair.hconcat(
+        *(
+            drawn(str(k), 200, name).properties(title=_heading(said[name]))
+            for k, name in enumerate(names)
+        )
+    )
+    return vega.finish(
+        live,
+        title,
+        alt,
+        numbers={**across, "effects": up, "agreement": [number(agreement[name]) for name in names]},
+        units={"effects": y},
+        words={"kinds": kinds, "edges": labels, "measures": names},
+        still=still,
+    )
+
+
 def training(
     times: Numbers,
     panels: Mapping[str, Mapping[str, Numbers]],
