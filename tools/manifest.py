@@ -74,7 +74,7 @@ def made() -> dict:
         "chapters": {
             name: {
                 "seconds": taken,
-                "figures": {} if name == notebooks.SCORECARD else _records(copies[name], *SHOWN),
+                "figures": {} if name in notebooks.READERS else _records(copies[name], *SHOWN),
                 "checks": _records(copies[name], "check"),
             }
             for name, taken in seconds.items()

@@ -75,7 +75,7 @@ def test_every_file_of_the_data_makes_chapters_stale():
     """Moments have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
-    patterns = (*notebooks.DATA_FILES, notebooks.CLAIMS)
+    patterns = (*notebooks.DATA_FILES, *notebooks.CLAIMS)
     counted = {path for pattern in patterns for path in ROOT.glob(pattern)}
     assert of_data <= counted
 

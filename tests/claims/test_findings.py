@@ -1,13 +1,16 @@
 """The sentences of data/findings.toml, and that the verdict chooses among them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from transformer_circuits import files
 from transformer_circuits.claims import catalogue, findings, registry, rules
+from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 
+MEASUREMENTS = catalogue.measurements()
 VERDICTS = (*findings.ANSWERS, rules.UNDECIDED, rules.UNPOWERED, "no case", "depends on the basis")
 
 
@@ -17,7 +20,7 @@ def near(mean, n=9):
 
 def of(name):
     """Sentences and controls of a claim."""
-    controls = {control.name: near(0.03) for control in catalogue.measurements()[name].controls}
+    controls = {control.name: near(0.03) for control in MEASUREMENTS[name].controls}
     return findings.read()[name], controls
 
 
@@ -72,7 +75,24 @@ def test_a_control_that_passes_is_another_reason_to_be_undecided():
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = findings.say("induction-head-exists", rules.UNDECIDED, seeds, fails)
     passed = findings.say("induction-head-exists", rules.UNDECIDED, seeds, passes)
-    assert "lies across" in across and "(untrained)" in passed
+    assert "interval across" in across and "(untrained)" in passed
+
+
+def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
+    """In this order for eyes, for screen readers, in a terminal, and in the record."""
+    measurement = MEASUREMENTS["resting-place"]
+    seeds = {"a": near(0.347), "b": near(0.438)}
+    decision = Decision(measurement, rules.NOT_REPRODUCED, "2 of 2 <", seeds, {}, {})
+    data, metadata = decision._repr_mimebundle_()
+    page = data["text/html"]
+    parts = ('<p class="finding"><span>We find</span> <strong>No:</strong> heads look at the begin',
+             '<p class="claim not-reproduced">✗ not reproduced (2 of 2 &lt;). The paper: the begin',
+             '<table class="forest-plot">', "<details><summary>How it is measured")  # fmt: skip
+    assert sorted(map(page.index, parts)) == [page.index(part) for part in parts]
+    assert data["text/plain"].startswith("No: heads look at the begin token")
+    assert metadata["record"]["details"]["finding"] == decision.finding
+    undecided = replace(decision, verdict=rules.UNDECIDED)
+    assert "<span>We find</span> We cannot tell whether the begin" in findings.as_html(undecided)
 
 
 def test_a_verdict_without_a_sentence_is_an_error():

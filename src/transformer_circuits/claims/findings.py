@@ -3,6 +3,8 @@
 A sentence says what is the case. Its numbers are filled in from what was measured.
 """
 
+import html
+import re
 import string
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -22,8 +24,20 @@ GENERAL = (rules.UNDECIDED, CONTROL_PASSES, rules.UNPOWERED, "no case", "depends
 """What has a sentence for all claims; a claim may have its own."""
 CONTROLS = ("untrained", "one layer", "two layers")
 """What a sentence may compare with, if it is among the claim's controls."""
-PLACES = {"range", "size", "off", "threshold", "side", "seeds", "beyond", "units", "passed", "whether"}
+PLACES = {
+    "range",
+    "size",
+    "off",
+    "threshold",
+    "seeds",
+    "beyond",
+    "units",
+    "passed",
+    "whether",
+}
 PLACES |= {name.replace(" ", "_") for name in CONTROLS}
+NOTHING = "At present, none of what this page tells."
+"""The paragraph of verdicts that no claim has."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
 
@@ -43,6 +57,24 @@ def read() -> dict[str, dict[str, str]]:
 def sentence(decision: "Decision") -> str:
     """What a decision found."""
     return say(decision.measurement.claim_id, decision.verdict, decision.seeds, decision.controls)
+
+
+def as_html(decision: "Decision") -> str:
+    """The sentence as a paragraph that opens with its answer."""
+    answer = ANSWERS.get(decision.verdict, "")
+    rest = html.escape(sentence(decision).removeprefix(answer))
+    answer = f"<strong>{answer.strip()}</strong> " if answer else ""
+    return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
+
+
+def bare(said: str) -> str:
+    """A sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
+
+    >>> bare("No: heads look at the text."), bare("Yes: in all three seeds heads copy.")
+    ('Heads look at the text.', 'Heads copy.')
+    """
+    said = re.sub(r"^(Yes|No|In part): (in (all \w+ seeds|both seeds|the one seed),? )?", "", said)
+    return said[:1].upper() + said[1:]
 
 
 def say(
@@ -69,7 +101,6 @@ def say(
         "size": _range(map(abs, means), unit),
         "off": _range((abs(mean - rule.threshold) for mean in means), unit),
         "threshold": _range([rule.threshold], unit),
-        "side": "more than" if rule.side == "above" else "less than",
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "units": str(min(found.n for found in seeds.values())),
