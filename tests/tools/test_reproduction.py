@@ -120,7 +120,7 @@ def test_the_manifest_says_what_it_was_computed_from(executed, monkeypatch):
     assert [*found["claims"]["second"]["controls"]] == ["null"], "one not to be had is left out"
     assert found["claims"]["far"] == {"kind": "trained", "verdict": "not testable here"}
     assert [*found["chapters"]["x"]["figures"]] == ["Losses"]
-    monkeypatch.setattr(notebooks, "READERS", ("x",))
+    monkeypatch.setattr(notebooks, "SCORECARD", "x")
     executed(chapter())  # its tables repeat the claims
     of_chapter = manifest.made()["chapters"]["x"]
     assert of_chapter["figures"] == {} and [*of_chapter["checks"]] == ["s"]

@@ -67,6 +67,12 @@ def as_html(decision: "Decision") -> str:
     return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
 
 
+def unit(claim_id: str) -> str:
+    """The unit of a claim's estimates as they are measured: shares of one, where sentences have percent."""
+    given = read()[claim_id].get("unit", "")
+    return "share of 1" if given in _PERCENT else given or "no unit"
+
+
 def bare(said: str) -> str:
     """A sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
 
