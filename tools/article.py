@@ -160,10 +160,11 @@ def must_be(claim: Claim, _: object = None) -> str:
 
 def said(claim: Claim, found: Mapping) -> str:
     """What was found, in the sentence that the verdict chooses."""
-    seeds, controls = (
-        {name: interval(one) for name, one in found[group].items()} for group in ("seeds", "controls")
+    measured = (
+        {name: interval(one) for name, one in found.get(group, {}).items() if one}
+        for group in ("seeds", "controls", "white")
     )
-    return findings.say(claim.id, found["verdict"], seeds, controls)
+    return findings.say(claim.id, found["verdict"], *measured)
 
 
 def _means(claim: Claim, found: Mapping) -> str:

@@ -1,5 +1,6 @@
 """The sentences of data/findings.toml, and that the verdict chooses among them."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -27,7 +28,8 @@ def of(name):
 @pytest.mark.parametrize("name", registry.rules())
 def test_each_verdict_says_something_else_and_fills_every_place(name):
     sentences, controls = of(name)
-    said = {v: findings.say(name, v, {"a": near(0.4), "b": near(0.2)}, controls) for v in VERDICTS}
+    seeds, white = {"a": near(0.4), "b": near(0.2)}, {"a": near(0.8)}
+    said = {v: findings.say(name, v, seeds, controls, white) for v in VERDICTS}
     assert len({*said.values()}) == len(VERDICTS)
     for verdict, sentence in said.items():
         assert not re.search(r"[{}]|not to be had|  |\.\.", sentence), sentence
@@ -58,7 +60,10 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
     said = findings.say("resting-place", rules.NOT_REPRODUCED, seeds, {"untrained": near(0.03)})
     assert "28 to 44\u00a0% of its attention" in said and "untrained model 3\u00a0%" in said
     said = findings.say("resting-place", rules.NOT_REPRODUCED, seeds, {})
-    assert "untrained model (not to be had)" in said, "a model of the reader's own"
+    assert f"untrained model {findings.NO_NUMBER}" in said, "a model of the reader's own"
+    absent = Interval(math.nan, math.nan, math.nan, 0)
+    said = findings.say("copy-suppression", "no case", {"a": absent}, {"untrained": absent})
+    assert said.startswith("No head of our models")
     said = findings.say("induction-head-exists", rules.MIXED, {"a": near(0.2), "b": near(0.9)}, {})
     assert said.startswith("In part: in one of two seeds")
     assert "99.6\u00a0%" in findings.say(
@@ -70,12 +75,18 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
     assert "0.58\u00a0nats per token less than half" in said
 
 
+def test_where_the_basis_decides_both_are_told():
+    seeds, white = {"a": near(0.15), "b": near(0.41)}, {"a": near(0.84), "b": near(0.66)}
+    said = findings.say("score-is-not-use", "depends on the basis", seeds, {}, white)
+    assert "0.15 to 0.41 as stored, 0.66 to 0.84 where the stream is white" in said
+
+
 def test_a_control_that_passes_is_another_reason_to_be_undecided():
     seeds = {"a": near(0.9), "b": near(0.8)}
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = findings.say("induction-head-exists", rules.UNDECIDED, seeds, fails)
     passed = findings.say("induction-head-exists", rules.UNDECIDED, seeds, passes)
-    assert "interval across" in across and "(untrained)" in passed
+    assert "not clearly on one side" in across and "(untrained)" in passed
 
 
 def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
@@ -106,8 +117,16 @@ def test_a_verdict_without_a_sentence_is_an_error():
         ('"no case" = "Our', '"nocase" = "Our', '"general" has no sentence for "no case"'),
         ("[bugs]", "[mites]", '"bugs" has no sentences; "mites" is no claim that a rule decides'),
         ('unit = "logits"', 'unti = "logits"', '"bugs" has "unti", which is no verdict'),
-        ("by {range} on average", "by {rnage} on average", r'"bugs" has the place \{rnage\} for'),
-        ("by {range} on average", "by {range on average", r'"bugs" has the place \{expected'),
+        (
+            "by {range} more than the rule asks on average",
+            "by {rnage} more than the rule asks on average",
+            r'"bugs" has the place \{rnage\} for',
+        ),
+        (
+            "by {range} more than the rule asks on average",
+            "by {range more than the rule asks on average",
+            r'"bugs" has the place \{expected',
+        ),
         ("[corner]\nreproduced", "[corner]\nrefuted", '"corner" has no sentence for "reproduced"'),
         ("[corner]", "[corner", "is not TOML"),
     ],

@@ -4,6 +4,7 @@ A sentence says what is the case. Its numbers are filled in from what was measur
 """
 
 import html
+import math
 import re
 import string
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,7 @@ PLACES = {
     "size",
     "off",
     "threshold",
+    "white",
     "seeds",
     "beyond",
     "units",
@@ -38,6 +40,8 @@ PLACES = {
 PLACES |= {name.replace(" ", "_") for name in CONTROLS}
 NOTHING = "At present, none of what this page tells."
 """The paragraph of verdicts that no claim has."""
+NO_NUMBER = "(not to be had)"
+"""Stands for what was not measured, as a control that a reader's own model lacks."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
 
@@ -56,7 +60,13 @@ def read() -> dict[str, dict[str, str]]:
 
 def sentence(decision: "Decision") -> str:
     """What a decision found."""
-    return say(decision.measurement.claim_id, decision.verdict, decision.seeds, decision.controls)
+    return say(
+        decision.measurement.claim_id,
+        decision.verdict,
+        decision.seeds,
+        decision.controls,
+        getattr(decision, "white", {}),
+    )
 
 
 def as_html(decision: "Decision") -> str:
@@ -88,8 +98,11 @@ def say(
     verdict: str,
     seeds: Mapping[str, Interval],
     controls: Mapping[str, Interval | None],
+    white: Mapping[str, Interval] | None = None,
 ) -> str:
     """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
+
+    `white`: the seeds once more, in the basis in which the stream is white.
 
     Raises:
         ValueError: if there is no such claim, or no sentence for such a verdict.
@@ -102,21 +115,22 @@ def say(
     if (wording := sentences.get(verdict) or general.get(verdict)) is None:
         raise ValueError(f'data/findings.toml has no sentence of {claim_id} for "{verdict}"')
     unit, means = sentences.get("unit", ""), [found.mean for found in seeds.values()]
+    of_white = [found.mean for found in (white or {}).values()]
     places = {
         "range": _range(means, unit),
         "size": _range(map(abs, means), unit),
         "off": _range((abs(mean - rule.threshold) for mean in means), unit),
         "threshold": _range([rule.threshold], unit),
+        "white": _range(of_white, unit),
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
-        "units": str(min(found.n for found in seeds.values())),
+        "units": str(min((found.n for found in seeds.values()), default=0)),
         "passed": ", ".join(passed),
         "whether": sentences.get("whether") or registry.read()[claim_id].statement,
     }
     for name in CONTROLS:
         found = controls.get(name)
-        shown = "(not to be had)" if found is None else _range([found.mean], unit)
-        places[name.replace(" ", "_")] = shown
+        places[name.replace(" ", "_")] = _range([found.mean] if found else [], unit)
     return ANSWERS.get(verdict, "") + wording.format(**places)
 
 
@@ -133,9 +147,11 @@ def _word(n: int) -> str:
 
 
 def _range(values: Iterable[float], unit: str) -> str:
-    """From the least to the most, with the unit."""
+    """From the least to the most, with the unit; in words, if there is nothing, or no number."""
     scale = 100 if unit in _PERCENT else 1
     values = sorted(2**value if unit == "doublings" else scale * value for value in values)
+    if not values or any(map(math.isnan, values)):
+        return NO_NUMBER
     digits = 3 if unit == "doublings" else 2
     least, most = (_number(value, digits) for value in (values[0], values[-1]))
     shown = least if least == most else f"{least} to {most}"

@@ -207,10 +207,10 @@ class Decision:
         details = {
             "verdict": self.verdict,
             "why": self.why,
-            "finding": self.finding,
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
             "controls": {name: found and asdict(found) for name, found in self.controls.items()},
             "row": self.row,
+            "finding": self.finding,
             "forest plot": self._forest_plot,
         }
         return Record(
