@@ -37,6 +37,8 @@ STORY = (
     "induction-random", "induction-mechanism", "k-composition-use", "causal-scrubbing",
 )  # fmt: skip
 """The claims that the article tells where they hold."""
+COMPOSITION = ("score-is-not-use", "below-random", "k-composition")
+"""The claims about composition scores that the article tells, however they came out."""
 DEBATE = {"lan2026", "bai2026"}
 """Whom it cites beside those who made a claim."""
 _HERE = Path(__file__).parent
@@ -63,7 +65,6 @@ def text(found: Mapping) -> str:
         for group, verdicts in GROUPS.items()
     }
     later = of["later", "not"] + of["later", "basis"] + of["later", "part"]
-    score = "score-is-not-use"
     untested = "; ".join(f"{c.statement} ({f['verdict']})" for c, f in of["paper", "untested"])
     citation = about.citation(files.data_dir().parent)
     counted = manifest.counts(found)
@@ -80,7 +81,10 @@ def text(found: Mapping) -> str:
         families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
         **_study(),
-        score_is_not_use=said(registry.read()[score], found["claims"][score]),
+        composition="\n".join(
+            f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
+            if claim.id in COMPOSITION
+        ),
         story="\n".join(
             f"- {findings.bare(said(claim, row))}"
             for claim, row in of["paper", "reproduced"]

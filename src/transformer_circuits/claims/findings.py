@@ -155,7 +155,7 @@ def _range(values: Iterable[float], unit: str) -> str:
     digits = 3 if unit == "doublings" else 2
     least, most = (_number(value, digits) for value in (values[0], values[-1]))
     shown = least if least == most else f"{least} to {most}"
-    return shown if unit in ("", "doublings") else f"{shown}\u00a0{unit}"
+    return shown if shown == "0" or unit in ("", "doublings") else f"{shown}\u00a0{unit}"
 
 
 def _number(value: float, digits: int) -> str:
