@@ -5,7 +5,6 @@ It says what was found; how it was decided; what stood in the way; and what to a
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -31,7 +30,6 @@ GROUPS = {
 SOURCES = {"paper": ("paper",), "later": ("follow-up", "retelling")}
 _DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
 """The question about a claim that has none of its own, for it had come out before."""
-_LATER = "Later work"
 STORY = (
     "zero-layer-bigram", "family-copy", "one-layer-no-induction", "induction-head-exists",
     "induction-random", "induction-mechanism", "k-composition-use", "causal-scrubbing",
@@ -76,7 +74,6 @@ def text(found: Mapping) -> str:
         later_own=sum(claim.own for claim, _ in of["later", "tested"]),
         n_seeds=len(next(iter(found["models"].values()))["seeds"]),
         models=_models(found["models"]),
-        parts=_parts(found),
         **_rules(),
         families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
@@ -95,7 +92,7 @@ def text(found: Mapping) -> str:
             name: _table(of["paper", group], _LONG)
             for name, group in (("not_reproduced", "not"), ("basis", "basis"), ("part", "part"))
         },
-        later=_table(later, _NAMED),
+        later=_table([(claim, row) for claim, row in later if not claim.own], _NAMED),
         untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
         f"{untested or 'none'}.",
         questions=_asked(of["paper", "not"] + of["paper", "basis"] + of["paper", "part"]),
@@ -260,20 +257,3 @@ def _models(found: Mapping) -> str:
     columns = ("model", "layers × heads × d_head", "d_model", "MLP", "context", "vocabulary",
                "tokens read", "seeds")  # fmt: skip
     return about.table(columns, rows)
-
-
-def _parts(found: Mapping) -> str:
-    """Facts about trained models, by part of the paper and by verdict."""
-    groups = {"reproduced": "hold", "not": "come out otherwise", "basis": "basis, or no case",
-              "part": "open", "untested": "not tested"}  # fmt: skip
-    counted = Counter(
-        (scorecard.part(claim) if source == "paper" else _LATER, group)
-        for source in SOURCES
-        for group in groups
-        for claim, _ in _rows(found, source, *GROUPS[group])
-    )
-    rows = [
-        (part, *(counted[part, group] for group in groups)) for part in (*scorecard.PARTS, _LATER)
-    ]
-    columns = ("facts about trained models", *groups.values())
-    return about.table(columns, [row for row in rows if any(row[1:])])
