@@ -19,7 +19,7 @@ TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
 GROUPS = {
     "tested": (*findings.ANSWERS, *findings.GENERAL),
     "reproduced": (rules.REPRODUCED,),
-    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
+    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),  # what stays open
     "not": (rules.NOT_REPRODUCED,),
     "basis": ("depends on the basis", "no case"),
     "untested": registry.UNTESTED,

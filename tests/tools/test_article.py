@@ -58,7 +58,8 @@ def test_every_claim_that_did_not_come_out_is_in_the_article_with_its_estimates(
                 if line.startswith((f"| `{claim.id}` |", f"| {claim.statement} (reported"))
             )
             assert article.said(claim, found).replace("|", "\\|") in row
-            assert f"{next(iter(found['seeds'].values()))['mean']:.3g}" in row
+            for seed in [*found["seeds"].values()][:1]:  # none, where there is no case
+                assert f"{seed['mean']:.3g}" in row
             assert f" [{findings.unit(claim.id)}] |" in row
     for heading in ("What stood in the way", "Why we think that this is a replication", "What we would ask the authors"):  # fmt: skip
         assert f"\n## {heading}\n" in text
@@ -134,7 +135,9 @@ def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(co
     assert asked.keys() <= registry.read().keys()
     assert all(text.endswith("?") for text in asked.values())
     for name, found in committed["claims"].items():
-        if found["verdict"] in (*article.GROUPS["part"], rules.NOT_REPRODUCED):
+        if found["verdict"] in {
+            v for group in ("not", "basis", "part") for v in article.GROUPS[group]
+        }:
             assert name in asked or "of this book" in registry.read()[name].section
 
 
