@@ -1,26 +1,27 @@
 """The replication article: our prose (`article.md`), the numbers of a manifest.
 
-It says what was replicated, in part and not; what stood in the way; and what to ask the authors.
+It says what was found; how it was decided; what stood in the way; and what to ask the authors.
 """
 
+import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools import about, manifest
 from transformer_circuits import files
-from transformer_circuits.claims import registry, rules, scorecard
+from transformer_circuits.claims import findings, registry, rules, scorecard
 from transformer_circuits.claims.registry import Claim
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
 TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
 GROUPS = {
-    "tested": rules.VERDICTS,
+    "tested": (*findings.ANSWERS, *findings.GENERAL),
     "reproduced": (rules.REPRODUCED,),
-    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
+    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),  # what stays open
     "not": (rules.NOT_REPRODUCED,),
+    "basis": ("depends on the basis", "no case"),
     "untested": registry.UNTESTED,
     "identities": (scorecard.HOLDS["identity"],),
     "built": (scorecard.HOLDS["built"],),
@@ -29,7 +30,15 @@ GROUPS = {
 SOURCES = {"paper": ("paper",), "later": ("follow-up", "retelling")}
 _DEFAULT = "“{}”: by which measure would you say so, and from which value on?"
 """The question about a claim that has none of its own, for it had come out before."""
-_LATER = "Later work"
+STORY = (
+    "zero-layer-bigram", "family-copy", "one-layer-no-induction", "induction-head-exists",
+    "induction-random", "induction-mechanism", "k-composition-use", "causal-scrubbing",
+)  # fmt: skip
+"""The claims that the article tells where they hold."""
+COMPOSITION = ("score-is-not-use", "below-random", "k-composition")
+"""The claims about composition scores that the article tells, however they came out."""
+DEBATE = {"lan2026", "bai2026"}
+"""Whom it cites beside those who made a claim."""
 _HERE = Path(__file__).parent
 
 Row = tuple[Claim, Mapping]
@@ -53,7 +62,7 @@ def text(found: Mapping) -> str:
         for source in SOURCES
         for group, verdicts in GROUPS.items()
     }
-    later_part, later_not = of["later", "part"], of["later", "not"]
+    later = of["later", "not"] + of["later", "basis"] + of["later", "part"]
     untested = "; ".join(f"{c.statement} ({f['verdict']})" for c, f in of["paper", "untested"])
     citation = about.citation(files.data_dir().parent)
     counted = manifest.counts(found)
@@ -65,18 +74,29 @@ def text(found: Mapping) -> str:
         later_own=sum(claim.own for claim, _ in of["later", "tested"]),
         n_seeds=len(next(iter(found["models"].values()))["seeds"]),
         models=_models(found["models"]),
-        parts=_parts(found),
         **_rules(),
         families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
+        **_study(),
+        composition="\n".join(
+            f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
+            if claim.id in COMPOSITION
+        ),
+        story="\n".join(
+            f"- {findings.bare(said(claim, row))}"
+            for claim, row in of["paper", "reproduced"]
+            if claim.id in STORY
+        ),
         reproduced=_table(of["paper", "reproduced"], _SHORT),
-        part=_table(of["paper", "part"], _LONG | _WHY),
-        not_reproduced=_table(of["paper", "not"], _LONG),
-        later=_table(later_part + later_not, _NAMED),
+        **{
+            name: _table(of["paper", group], _LONG)
+            for name, group in (("not_reproduced", "not"), ("basis", "basis"), ("part", "part"))
+        },
+        later=_table([(claim, row) for claim, row in later if not claim.own], _NAMED),
         untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
         f"{untested or 'none'}.",
-        questions=_asked(of["paper", "part"] + of["paper", "not"]),
-        later_questions=_asked(later_part + later_not),
+        questions=_asked(of["paper", "not"] + of["paper", "basis"] + of["paper", "part"]),
+        later_questions=_asked(later),
         minutes=f"{found['machine']['minutes for all chapters']:.0f}",
         cores=found["machine"]["cores"],
         processor=found["machine"]["processor"],
@@ -139,25 +159,42 @@ def must_be(claim: Claim, _: object = None) -> str:
     return f"{rule.side}\u00a0{rule.threshold:g}"
 
 
+def said(claim: Claim, found: Mapping) -> str:
+    """What was found, in the sentence that the verdict chooses."""
+    measured = (
+        {name: interval(one) for name, one in found.get(group, {}).items() if one}
+        for group in ("seeds", "controls", "white")
+    )
+    return findings.say(claim.id, found["verdict"], *measured)
+
+
+def _means(claim: Claim, found: Mapping) -> str:
+    means = "; ".join(f"{one.mean:.3g}" for one in _estimates(found))
+    return f"{means} [{findings.unit(claim.id)}]"
+
+
+def _intervals(claim: Claim, found: Mapping) -> str:
+    return f"{'; '.join(map(str, _estimates(found)))} [{findings.unit(claim.id)}]"
+
+
 Columns = dict[str, Callable[[Claim, Mapping], object]]
 """By its heading, what a table says of each claim in a column."""
 _SHORT: Columns = {
-    "claim": lambda claim, _: claim.statement,
-    "what counts": lambda claim, _: claim.rule,
-    "estimates": lambda _, found: "; ".join(f"{one.mean:.3g}" for one in _estimates(found)),
+    "rule": lambda claim, _: f"`{claim.id}`",
+    "what was found": said,
+    "estimates [unit]": _means,
     "must be": must_be,
 }
 _LONG: Columns = {
     "claim": lambda claim, _: f"{claim.statement} (reported: {claim.reported})",
-    "what counts": lambda claim, _: claim.rule,
-    "estimates (95 % intervals)": lambda _, found: "; ".join(map(str, _estimates(found))),
+    "what was found": said,
+    "estimates (95 % intervals) [unit]": _intervals,
     "must be": must_be,
 }
-_WHY: Columns = {"verdict": lambda _, found: f"{found['verdict']}: {found['why']}"}
 _NAMED: Columns = {
-    "claim": lambda claim, _: claim.statement,
+    "rule": lambda claim, _: f"`{claim.id}`",
     "made by or in": lambda claim, _: claim.section,
-    "verdict": lambda _, found: found["verdict"],
+    "what was found": said,
 }
 
 
@@ -169,9 +206,25 @@ def _rules() -> dict[str, int]:
     """How many rules there are, and how many were not written before they could be measured."""
     registered = [rule.registered for rule in registry.rules().values()]
     ends = {"rules_late": "trainings were made", "rules_mended": "after a first measurement"}
-    ends |= {"rules_unproven": "unproven"}
+    ends |= {"rules_unproven": "unproven", "rules_refereed": "after a referee's look"}
     counted = {name: sum(end in one for one in registered) for name, end in ends.items()}
     return {"rules": len(registered)} | counted
+
+
+def _study() -> dict[str, str | int]:
+    """How composition scores agree with effects in each model of the study, and over all of them."""
+    lines = (files.data_dir() / "study/runs.jsonl").read_text(encoding="utf-8").splitlines()
+    rows, over = [], {"stored": [], "white": []}
+    for run in map(json.loads, lines):
+        agreement, n_heads = run["edges"]["agreement"], run["shape"]["n_heads"]
+        means = {name: sum(agreement[name]) / len(agreement[name]) for name in over}
+        rows.append((run["run"], run["seed"], n_heads, *(f"{mean:.2f}" for mean in means.values())))
+        if n_heads > 2:
+            for name, mean in means.items():
+                over[name].append(mean)
+    columns = ("model", "seed", "heads in a layer", "as stored", "stream white")
+    spans = {f"study_{name}": f"{min(all_):.2f} to {max(all_):.2f}" for name, all_ in over.items()}
+    return spans | {"study": about.table(columns, rows), "study_n": len(over["white"])}
 
 
 def _references() -> str:
@@ -183,7 +236,7 @@ def _references() -> str:
     found = re.findall(r"(\w+) (?:et al\.|and \w+) (\d{4})", "\n".join(sections))
     named = {f"{name.lower()}{year}" for name, year in found}
     listed = pybtex.PybtexEngine().format_from_file(
-        bibliography, style="plain", citations=sorted({"elhage2021"} | named),
+        bibliography, style="plain", citations=sorted({"elhage2021"} | DEBATE | named),
         output_backend="markdown",
     )  # fmt: skip
     lines = re.split(r"(?m)^\[\d+\] ", re.sub(r"\\([.-])", r"\1", listed))
@@ -204,20 +257,3 @@ def _models(found: Mapping) -> str:
     columns = ("model", "layers × heads × d_head", "d_model", "MLP", "context", "vocabulary",
                "tokens read", "seeds")  # fmt: skip
     return about.table(columns, rows)
-
-
-def _parts(found: Mapping) -> str:
-    """Facts about trained models, by part of the paper and by verdict."""
-    groups = {"reproduced": "reproduced", "part": "in part, or undecided",
-              "not": "not reproduced", "untested": "not tested"}  # fmt: skip
-    counted = Counter(
-        (scorecard.part(claim) if source == "paper" else _LATER, group)
-        for source in SOURCES
-        for group in groups
-        for claim, _ in _rows(found, source, *GROUPS[group])
-    )
-    rows = [
-        (part, *(counted[part, group] for group in groups)) for part in (*scorecard.PARTS, _LATER)
-    ]
-    columns = ("facts about trained models", *groups.values())
-    return about.table(columns, [row for row in rows if any(row[1:])])

@@ -108,7 +108,7 @@ def execute(chapters: list[str], again: bool) -> None:
         raise files.UserError(f"there is no chapter {unknown}; there are {notebooks.names()}")
     stale = notebooks.stale()
     chosen = wanted if again else [chapter for chapter in wanted if chapter in stale]
-    if notebooks.SCORECARD in chosen:  # it reads what all others found
+    if {*notebooks.READERS} & {*chosen}:  # they read what all others found
         chosen = {*chosen, *stale}
     if chosen:
         notebooks.execute(chosen)

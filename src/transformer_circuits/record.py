@@ -1,6 +1,6 @@
 """What an output of a chapter holds as data: one record, which all that comes after its cell reads.
 
-A figure, a table, a check and a verdict each leave one in the metadata of their output, beside the
+A figure, a table, a check, a verdict and a paragraph of findings each leave one in the metadata of their output, beside the
 picture or the page that people see. Jupyter, nbmake and MyST-NB pass metadata on as they are. The
 index of figures, the slides, the README, the scorecard and the manifest are made of records; nothing
 reads back HTML, SVG or PNG.
@@ -26,7 +26,7 @@ PRECISION = 6
 SVG, PNG = "image/svg+xml", "image/png"
 """The kinds of pictures that an output has beside its HTML."""
 
-Kind = Literal["figure", "table", "check", "verdict"]
+Kind = Literal["figure", "table", "check", "verdict", "paragraph"]
 Kept = float | int | None | list | dict
 """Numbers as JSON has them, see `kept`."""
 
@@ -37,7 +37,7 @@ class Record:
 
     kind: Kind
     title: str
-    """A figure's or a table's caption; the statement of a check or a verdict."""
+    """A figure's or a table's caption; the statement of a check or a verdict; what a paragraph is about."""
     text: str = ""
     """The text alternative, or our figure in words; empty where the title says it all."""
     numbers: Mapping[str, Any] = field(default_factory=dict)

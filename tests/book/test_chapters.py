@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from transformer_circuits.book import first_cell
-from transformer_circuits.book.notebooks import GUIDES, SCORECARD, SHORT
+from transformer_circuits.book.notebooks import FOUND, GUIDES, SCORECARD, SHORT
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-FORMED = [path for path in CHAPTERS if path.stem not in SHORT]
-"""All but the pages of the short book, which have a form of their own."""
+FORMED = [path for path in CHAPTERS if path.stem not in (*SHORT, FOUND)]
+"""All but the pages of the short book and the one of findings, which have forms of their own."""
 FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
 PAGES = [
     path

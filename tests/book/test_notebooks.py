@@ -71,11 +71,24 @@ def test_the_scorecard_is_executed_after_any_other_and_when_one_changes(checkout
     assert notebooks.stale() == [SCORECARD, "a"]
 
 
+def test_the_page_of_findings_is_a_reader_like_the_scorecard_and_neither_waits_for_the_other(
+    checkout,
+):
+    root = checkout("a", "from house import one")
+    checkout(SCORECARD, "1")
+    checkout(notebooks.FOUND, "1")
+    run()
+    checkout(SCORECARD, "2")
+    assert notebooks.stale() == [SCORECARD]
+    (root / "src/house/two.py").write_text("x = 3\n")
+    assert notebooks.stale() == [SCORECARD, "a", notebooks.FOUND]
+
+
 def test_every_file_of_the_data_makes_chapters_stale():
     """Moments have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
-    patterns = (*notebooks.DATA_FILES, notebooks.CLAIMS)
+    patterns = (*notebooks.DATA_FILES, *notebooks.CLAIMS)
     counted = {path for pattern in patterns for path in ROOT.glob(pattern)}
     assert of_data <= counted
 

@@ -72,6 +72,7 @@ def of_claims(**decisions):
         seed = {"mean": (low + high) / 2, "low": low, "high": high, "n": 9}
         row = {"must be": "above 0", "verdict": verdict}
         details = {"verdict": verdict, "seeds": {"m": seed}, "row": row, "forest plot": "<svg/>"}
+        details["finding"] = f"This of {name}."
         found[name] = scorecard.Evidence([], [], details)
     return scorecard.Scorecard(found)
 
@@ -109,7 +110,8 @@ def test_facts_are_counted_by_who_claims_them(few):
 def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     shown = few.decided("mixed", "not reproduced")
     assert [str(row["claim"]) for row in shown] == ["three holds", "two holds"]
-    assert shown[0]["made in, reported"] == "Model Details: 1" and shown[0]["verdict"] == "mixed"
+    assert shown[0]["made in, reported"] == "Model Details: 1"
+    assert shown[0]["what was found"] == "This of three. (mixed)"
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert (
         few.untested("not testable here")[0] | {"because": "why"}

@@ -11,13 +11,14 @@ from tools import __main__ as cli
 from tools import manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks, runners
-from transformer_circuits.claims import registry
+from transformer_circuits.claims import findings, registry
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
+SENTENCES = {verdict: "it is {range}." for verdict in findings.ANSWERS}
 RULE = registry.Rule("m", "above", 0.3, "ours", "before")
 
 
@@ -48,13 +49,16 @@ def executed(checkout, monkeypatch):
     config = {"model": model | {"d_mlp": 0}, "provenance": {"tokens": 8_200_000}}
     lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
     (root / "data/models/m/config.toml").write_text("".join(lines))
-    for name in ("data/corpus.toml", "chapters/reference/references.bib"):
+    for name in (
+        "data/corpus.toml", "data/study/runs.jsonl", "chapters/reference/references.bib",
+    ):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes((ROOT / name).read_bytes())
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
     (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
     monkeypatch.setattr(registry, "rules", lambda: {"second": RULE})
+    monkeypatch.setattr(findings, "read", lambda: {"general": {}, "second": SENTENCES})
 
     def put_out(outputs):
         whole = json.loads(notebooks.path("x").read_text())

@@ -25,7 +25,10 @@ from transformer_circuits.book import runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
-"""The chapter that reads what all others found, and is executed after them."""
+FOUND = "what-we-found"
+"""The page that says in prose what the scorecard lists."""
+READERS = (FOUND, SCORECARD)
+"""The notebooks that read what all others found, and are executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 SHORT = (
@@ -41,7 +44,7 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/co
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {"experiments/study.py": "data/study/*"}
 """What only those chapters depend on that import the module which reads it."""
-CLAIMS = "data/claims.toml"
+CLAIMS = ("data/claims.toml", "data/findings.toml")
 """What verdicts say, and from where on; nothing is measured with it."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
@@ -58,8 +61,8 @@ def numbered() -> list[str]:
 
 
 def names() -> list[str]:
-    """Every notebook that is executed: the chapters, then the guides."""
-    return [*numbered(), *(name for name in (*SHORT, *GUIDES) if path(name).is_file())]
+    """Every notebook that is executed: the chapters, then the pages without a number."""
+    return [*numbered(), *(name for name in (*SHORT, *GUIDES, FOUND) if path(name).is_file())]
 
 
 def path(chapter: str) -> Path:
@@ -113,15 +116,15 @@ def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
     Any file of `DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
-    for the scorecard all others count, too.
+    for `READERS` all others count, too.
 
     Raises:
         UserError: naming the chapter, if its code cannot be read.
     """
-    matches = (file for pattern in (*DATA_FILES, CLAIMS) for file in sorted(root().glob(pattern)))
+    matches = (file for pattern in (*DATA_FILES, *CLAIMS) for file in sorted(root().glob(pattern)))
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
     found = {}
-    for chapter in sorted(names(), key=lambda name: name == SCORECARD):
+    for chapter in sorted(names(), key=READERS.__contains__):
         cells = code(read(path(chapter)))
         try:
             imported = modules(cells)
@@ -131,8 +134,8 @@ def fingerprints() -> dict[str, str]:
         for module, pattern in READ_BY.items():
             if any(file.as_posix().endswith(module) for file in imported):
                 known += map(files.sha256, sorted(root().glob(pattern)))
-        if chapter == SCORECARD:
-            known += sorted(found.items())
+        if chapter in READERS:
+            known += sorted(item for item in found.items() if item[0] not in READERS)
         made_of = json.dumps([cells, known, sys.version_info[:2]])
         found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return found
@@ -190,13 +193,13 @@ def execute(
     run: Callable[[Path], None] = run_with_nbmake,
     n_processes: int | None = None,
 ) -> None:
-    """Execute chapters, several at a time: those that likely take longest first, the scorecard last.
+    """Execute chapters, several at a time: those that likely take longest first, `READERS` last.
 
     Each is kept as soon as it is done, so after an interruption only the rest remains.
 
     Raises:
         UserError: at once, if another process is executing chapters; naming the chapters that fail,
-            when all others are done. The scorecard is then not executed.
+            when all others are done. `READERS` are then not executed.
     """
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
@@ -209,7 +212,7 @@ def execute(
         tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
         ThreadPoolExecutor(n_processes or min(4, os.cpu_count() or 1)) as pool,
     ):
-        for turn in (set(wanted) - {SCORECARD}, {SCORECARD} & set(wanted)):
+        for turn in (set(wanted) - {*READERS}, {*READERS} & set(wanted)):
             running = {
                 pool.submit(_execute, name, stamps[name], run): name
                 for name in wanted
@@ -238,14 +241,14 @@ def execute(
 
 
 def run_missing() -> None:
-    """Execute the chapters that have no fresh executed copy: for the scorecard opened by itself.
+    """Execute the chapters that have no fresh executed copy: for one of `READERS` opened by itself.
 
     In a build or a test run they were executed before, and there is nothing to do.
 
     Raises:
         UserError: naming the chapter, if one fails.
     """
-    if missing := [name for name in stale() if name != SCORECARD]:
+    if missing := [name for name in stale() if name not in READERS]:
         if os.environ.get(files.IN_BOOK):
             raise files.UserError(f"{', '.join(missing)}: not executed before; execute all again")
         execute(missing, run_with_nbclient)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims import registry, rules, subjects
+from transformer_circuits.claims import findings, registry, rules, subjects
 from transformer_circuits.claims.controls import Control
 from transformer_circuits.claims.registry import Claim, Rule
 from transformer_circuits.claims.rules import Interval
@@ -146,14 +146,21 @@ class Decision:
         return f"{rule.side} {rule.threshold:g}"
 
     @property
+    def finding(self) -> str:
+        """What was found, in a sentence."""
+        return findings.sentence(self)
+
+    @property
     def _said(self) -> str:
-        mark, statement = _MARKS.get(self.verdict, "~"), self.measurement.claim.statement
-        return f"{mark} {statement}: {self.verdict} ({self.why})."
+        """The claim, who makes it, and its verdict."""
+        mark, claim = _MARKS.get(self.verdict, "~"), self.measurement.claim
+        by = "The paper" if claim.source == "paper" else claim.section
+        return f"{mark} {self.verdict} ({self.why}). {by}: {claim.statement}."
 
     def __str__(self) -> str:
         ours = ", ".join(map(str, self.seeds.values()))
         others = "".join(f"; {name} {_or_not(found)}" for name, found in self.controls.items())
-        return f"{self._said} {ours}; must be {self._must}{others}"
+        return f"{self.finding}\n{self._said}\n{ours}; must be {self._must}{others}"
 
     @property
     def row(self) -> dict[str, str]:
@@ -188,7 +195,7 @@ class Decision:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
-        said = f'<p class="claim {kind}">{html.escape(self._said)}</p>'
+        said = f'{findings.as_html(self)}<p class="claim {kind}">{html.escape(self._said)}</p>'
         shown = {"text/html": f'<div class="verdict">{said}{self._forest_plot}{self._source}</div>'}
         shown["text/plain"] = str(self)
         return shown, self.record.metadata
@@ -203,6 +210,7 @@ class Decision:
             "seeds": {name: asdict(found) for name, found in self.seeds.items()},
             "controls": {name: found and asdict(found) for name, found in self.controls.items()},
             "row": self.row,
+            "finding": self.finding,
             "forest plot": self._forest_plot,
         }
         return Record(

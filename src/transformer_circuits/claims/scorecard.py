@@ -5,16 +5,19 @@ construction by checks that all hold, `book.check(..., claim="id")`. Both stand 
 of the executed copy, so half a chapter, or one executed with other code, has decided nothing.
 """
 
-from collections.abc import Mapping
+import html
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry, rules
+from transformer_circuits.claims import findings, registry, rules
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.figures.marks import Marks, marks
 from transformer_circuits.figures.tables import Link, Picture
+from transformer_circuits.record import Record
 
 VERDICTS = (*rules.VERDICTS, *registry.UNTESTED)
 """The first are for claims about trained models."""
@@ -136,6 +139,43 @@ Row = dict[str, str | Link | Picture]
 _SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗∅…–", strict=True))
 
 
+_BECAME = {
+    rules.REPRODUCED: "hold in every seed",
+    rules.MIXED: "hold in some seeds",
+    rules.NOT_REPRODUCED: "come out otherwise",
+    rules.UNDECIDED: "stay open",
+    rules.UNPOWERED: "are beyond our tests",
+    "no case": "have no case in our models",
+    "depends on the basis": "depend on how one writes a model down",
+}
+"""What a sentence says of the claims with a verdict."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text."""
+
+    sentences: tuple[tuple[str, Link | None], ...]
+    record: Record
+
+    def __str__(self) -> str:
+        return " ".join(sentence for sentence, _ in self.sentences)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        shown = " ".join(
+            html.escape(sentence)
+            + (f' <a href="{html.escape(link.href)}">{html.escape(link.text)}</a>' if link else "")
+            for sentence, link in self.sentences
+        )
+        data = {"text/html": f'<p class="told">{shown}</p>', "text/plain": str(self)}
+        return data, self.record.metadata
+
+
+def _paragraph(about: str, sentences: Iterable[tuple[str, Link | None]]) -> Paragraph:
+    sentences = tuple(sentences) or ((findings.NOTHING, None),)
+    return Paragraph(sentences, Record("paragraph", about, " ".join(said for said, _ in sentences)))
+
+
 def read() -> "Scorecard":
     """The scorecard of this checkout.
 
@@ -225,10 +265,28 @@ class Scorecard:
                 | {
                     "must be": row["must be"],
                     "every seed, and controls": Picture(decision["forest plot"], str(row)),
-                    "verdict": row["verdict"],
+                    "what was found": f"{decision['finding']} ({row['verdict']})",
                 }
             )
         return rows or [{"claim": "none"}]
+
+    def told(self, claims: Iterable[str], *verdicts: str) -> Paragraph:
+        """What was found about those of the claims, by id, that have one of these verdicts."""
+        found = [registry.read()[name] for name in claims]
+        return _paragraph(
+            ", ".join(verdicts),
+            (
+                (findings.bare(self.evidence[claim.id].decision["finding"]), _to_chapter(claim))
+                for claim in found
+                if self.verdicts[claim.id] in verdicts
+            ),
+        )
+
+    def in_short(self, source: str = "paper") -> Paragraph:
+        """How many facts about trained models that a source claims have each verdict, as a sentence."""
+        of = Counter(self.verdicts[claim.id] for claim in self.trained if claim.source == source)
+        parts = [f"{n} {_BECAME.get(verdict, verdict)}" for verdict, n in of.most_common()]
+        return _paragraph("all claims", [(f"Of {of.total()}, {', '.join(parts)}.", None)])
 
     def held(self, kind: str) -> list[Row]:
         """The claims of a kind that had to hold, with our figures, or what was checked."""
@@ -248,6 +306,10 @@ class Scorecard:
 
 def _told(claim: Claim) -> Row:
     return {"claim": _link(claim), "made in, reported": f"{claim.section}: {claim.reported}"}
+
+
+def _to_chapter(claim: Claim) -> Link:
+    return Link(f"({claim.chapter.partition('-')[0]})", _link(claim).href)
 
 
 def _link(claim: Claim) -> Link:

@@ -1,0 +1,201 @@
+"""What is found, in a sentence: `data/findings.toml` has one for every verdict, and the verdict chooses.
+
+A sentence says what is the case. Its numbers are filled in from what was measured.
+"""
+
+import html
+import math
+import re
+import string
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from transformer_circuits import files
+from transformer_circuits.claims import registry, rules
+from transformer_circuits.claims.rules import Interval
+
+if TYPE_CHECKING:
+    from transformer_circuits.claims.measurement import Decision
+
+ANSWERS = {rules.REPRODUCED: "Yes: ", rules.MIXED: "In part: ", rules.NOT_REPRODUCED: "No: "}
+"""The verdicts for which every claim has its own sentence, and what stands before it."""
+CONTROL_PASSES = f"{rules.UNDECIDED}, as a control passes"
+GENERAL = (rules.UNDECIDED, CONTROL_PASSES, rules.UNPOWERED, "no case", "depends on the basis")
+"""What has a sentence for all claims; a claim may have its own."""
+CONTROLS = ("untrained", "one layer", "two layers")
+"""What a sentence may compare with, if it is among the claim's controls."""
+PLACES = {
+    "range",
+    "size",
+    "off",
+    "threshold",
+    "white",
+    "seeds",
+    "beyond",
+    "units",
+    "passed",
+    "whether",
+}
+PLACES |= {name.replace(" ", "_") for name in CONTROLS}
+NOTHING = "At present, none of what this page tells."
+"""The paragraph of verdicts that no claim has."""
+NO_NUMBER = "(not to be had)"
+"""Stands for what was not measured, as a control that a reader's own model lacks."""
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_PERCENT = ("%", "percentage points")
+
+
+def read() -> dict[str, dict[str, str]]:
+    """The sentences of each claim that a rule decides, by verdict; with `unit` and `whether`, if given.
+
+    Those for all claims are under "general".
+
+    Raises:
+        UserError: naming the file, if a claim or a verdict has no sentence, there is one of an unknown
+            claim or verdict, or a sentence has a place that nothing fills.
+    """
+    return _file()
+
+
+def sentence(decision: "Decision") -> str:
+    """What a decision found."""
+    return say(
+        decision.measurement.claim_id,
+        decision.verdict,
+        decision.seeds,
+        decision.controls,
+        getattr(decision, "white", {}),
+    )
+
+
+def as_html(decision: "Decision") -> str:
+    """The sentence as a paragraph that opens with its answer."""
+    answer = ANSWERS.get(decision.verdict, "")
+    rest = html.escape(sentence(decision).removeprefix(answer))
+    answer = f"<strong>{answer.strip()}</strong> " if answer else ""
+    return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
+
+
+def unit(claim_id: str) -> str:
+    """The unit of a claim's estimates as they are measured: shares of one, where sentences have percent."""
+    given = read()[claim_id].get("unit", "")
+    return "share of 1" if given in _PERCENT else given or "no unit"
+
+
+def bare(said: str) -> str:
+    """A sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
+
+    >>> bare("No: heads look at the text."), bare("Yes: in all three seeds heads copy.")
+    ('Heads look at the text.', 'Heads copy.')
+    """
+    said = re.sub(r"^(Yes|No|In part): (in (all \w+ seeds|both seeds|the one seed),? )?", "", said)
+    return said[:1].upper() + said[1:]
+
+
+def say(
+    claim_id: str,
+    verdict: str,
+    seeds: Mapping[str, Interval],
+    controls: Mapping[str, Interval | None],
+    white: Mapping[str, Interval] | None = None,
+) -> str:
+    """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
+
+    `white`: the seeds once more, in the basis in which the stream is white.
+
+    Raises:
+        ValueError: if there is no such claim, or no sentence for such a verdict.
+    """
+    sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
+    passed = [name for name, found in controls.items() if found and rules.beyond(rule, found)]
+    n_beyond = sum(rules.beyond(rule, found) for found in seeds.values())
+    if verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
+        verdict = CONTROL_PASSES
+    if (wording := sentences.get(verdict) or general.get(verdict)) is None:
+        raise ValueError(f'data/findings.toml has no sentence of {claim_id} for "{verdict}"')
+    unit, means = sentences.get("unit", ""), [found.mean for found in seeds.values()]
+    of_white = [found.mean for found in (white or {}).values()]
+    places = {
+        "range": _range(means, unit),
+        "size": _range(map(abs, means), unit),
+        "off": _range((abs(mean - rule.threshold) for mean in means), unit),
+        "threshold": _range([rule.threshold], unit),
+        "white": _range(of_white, unit),
+        "seeds": _of_seeds(len(seeds), len(seeds)),
+        "beyond": _of_seeds(n_beyond, len(seeds)),
+        "units": str(min((found.n for found in seeds.values()), default=0)),
+        "passed": ", ".join(passed),
+        "whether": sentences.get("whether") or registry.read()[claim_id].statement,
+    }
+    for name in CONTROLS:
+        found = controls.get(name)
+        places[name.replace(" ", "_")] = _range([found.mean] if found else [], unit)
+    return ANSWERS.get(verdict, "") + wording.format(**places)
+
+
+def _of_seeds(n: int, of: int) -> str:
+    if of == 1:
+        return "the one seed" if n else "no seed"
+    if n == of:
+        return f"all {_word(of)} seeds" if of > 2 else "both seeds"
+    return f"{_word(n)} of {_word(of)} seeds"
+
+
+def _word(n: int) -> str:
+    return _WORDS[n] if n < len(_WORDS) else str(n)
+
+
+def _range(values: Iterable[float], unit: str) -> str:
+    """From the least to the most, with the unit; in words, if there is nothing, or no number."""
+    scale = 100 if unit in _PERCENT else 1
+    values = sorted(2**value if unit == "doublings" else scale * value for value in values)
+    if not values or any(map(math.isnan, values)):
+        return NO_NUMBER
+    digits = 3 if unit == "doublings" else 2
+    least, most = (_number(value, digits) for value in (values[0], values[-1]))
+    shown = least if least == most else f"{least} to {most}"
+    return shown if shown == "0" or unit in ("", "doublings") else f"{shown}\u00a0{unit}"
+
+
+def _number(value: float, digits: int) -> str:
+    """To so many digits that count; what is nearly a hundred has one more, or it would be a hundred."""
+    short = float(f"{value:.{digits + (abs(value) >= 99)}g}")
+    return f"{short + 0.0:g}".replace("-", "\u2212")  # + 0.0: no sign before a zero
+
+
+@cache
+def _file() -> dict[str, dict[str, str]]:
+    path = files.data_dir() / "findings.toml"
+    found = files.read_toml(path)
+    if problems := [*_problems(found)]:
+        raise files.damaged(path, f"is not right: {'; '.join(problems)}")
+    return found
+
+
+def _problems(found: Mapping) -> Iterable[str]:
+    wanted = {"general": GENERAL} | {name: [*ANSWERS] for name in registry.rules()}
+    for name in [*wanted, *(name for name in found if name not in wanted)]:
+        sentences, verdicts = found.get(name), wanted.get(name)
+        if verdicts is None:
+            yield f'"{name}" is no claim that a rule decides'
+            continue
+        if not isinstance(sentences, Mapping):
+            yield f'"{name}" has no sentences'
+            continue
+        known = {*verdicts} if name == "general" else {*verdicts, *GENERAL, "unit", "whether"}
+        for verdict in [verdict for verdict in verdicts if verdict not in sentences]:
+            yield f'"{name}" has no sentence for "{verdict}"'
+        for verdict, wording in sentences.items():
+            if verdict not in known or not isinstance(wording, str) or not wording.strip():
+                yield f'"{name}" has "{verdict}", which is no verdict with a sentence'
+            elif odd := sorted(_places(wording) - PLACES):
+                yield f'"{name}" has the place {{{odd[0]}}} for "{verdict}", which nothing fills'
+
+
+def _places(wording: str) -> set[str]:
+    """What a wording has between braces; a brace that is alone is a place that nothing fills."""
+    try:
+        return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}
+    except ValueError as error:
+        return {str(error)}

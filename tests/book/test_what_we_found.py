@@ -1,0 +1,97 @@
+"""The page What we found: short, without a result of its own, and each sentence as its verdict."""
+
+import json
+import re
+
+import pytest
+
+from transformer_circuits.book import notebooks
+from transformer_circuits.book.notebooks import FOUND
+from transformer_circuits.claims import catalogue, findings, registry, rules, scorecard
+from transformer_circuits.claims.rules import Interval
+
+CELLS = notebooks.read(notebooks.path(FOUND))["cells"]
+TEXT = "\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
+CONTROLS = {
+    name: dict.fromkeys((control.name for control in each.controls), Interval(0.0, 0.0, 0.0, 9))
+    for name, each in catalogue.measurements().items()
+}
+LATER = ("no case", "depends on the basis")
+
+
+def decided(verdicts):
+    """A scorecard on which rules came to these verdicts, by the claim's id."""
+    found = {name: scorecard.Evidence(["holds"]) for name in registry.read()}
+    for name, verdict in verdicts.items():
+        said = findings.say(name, verdict, {"a": Interval(0.2, 0.1, 0.3, 9)}, CONTROLS[name])
+        details = {"verdict": verdict, "finding": said}
+        found[name] = scorecard.Evidence([said], [], details)
+    return scorecard.Scorecard(found)
+
+
+def shown(verdicts, monkeypatch):
+    """What the cells show, in their order."""
+    card, names = decided(verdicts), {}
+    monkeypatch.setattr(notebooks, "run_missing", lambda: None)
+    monkeypatch.setattr(scorecard, "read", lambda: card)
+    paragraphs = []
+    for source in notebooks.code({"cells": CELLS})[1:]:
+        lines = source.splitlines()
+        if lines[-1].startswith("card."):
+            paragraphs.append(eval(source, names))
+        else:
+            exec(source, names)
+    return paragraphs, names["every"]
+
+
+def all_with(verdict):
+    return dict.fromkeys(registry.rules(), verdict)
+
+
+@pytest.mark.parametrize("verdict", [*rules.VERDICTS, *LATER])
+def test_every_claim_of_the_page_is_told_once_by_its_verdict(verdict, monkeypatch):
+    if verdict not in scorecard.VERDICTS:
+        monkeypatch.setattr(scorecard, "_SYMBOLS", scorecard._SYMBOLS | {verdict: "?"})
+    (short, *told), every = shown(all_with(verdict), monkeypatch)
+    of_paper = sum(c.source == "paper" for c in decided(all_with(verdict)).trained)
+    assert str(short) == f"Of {of_paper}, {of_paper} {scorecard._BECAME[verdict]}."
+    sentences = [said for paragraph in told for said, link in paragraph.sentences if link]
+    card = decided(all_with(verdict))
+    expected = [findings.bare(card.evidence[name].decision["finding"]) for name in every]
+    assert sorted(sentences) == sorted(expected) and len({*every}) == len(every)
+    assert sum(str(paragraph) == findings.NOTHING for paragraph in told) >= 2
+
+
+def test_a_sentence_moves_and_changes_when_its_verdict_does(monkeypatch):
+    _, every = shown(all_with("reproduced"), monkeypatch)
+    for name in every:
+        said = {}
+        for verdict in ("reproduced", "not reproduced", "undecided"):
+            (_, *told), _ = shown(all_with("reproduced") | {name: verdict}, monkeypatch)
+            link = f"#claim-{name}"
+            (said[verdict],) = (
+                (place, sentence)
+                for place, paragraph in enumerate(told)
+                for sentence, to in paragraph.sentences
+                if to and to.href.endswith(link)
+            )
+        assert len({place for place, _ in said.values()}) == 3 == len({s for _, s in said.values()})
+
+
+def test_a_paragraph_is_running_text_with_links_to_chapters(monkeypatch):
+    (_, first, *_), _ = shown(all_with("reproduced"), monkeypatch)
+    data, metadata = first._repr_mimebundle_()
+    assert data["text/html"].startswith('<p class="told">The table predicts')
+    assert '<a href="04-zero-layers.html#claim-zero-layer-bigram">(04)</a>' in data["text/html"]
+    assert metadata["record"]["kind"] == "paragraph" and metadata["record"]["text"] == str(first)
+
+
+def test_the_page_is_short_and_its_prose_says_no_result(monkeypatch):
+    prose = re.sub(r"\]\(.*?\)|^\(.*\)=$|^:::.*$", "", TEXT, flags=re.MULTILINE)
+    assert not re.search(r"\d", prose) and "reproduced" not in prose
+    assert ":::{container} lead" in TEXT, "so that Story shows no code"
+    committed = json.loads((notebooks.root() / "results/manifest.json").read_text("utf-8"))
+    today = {name: committed["claims"][name]["verdict"] for name in registry.rules()}
+    for verdicts in (today, *map(all_with, ("reproduced", "not reproduced", "undecided"))):
+        paragraphs, _ = shown(verdicts, monkeypatch)
+        assert len(f"{prose} {' '.join(map(str, paragraphs))}".split()) <= 700
