@@ -76,8 +76,15 @@ WIDE, TALL = 720, 340
 """Widths of the two layouts in pixels."""
 BREAK = 680
 """Columns narrower than this, in pixels, show the layout for phones."""
-SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+SANS = (
+    "'Source Sans 3', 'Words until then', system-ui, -apple-system, 'Segoe UI', Roboto, "
+    "'DejaVu Sans', sans-serif"
+)
+MONO = (
+    "'JetBrains Mono', 'Tokens until then', ui-monospace, SFMono-Regular, Menlo, Consolas, "
+    "'DejaVu Sans Mono', monospace"
+)
+"""Faces for words and for tokens: those that the book serves (`_static/type.css`), then others."""
 
 _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.vscode-dark")
 """How the book, JupyterLab and VS Code say that their page is dark."""

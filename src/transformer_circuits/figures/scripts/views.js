@@ -8,7 +8,7 @@
 
   const STYLE = `
 .circuit-view{--bg:#fff;--fg:#222;--soft:#555;--line:#767676;--mark:#0b57d0;color:var(--fg);background:var(--bg);
-  font:14px/1.5 system-ui,sans-serif;padding:10px;border-radius:6px;max-width:100%}
+  font:14px/1.5 var(--type-words,system-ui,sans-serif);padding:10px;border-radius:6px;max-width:100%}
 .circuit-view[data-dark]{--bg:#121212;--fg:#e8e8e8;--soft:#b0b4ba;--line:#8b949e;--mark:#8ab4f8}
 .circuit-view *{box-sizing:border-box}
 .circuit-view .cv-row{display:flex;gap:16px;flex-wrap:wrap;align-items:flex-start;margin-bottom:8px}
@@ -19,12 +19,12 @@
 .circuit-view :focus-visible{outline:2px solid var(--mark);outline-offset:1px}
 .circuit-view .cv-heads{display:grid;gap:6px;overflow-x:auto;padding:4px}
 .circuit-view .cv-head{position:relative;line-height:0;border:2px solid var(--line)!important;width:max-content}
-.circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 system-ui;padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
+.circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
 .circuit-view .cv-dim canvas{opacity:.3}
 .circuit-view .cv-off{border-style:dotted!important}
 .circuit-view .cv-off span{text-decoration:line-through}
-.circuit-view .cv-tokens{font-family:ui-monospace,monospace;line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
+.circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
 .circuit-view .cv-token{white-space:pre;padding:1px 2px;margin-right:1px;border:1px solid transparent}
 .circuit-view .cv-token.cv-focus{border-color:var(--fg)}
 .circuit-view .cv-token[aria-pressed=true]{border:2px solid var(--mark)}
@@ -46,7 +46,7 @@
 .circuit-view .cv-column{flex:1 1 290px}
 .circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
 .circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
-.circuit-view .cv-mono{font-family:ui-monospace,monospace;white-space:pre;overflow:hidden;text-overflow:ellipsis}
+.circuit-view .cv-mono{font-family:var(--type-tokens,ui-monospace,monospace);white-space:pre;overflow:hidden;text-overflow:ellipsis}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
