@@ -23,54 +23,60 @@ const Book = {
   element: (tag, properties) => Object.assign(document.createElement(tag), properties),
 };
 
-// Story or code: with Story, every cell's code is folded under a line that opens it; with Code it lies
-// open. One switch for the whole book, at the top of each page that has code, which is remembered.
-// Answers to exercises stay as they are, and so does everything where scripts do not run.
+// Story or code: in Story no code is shown, and a mark beside the title of a section opens that section's.
+// One switch for the whole book, above each page that has code, which is remembered. The way to read is
+// set before the page is drawn, so that nothing moves. Exercises keep their code, and so does
+// everything where scripts do not run.
+const reading = (name) => {
+  document.documentElement.dataset.reading = name === "Code" ? "code" : "story";
+};
+reading(Book.kept("reading"));
+
 document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector("article.bd-article");
-  const exercises = article?.querySelector("section[id$='-exercises'], section#exercises");
-  const cells = [...(article?.querySelectorAll("div.cell > div.cell_input") ?? [])].filter(
-    (cell) => !cell.closest("details") && !exercises?.contains(cell),
-  );
-  if (!cells.length) return;
-
-  const folds = cells.map((cell) => {
-    const n = cell.textContent.trim().split("\n").length;
-    const line = n === 1 ? "Code, 1 line" : `Code, ${n} lines`;
-    const fold = Book.element("details", { className: "code-fold" });
-    cell.before(fold);
-    fold.append(Book.element("summary", { textContent: line }), cell);
-    return fold;
-  });
-
-  const box = Book.element("div", { className: "reading" });
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", "How to show the chapters");
-  const ways = { Story: "Code is folded away", Code: "All code is shown" };
-  const buttons = Object.entries(ways).map(([textContent, title]) => {
-    const button = Book.element("button", { type: "button", textContent, title });
-    button.addEventListener("click", () => {
-      Book.keep("reading", textContent);
-      show(textContent);
-    });
-    return button;
-  });
-  box.append(...buttons);
-  article.querySelector("h1")?.after(box);
-
-  function show(name) {
-    buttons.forEach((button) => button.setAttribute("aria-pressed", button.textContent === name));
-    folds.forEach((fold) => {
-      fold.open = name === "Code";
-    });
-    document.documentElement.dataset.reading = name.toLowerCase();
+  const sections = new Map();
+  for (const input of article?.querySelectorAll(
+    "div.cell > :is(.cell_input, details.above-input)",
+  ) ?? []) {
+    const cell = input.parentElement;
+    if (cell.closest("section[id$='-exercises'], section#exercises, .admonition")) {
+      cell.classList.add("always-code");
+      continue;
+    }
+    const section = cell.closest("section");
+    sections.set(section, [...(sections.get(section) ?? []), cell]);
   }
-  show(Book.kept("reading") === "Code" ? "Code" : "Story");
-  addEventListener(
-    "storage",
-    (event) => event.key === "reading" && show(event.newValue ?? "Story"),
-  );
+  sections.forEach((cells, section) => {
+    const mark = Book.element("button", {
+      type: "button",
+      className: "code-mark",
+      title: "The code of this section",
+    });
+    mark.ariaLabel = mark.title;
+    mark.ariaExpanded = "false";
+    mark.addEventListener("click", () => {
+      const open = mark.ariaExpanded !== "true";
+      mark.ariaExpanded = String(open);
+      cells.forEach((cell) => {
+        cell.classList.toggle("open-code", open);
+        cell.querySelectorAll(":scope > details.above-input").forEach((fold) => (fold.open = open));
+      });
+    });
+    section.querySelector(":scope > :is(h1, h2, h3, h4)")?.append(mark);
+  });
 
-  // On paper a page is as it is on the screen. What a link leads to has moved since the page came.
-  Book.linked()?.scrollIntoView();
+  const buttons = [...document.querySelectorAll(".reading button")];
+  const show = (name) => {
+    reading(name);
+    const now = name === "Code" ? "Code" : "Story";
+    buttons.forEach((button) => (button.ariaPressed = String(button.textContent === now)));
+  };
+  buttons.forEach((button) =>
+    button.addEventListener("click", () => {
+      Book.keep("reading", button.textContent);
+      show(button.textContent);
+    }),
+  );
+  show(Book.kept("reading"));
+  addEventListener("storage", (event) => event.key === "reading" && show(event.newValue));
 });

@@ -216,8 +216,8 @@ OF_VOICE = {
     "website/live/live.css": {"up": theme.MORE, "down": theme.LESS},
     "website/train/train.css": {
         f"train-{name}": theme.ROLES[role]
-        for name, role in (("first", "first"), ("second", "second"), ("control", "muted"))
-    },
+        for name, role in (("first", "first"), ("second", "second"), ("control", "muted"), ("ink", "ink"))
+    } | {"train-mark": theme.MORE},
 }  # fmt: skip
 """The colours that a script or a style of the pages takes from the theme, by their variables."""
 
@@ -238,7 +238,9 @@ FIRST, SECOND, INK = (theme.ROLES[name] for name in ("first", "second", "ink"))
 PAINTED = {
     "figures/scripts/views.js": [
         theme.MORE.light, theme.LESS.light, theme.GROUND["dark"], theme.GROUND["light"],
+        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark,
     ],
+    "figures/scripts/attention.js": [INK.dark, INK.light],
     "website/live/seen.js": [
         FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, theme.MORE.light, theme.LESS.light,
     ],

@@ -91,7 +91,7 @@ def opened(browser, request):
     page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
     page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
     ready(page)
-    page.evaluate("document.querySelectorAll('.code-fold').forEach((fold) => (fold.open = true))")
+    page.evaluate("document.documentElement.dataset.reading = 'code'")
     yield page
     page.close()
 

@@ -5,14 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 import altair
 import numpy as np
 
-from transformer_circuits.figures import vega
+from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.labels import GREY, near, shared
 from transformer_circuits.figures.values import Numbers, array
 
 SCATTER = (480, 280)
 """Size of a scatter plot in pixels."""
-_SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[*COLOURS[:2]])
+_SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[theme.MORE.light, theme.LESS.light])
 
 
 def scatter(

@@ -72,14 +72,14 @@ def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Plot:
 def scale(middle: bool) -> LinearSegmentedColormap:
     """Colours of a heat map, which lets the page through where there is nothing.
 
-    `middle`: whether nothing is in the middle, from blue to red; else it is at the lower end.
+    `middle`: whether nothing is in the middle, from less to more; else it is at the lower end.
     """
     if middle:
-        (blue, red), ends = (theme.LESS.light, theme.MORE.light), (0.0, 0.5, 0.5, 1.0)
-        stops = [to_rgba(blue, 1), to_rgba(blue, 0), to_rgba(red, 0), to_rgba(red, 1)]
+        (less, more), ends = (theme.LESS.light, theme.MORE.light), (0.0, 0.5, 0.5, 1.0)
+        stops = [to_rgba(less, 1), to_rgba(less, 0), to_rgba(more, 0), to_rgba(more, 1)]
         return LinearSegmentedColormap.from_list("signed", list(zip(ends, stops, strict=True)))
     return LinearSegmentedColormap.from_list(
-        "amount", [to_rgba(COLOURS[0], alpha) for alpha in (0, 1)]
+        "amount", [to_rgba(theme.MORE.light, alpha) for alpha in (0, 1)]
     )
 
 

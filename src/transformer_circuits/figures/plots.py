@@ -33,7 +33,7 @@ def matrix(
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
-    red and what is less is blue. Without it, 0 is pale.
+    red and what is less is teal. Without it, 0 is pale.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -114,7 +114,7 @@ def bundles(
         for i, bundle in enumerate(lines.values()):
             for k, (xs, ys) in enumerate(bundle):
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
-                style = {"color": COLOURS[i % 7], "marker": marker, "ms": 4}
+                style = {"color": COLOURS[i % len(COLOURS)], "marker": marker, "ms": 4}
                 made = axes.plot(array(xs), array(ys), LINES[i % 4], **style)
                 drawn += made if k == 0 else []
         if log_x:
@@ -161,7 +161,7 @@ def bars(
         axes.invert_yaxis()
         axes.set_xlabel(unit)
         if baseline:
-            line = axes.axvline(number(baseline[1]), color=COLOURS[1], ls="--")
+            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}
@@ -210,11 +210,11 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
 
 
 def _colour(name: str) -> str:
-    """That of the layer whose head is named so, of the stream for the embedding, or the usual one."""
+    """That of the layer whose head is named so, of the stream for the embedding, or grey."""
     if name in ("embedding", "direct path"):
         return theme.ROLES["direct"].light
     head = re.fullmatch(r"(?:head )?([01])\.\d+", name)
-    return theme.ROLES["second" if head and head[1] == "1" else "first"].light
+    return theme.ROLES[("first", "second")[int(head[1])] if head else "muted"].light
 
 
 def histogram(
@@ -231,10 +231,10 @@ def histogram(
     triangles on the axis."""
 
     def paint(axes):
-        axes.hist(array(values), bins=bins, color=COLOURS[0], rwidth=0.92)
+        axes.hist(array(values), bins=bins, color=theme.ROLES["muted"].light, rwidth=0.92)
         drawn = []
         for i, places in enumerate((marks or {}).values()):
-            style = {"ms": 8, "color": COLOURS[(i + 1) % 7], "clip_on": False}
+            style = {"ms": 8, "color": COLOURS[(i + 1) % len(COLOURS)], "clip_on": False}
             drawn += axes.plot(array(places), 0 * array(places), "^", **style)
         if marks:
             labels.legend(axes, drawn, list(marks))
@@ -256,7 +256,7 @@ def singular_values(
         for i, values in enumerate(spectra.values()):
             values = array(values)
             places = range(1, len(values) + 1)
-            drawn += axes.plot(places, values, LINES[i % 4], color=COLOURS[i % 7])
+            drawn += axes.plot(places, values, LINES[i % 4], color=COLOURS[i % len(COLOURS)])
         _log(axes, 10)
         axes.set(xlabel="singular value, largest first", ylabel="size")
         labels.legend(axes, drawn, list(spectra))

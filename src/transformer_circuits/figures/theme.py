@@ -11,13 +11,17 @@ second  the second layer (layer 1)               #b84300   5.47  #ff9a5c   8.95 
 query   queries: what a destination asks         #8a3fa0   6.37  #d9a0ee   9.11  dotted
 key     keys: what a source answers to           #00704f   6.12  #3fcf9f   9.49  dashed
 value   values, OV circuits: what is moved       #86590a   6.09  #f0bf4c  10.94  solid
+curve   one of several things, with ink and grey #9c1f63   7.53  #f294c1   8.73  solid
 ======  =======================================  =======  =====  =======  =====  ======
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
-lines, too. An arrow that looks is dotted, from destination to source; one that moves is solid, from
-source to destination. Words in boxes are ink, on a tint of the box's colour. Curves and bars take
-`CURVES` in their order, with other lines and marks. A figure has no ground of its own: it lies on
+lines, too. No colour has two meanings: what is no layer and no query, key or value is ink, grey or
+`curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
+lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
+a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
+the point, and no line of the one looks like one of the other. An arrow that looks is dotted, from destination to source; one that moves is solid, from
+source to destination. Words in boxes are ink, on a tint of the box's colour. A figure has no ground of its own: it lies on
 the page, and its colours are variables that follow the page's theme. Scripts and styles of pages
 write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
 
@@ -30,7 +34,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Name = Literal["ink", "muted", "direct", "first", "second", "query", "key", "value"]
+Name = Literal["ink", "muted", "direct", "first", "second", "query", "key", "value", "curve"]
 Theme = Literal["light", "dark"]
 Px = float | int
 """A place or a length in pixels."""
@@ -57,14 +61,15 @@ ROLES: dict[Name, Role] = {
     "query": Role("#8a3fa0", "#d9a0ee", "2 4"),
     "key": Role("#00704f", "#3fcf9f", "8 4"),
     "value": Role("#86590a", "#f0bf4c"),
+    "curve": Role("#9c1f63", "#f294c1"),
 }
-CURVES: tuple[Name, ...] = ("first", "second", "key", "query", "value", "direct", "ink")
+CURVES: tuple[Name, ...] = ("ink", "curve", "muted")
 """The colours of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
 """The page behind; nothing is painted there."""
-LESS = Role("#2166ac", "#92c5de")
+LESS = Role("#007a87", "#4cc9d8")
 """Below the middle of a scale."""
-MORE = Role("#b2182b", "#f4a582")
+MORE = Role("#b0123f", "#ff8fa3")
 """Above the middle of a scale."""
 TINT = 0.12
 """How much of its colour a box is filled with."""
@@ -76,8 +81,15 @@ WIDE, TALL = 720, 340
 """Widths of the two layouts in pixels."""
 BREAK = 680
 """Columns narrower than this, in pixels, show the layout for phones."""
-SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+SANS = (
+    "'Source Sans 3', 'Words until then', system-ui, -apple-system, 'Segoe UI', Roboto, "
+    "'DejaVu Sans', sans-serif"
+)
+MONO = (
+    "'JetBrains Mono', 'Tokens until then', ui-monospace, SFMono-Regular, Menlo, Consolas, "
+    "'DejaVu Sans Mono', monospace"
+)
+"""Faces for words and for tokens: those that the book serves (`_static/type.css`), then others."""
 
 _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.vscode-dark")
 """How the book, JupyterLab and VS Code say that their page is dark."""

@@ -5,6 +5,7 @@ Nothing is loaded from elsewhere. A page loads only the scripts it uses;
 """
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,8 @@ from transformer_circuits.website.live import weights
 MODULES = files.data_dir().parent / "node_modules"
 """Where npm put what `package.json` names."""
 NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
+TYPE = files.data_dir().parent / "_static" / "type.css"
+"""The style with the faces of the book."""
 LIVE = Path(weights.__file__).parent
 """Where the scripts of the live page lie."""
 TRAIN = Path(train.__file__).parent
@@ -116,6 +119,7 @@ def _serve(app) -> None:
     wanted = {
         "vendor/katex/katex.min.css": dist / "katex.min.css",
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
+        **{f"vendor/fonts/{font.name}": font for font in _fonts()},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
         **{f"book/{name}": SCRIPTS / name for name in STAGE},
     }
@@ -144,6 +148,13 @@ def _scripts() -> dict[str, Path]:
             for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
         },
     }
+
+
+def _fonts() -> Iterator[Path]:
+    """The faces that the book's style names, as their packages have them."""
+    named = re.findall(r"vendor/fonts/([\w.-]+)", TYPE.read_text(encoding="utf-8"))
+    for name in named:
+        yield MODULES / "@fontsource" / name.partition("-latin")[0] / "files" / name
 
 
 def _licences() -> Iterator[tuple[str, Path]]:

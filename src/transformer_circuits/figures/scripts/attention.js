@@ -5,7 +5,7 @@
     Circuits.views.mount();
     return;
   }
-  const { View, arrows, choice, css, ground, hue, isDark, make, readableOn, triangles } = Circuits.views;
+  const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, triangles } = Circuits.views;
 
   // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms (optional): one Float32Array of n per head. Options: label; head and token, the
@@ -156,7 +156,7 @@
       return patterns[head][dst * tokens.length + src] * (this.weighted ? norms[head][src] : 1);
     }
 
-    // The heads' hues, each as strong as the head's value; scaled down where they sum to more than 1.
+    // The colours of the heads' layers, each as strong as the head's value; scaled down where they sum to more than 1.
     colour(heads, valueOf) {
       let sum = 0;
       for (const h of heads) sum += valueOf(h);
@@ -212,7 +212,7 @@
       if (this.drawn !== state) {
         this.pictures = new Map();
         this.ground = ground(dark);
-        this.hues = all.map((h) => hue(h, all.length, dark));
+        this.hues = all.map((h) => ofHead(this.data.heads[h], dark));
         [...this.heads.children].forEach((button, h) => {
           this.image(button.firstChild, [h]);
           button.style.setProperty("border-color", css(this.hues[h]), "important");
@@ -244,7 +244,7 @@
       if (token === null) return;
       const pen = this.all.getContext("2d");
       const step = this.all.width / this.data.tokens.length;
-      pen.strokeStyle = dark ? "#8ab4f8" : "#0b57d0";
+      pen.strokeStyle = dark ? "#e8ecf1" : "#1c2430";
       pen.lineWidth = 1.5;
       if (this.asSource) pen.strokeRect(token * step, token * step, step, this.all.height - token * step);
       else pen.strokeRect(0, token * step, (token + 1) * step, step);

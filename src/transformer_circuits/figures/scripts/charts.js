@@ -8,10 +8,10 @@
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
-.hover-chart .vega-bindings{font:13px/1.6 system-ui,sans-serif;padding:4px}
+.hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:10px}
 .hover-chart .vega-bind-name{margin-right:6px}
-.hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 system-ui,sans-serif;
+.hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 var(--type-words,system-ui,sans-serif);
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 
   const Circuits = (root.Circuits ??= {});

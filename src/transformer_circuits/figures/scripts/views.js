@@ -7,9 +7,9 @@
   if (Circuits.views) return;
 
   const STYLE = `
-.circuit-view{--bg:#fff;--fg:#222;--soft:#555;--line:#767676;--mark:#0b57d0;color:var(--fg);background:var(--bg);
-  font:14px/1.5 system-ui,sans-serif;padding:10px;border-radius:6px;max-width:100%}
-.circuit-view[data-dark]{--bg:#121212;--fg:#e8e8e8;--soft:#b0b4ba;--line:#8b949e;--mark:#8ab4f8}
+.circuit-view{--bg:#fff;--fg:#1c2430;--soft:#5c6470;--line:#5c6470;--mark:#1c2430;color:var(--fg);background:var(--bg);
+  font:14px/1.5 var(--type-words,system-ui,sans-serif);padding:10px;border-radius:6px;max-width:100%}
+.circuit-view[data-dark]{--bg:#121212;--fg:#e8ecf1;--soft:#aab2bd;--line:#aab2bd;--mark:#e8ecf1}
 .circuit-view *{box-sizing:border-box}
 .circuit-view .cv-row{display:flex;gap:16px;flex-wrap:wrap;align-items:flex-start;margin-bottom:8px}
 .circuit-view .cv-row>div{min-width:0;max-width:100%}
@@ -19,12 +19,12 @@
 .circuit-view :focus-visible{outline:2px solid var(--mark);outline-offset:1px}
 .circuit-view .cv-heads{display:grid;gap:6px;overflow-x:auto;padding:4px}
 .circuit-view .cv-head{position:relative;line-height:0;border:2px solid var(--line)!important;width:max-content}
-.circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 system-ui;padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
+.circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
 .circuit-view .cv-dim canvas{opacity:.3}
 .circuit-view .cv-off{border-style:dotted!important}
 .circuit-view .cv-off span{text-decoration:line-through}
-.circuit-view .cv-tokens{font-family:ui-monospace,monospace;line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
+.circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
 .circuit-view .cv-token{white-space:pre;padding:1px 2px;margin-right:1px;border:1px solid transparent}
 .circuit-view .cv-token.cv-focus{border-color:var(--fg)}
 .circuit-view .cv-token[aria-pressed=true]{border:2px solid var(--mark)}
@@ -37,8 +37,8 @@
 .circuit-view button.cv-unlock{border-color:var(--line);padding:1px 8px;margin-left:8px;font-size:13px}
 .circuit-view select,.circuit-view input[type=search]{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:3px;padding:1px 4px}
 .circuit-view .cv-scale{display:inline-block;width:120px;height:10px;border:1px solid var(--line);vertical-align:middle;margin:0 6px}
-.circuit-view{--up:#b2182b;--down:#2166ac}
-.circuit-view[data-dark]{--up:#f4a582;--down:#92c5de}
+.circuit-view{--up:#b0123f;--down:#007a87}
+.circuit-view[data-dark]{--up:#ff8fa3;--down:#4cc9d8}
 .circuit-view .cv-path{display:grid;grid-template-columns:minmax(8em,15em) 1fr 4em;gap:8px;align-items:center;font-size:13px;min-height:24px}
 .circuit-view .cv-path output{text-align:right;font-variant-numeric:tabular-nums}
 .circuit-view .cv-bar{position:relative;height:12px;border-left:1px solid transparent}
@@ -46,7 +46,7 @@
 .circuit-view .cv-column{flex:1 1 290px}
 .circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
 .circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
-.circuit-view .cv-mono{font-family:ui-monospace,monospace;white-space:pre;overflow:hidden;text-overflow:ellipsis}
+.circuit-view .cv-mono{font-family:var(--type-tokens,ui-monospace,monospace);white-space:pre;overflow:hidden;text-overflow:ellipsis}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
@@ -76,19 +76,15 @@
   observer.observe(document.body, { attributes: true, attributeFilter });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
-  const UP = [178, 24, 43]; // above the middle of a scale, and below it
-  const DOWN = [33, 102, 172];
+  const UP = [176, 18, 63]; // above the middle of a scale, and below it
+  const DOWN = [0, 122, 135];
   const ground = (dark) => (dark ? [18, 18, 18] : [255, 255, 255]);
   const css = (colour) => `rgb(${colour.map(Math.round).join(",")})`;
   const blend = (from, to, share) => from.map((c, k) => c + Math.min(1, share) * (to[k] - c));
 
-  function hue(index, count, dark) {
-    const light = dark ? 0.62 : 0.45;
-    return [0, 8, 4].map((offset) => {
-      const k = (offset + (index * 12) / count) % 12;
-      return 255 * (light - 0.75 * Math.min(light, 1 - light) * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
-    });
-  }
+  // The colour of a head's layer; of a head without one, that of what is more than nothing.
+  const LAYERS = [[[0, 104, 168], [184, 67, 0]], [[99, 184, 242], [255, 154, 92]]];
+  const ofHead = (name, dark) => LAYERS[Number(dark)][/^(?:head )?([01])\./.exec(name)?.[1]] ?? UP;
 
   // Black or white, whichever has more contrast on a colour (WCAG relative luminance).
   function readableOn(colour) {
@@ -243,6 +239,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, hue, inflate, isDark, make, mount, readableOn, register, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, mount, ofHead, readableOn, register, triangles,
   };
 })(window);

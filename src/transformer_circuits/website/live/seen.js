@@ -12,8 +12,8 @@ const LAYERS = {
     [255, 154, 92],
   ],
 };
-export const HOT = [178, 24, 43];
-export const COLD = [33, 102, 172];
+export const HOT = [176, 18, 63];
+export const COLD = [0, 122, 135];
 
 export const layerColour = (head, { n_heads }, dark) =>
   LAYERS[dark ? "dark" : "light"][Math.floor(head / n_heads)];

@@ -1,0 +1,114 @@
+"""Sphinx extension: pages of the short book, each figure beside the words that it belongs to.
+
+A page that opens with a question, in a container `lead`, is one of them. It has no bars at its sides:
+one line above it says where it stands, and leads to the contents, its evidence, and the next page.
+"""
+
+from docutils import nodes
+
+from transformer_circuits.book import notebooks
+
+PAGES = (*notebooks.SHORT, "what-to-believe")
+"""The pages of the short book, in its order."""
+SHOWN = ("<figure", "<table", "circuit-view")
+"""What an output has that stands beside the text; a stage has the whole width."""
+STAGE = "circuit-stage"
+
+
+def setup(app) -> dict[str, bool]:
+    """Entry point for Sphinx."""
+    app.connect("doctree-resolved", _lay_out)
+    app.connect("html-page-context", _lead_on)
+    return {"parallel_read_safe": True}
+
+
+def _is_short(doctree: nodes.document | None) -> bool:
+    return doctree is not None and any(
+        "lead" in node["classes"] for node in doctree.findall(nodes.container)
+    )
+
+
+def _lay_out(app, doctree: nodes.document, docname: str) -> None:
+    if app.builder.name != "html" or not _is_short(doctree):
+        return
+    for section in list(doctree.findall(nodes.section)):
+        children = list(section.children)
+        section.clear()
+        section.extend(rows(children))
+
+
+def rows(children: list[nodes.Node]) -> list[nodes.Node]:
+    """What a section holds, with each figure in a row beside the words around it.
+
+    The paragraph before a figure and all up to the one before the next stand beside it. Titles, the
+    question of the page and sections below this one have the whole width.
+    """
+    laid: list[nodes.Node] = []
+    words: list[nodes.Node] = []
+    row: nodes.container | None = None
+
+    def close() -> None:
+        nonlocal row
+        if row is not None:
+            row += nodes.container("", *words, classes=["words"])
+        else:
+            laid.extend(words)
+        row = None
+        words.clear()
+
+    for child in children:
+        if isinstance(child, (nodes.title, nodes.section)) or _is_wide(child):
+            close()
+            laid.append(child)
+        elif _is_figure(child):
+            before = _last_words(words)
+            close()
+            row = nodes.container(
+                "", nodes.container("", *before, classes=["words"]), child, classes=["beside"]
+            )
+            laid.append(row)
+        else:
+            words.append(child)
+    close()
+    return laid
+
+
+def _last_words(words: list[nodes.Node]) -> list[nodes.Node]:
+    """Takes the last paragraph, and what follows it, if that is code without output; or nothing."""
+    for k in reversed(range(len(words))):
+        if isinstance(words[k], nodes.paragraph):
+            taken, words[k:] = words[k:], []
+            return taken
+        if _html(words[k]) or "cell" not in words[k].get("classes", []):
+            break
+    return []
+
+
+def _html(node: nodes.Node) -> str:
+    return "".join(raw.astext() for raw in node.findall(nodes.raw))
+
+
+def _is_wide(node: nodes.Node) -> bool:
+    return "lead" in getattr(node, "attributes", {}).get("classes", []) or STAGE in _html(node)
+
+
+def _is_figure(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and any(mark in _html(node) for mark in SHOWN)
+
+
+def _lead_on(app, pagename, templatename, context, doctree) -> None:
+    """Tell the template of a page of the short book where it stands and where it leads."""
+    name = pagename.rpartition("/")[2]
+    if name not in PAGES or not _is_short(doctree):
+        return
+    evidence = [
+        link["refuri"]
+        for paragraph in doctree.findall(nodes.paragraph)
+        if paragraph.astext().startswith("The evidence")
+        for link in paragraph.findall(nodes.reference)
+    ]
+    context["short"] = {
+        "number": PAGES.index(name) + 1,
+        "of": len(PAGES),
+        "evidence": next(iter(evidence), ""),
+    }
