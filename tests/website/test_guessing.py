@@ -29,7 +29,7 @@ def places(page):
 
 def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_moves(asked):
     (box,) = asked.locator(".predict").all()
-    came = box.locator("p", has_text="What came out")
+    came = box.locator("p", has_text="What came out: ")
     waiting = asked.locator(f"{COVERED} figure").first
     expect(waiting).to_be_hidden()
     expect(came).to_be_hidden()
