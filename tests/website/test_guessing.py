@@ -22,7 +22,8 @@ def asked(watched):
 def places(page):
     """How far down the page everything stands that a reader may be reading."""
     return page.evaluate(
-        "[...document.querySelectorAll('h2, figure, table, article p')]"
+        "[...document.querySelectorAll('article :is(h2, figure, table, p)')]"
+        ".filter(each => each.getClientRects().length)"
         ".map(each => Math.round(each.getBoundingClientRect().top + scrollY))"
     )
 
