@@ -28,7 +28,7 @@ FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solu
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 
-PACE = 130
+PACE = 115
 """Words a minute, of somebody who reads and looks at every figure."""
 
 
