@@ -1,6 +1,6 @@
 // Predict first: one box a chapter asks for a guess among numbered choices. What it asks about waits,
-// in its place, until the reader has chosen or wants to see it without a guess; then the box says what
-// came out. Nothing moves when it does. Whoever would rather see everything says so once, for the whole
+// in its place, until the reader has chosen or wants to see it without a guess; then it is compared with
+// what the text below says came out. Nothing moves when it is. Whoever would rather see everything says so once, for the whole
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
@@ -20,9 +20,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const waiting = [];
   document.querySelectorAll("article .admonition.predict").forEach((box) => {
     const choices = [...box.querySelectorAll(":scope > ol > li")];
-    const [came] = [...box.querySelectorAll(":scope > p")].slice(-1);
-    const right = Number(came.querySelector("strong")?.textContent.match(/\d/)?.[0]);
-    if (!choices.length || !right) return;
+    const [came] = [...box.parentElement.querySelectorAll(":scope > .predict ~ p")].filter((text) =>
+      /^What came out: \d/.test(text.textContent),
+    );
+    if (!choices.length || !came) return;
+    const right = Number(came.textContent.match(/\d/)[0]);
     if (Book.kept("guessing") === "off") {
       const again = make("button", "guess-always", "Let me guess first");
       again.type = "button";
@@ -49,8 +51,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const others = make("p", "guess-others");
     others.append(skip, all);
     const after = make("div", "guess-after"); // until there is a guess, the other ways lie where it will be
-    came.before(after);
-    after.append(said, came, others);
+    after.append(said, others);
+    box.append(after);
     hidden.forEach((output) => output.classList.add("awaits"));
     const entry = { hidden, show };
     waiting.push(entry);
@@ -61,7 +63,8 @@ document.addEventListener("DOMContentLoaded", () => {
       others.classList.add("done");
       if (guess) {
         buttons[guess - 1].classList.add("chosen");
-        said.textContent = guess === right ? "You guessed right." : `You guessed ${guess}.`;
+        said.textContent =
+          guess === right ? "You guessed right." : `You guessed ${guess}. What came out: ${right}.`;
         said.focus({ preventScroll: true });
       }
       waiting.splice(waiting.indexOf(entry), 1);

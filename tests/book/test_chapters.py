@@ -28,7 +28,7 @@ FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solu
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 
 
-PACE = 130
+PACE = 115
 """Words a minute, of somebody who reads and looks at every figure."""
 
 
@@ -168,18 +168,20 @@ def test_a_chapter_says_what_to_keep_and_where_to_go_on(path, cells):
 
 @formed
 def test_a_chapter_asks_for_one_guess_among_choices(path, cells):
-    """And the box has what came out, for `guess.js` to compare."""
+    """Below what was asked about stands what came out, for `guess.js` to compare."""
     if path.stem == "00-how-to-read":
         return
-    (box,) = re.findall(
-        r"^:{3,4}\{admonition\} Predict first\n:class: tip predict\n(.*?)^:{3,4}$",
-        body(cells),
+    asked = ":class: tip predict\n"
+    (at,) = (k for k, c in enumerate(cells) if c.cell_type == "markdown" and asked in c.source)
+    box, end = re.search(
+        r"^:{3,4}\{admonition\} Predict first\n:class: tip predict\n(.*?)^:{3,4}(.*)",
+        cells[at].source,
         re.MULTILINE | re.DOTALL,
-    )
-    choices, came = re.fullmatch(
-        r"[^\n]*\?\n\n((?:\d\. [^\n]*\n)+)\n\*\*What came out: (\d)\.\*\* [^\n]*\n", box
     ).groups()
+    assert end == "" and cells[at + 1].cell_type == "code"
+    (choices,) = re.fullmatch(r"[^\n]*\?\n\n((?:\d\. [^\n]*\n)+)", box).groups()
     numbers = re.findall(r"^(\d)\. ", choices, re.MULTILINE)
+    (came,) = re.findall(r"^\*\*What came out: (\d)\.\*\* \S", body(cells[at:]), re.MULTILINE)
     assert numbers == ["1", "2", "3"] and came in numbers
 
 

@@ -22,20 +22,21 @@ def asked(watched):
 def places(page):
     """How far down the page everything stands that a reader may be reading."""
     return page.evaluate(
-        "[...document.querySelectorAll('h2, figure, table, article p')]"
+        "[...document.querySelectorAll('article :is(h2, figure, table, p)')]"
+        ".filter(each => each.getClientRects().length)"
         ".map(each => Math.round(each.getBoundingClientRect().top + scrollY))"
     )
 
 
 def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_moves(asked):
     (box,) = asked.locator(".predict").all()
-    came = box.locator("p", has_text="What came out")
+    came = asked.locator("article p", has_text="What came out: 2. It is head 0.5")
     waiting = asked.locator(f"{COVERED} figure").first
     expect(waiting).to_be_hidden()
     expect(came).to_be_hidden()
     before = places(asked)
     box.get_by_role("button", name="The embedding.").click()
-    expect(box.locator(".guess-said")).to_have_text("You guessed 1.")
+    expect(box.locator(".guess-said")).to_have_text("You guessed 1. What came out: 2.")
     expect(box.locator(".guess-said")).to_be_focused()
     expect(came).to_be_visible()
     expect(asked.locator(COVERED)).to_have_count(0)
