@@ -9,7 +9,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -88,6 +88,9 @@ autograder: .venv/.grader data/cache/.done  ## every chapter as an assignment fo
 	$(BIN)/python -m transformer_circuits autograder
 	for folder in _build/autograder/*/; do (cd "$$folder" && \
 		"$(CURDIR)/$(BIN)/otter" generate --tests-dir tests --no-requirements --output-path autograder.zip) || exit 1; done
+
+card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json]
+	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)")
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and its editions built of them, in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2

@@ -68,6 +68,14 @@ def scorecard(model: Path) -> None:
     print(own.scorecard(model))
 
 
+def card(model: str, config: Path | None, begin: int, folder: Path) -> None:
+    """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
+    from transformer_circuits.claims import card
+
+    page = card.write(model, folder, config, begin=begin)
+    print(f"{card.read(page)}\nThe card is at {page}, and as data beside it")
+
+
 def book(edition: str | None) -> None:
     """Build the book of what was executed, or one of its editions."""
     from transformer_circuits.website import building
@@ -184,6 +192,13 @@ COMMANDS: dict[str, tuple] = {
         option("--model", type=Path, required=True, metavar="PATH",
                help="a folder with config.toml and weights.safetensors, or a checkpoint of "
                     "TransformerLens with its config.json"),
+    ),
+    "card": (
+        card,
+        option("model", metavar="MODEL", help="a folder, a file of weights, or a name on a model hub"),
+        option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
+        option("--begin", type=int, default=0, help="which token opens contexts over there"),
+        option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),
     "execute": (
         execute,

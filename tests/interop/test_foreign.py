@@ -183,7 +183,7 @@ def test_weights_must_be_whole(generator):
     with pytest.raises(ValueError, match=r"unembed.b_U is \(16,\) but must be \(17\)"):
         foreign.transformer(theirs | {"unembed.b_U": torch.zeros(16)}, CONFIG)
     turned = theirs["blocks.1.attn.W_V"].mT
-    with pytest.raises(ValueError, match=r"W_V is \(5, 3, 14\) but must be \(5, 14, 3\)"):
+    with pytest.raises(ValueError, match=r"W_V is \(5, 3, 14\) but must be \(5, 14, 14\)"):
         foreign.transformer(theirs | {"blocks.1.attn.W_V": turned}, CONFIG)
     with pytest.raises(ValueError, match=r"W_Q is \(2,\) but must be \(head, d_model, d_head\)"):
         foreign.transformer(theirs | {"blocks.0.attn.W_Q": torch.ones(2)}, CONFIG)

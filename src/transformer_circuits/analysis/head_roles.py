@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import induction, patterns, repeats
+from transformer_circuits import files
+from transformer_circuits.analysis import heads, induction, patterns, repeats
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -27,6 +28,60 @@ N_WINDOWS, N_CTX = 8, 256
 
 MATCHES = 0.5
 """Prefix matching above which a head of the second layer is a finder: half of its attention."""
+
+
+SHORTEST = 8
+"""Of contexts: what comes twice in fewer tokens is nothing that could be found."""
+LOOKS = 0.4
+"""How much of its attention a head must pay for `census` to call it by what it looks at: ARENA's bound
+for calling a head an induction head."""
+
+
+class Row(NamedTuple):
+    """Where one head looks, on random tokens that come twice. Shares of its attention, 0 to 1."""
+
+    head: Head
+    here: float
+    """To the present token."""
+    one_back: float
+    begin: float
+    """To the token that opens the context, where a head with nothing to do rests."""
+    matches: float
+    """To what followed earlier occurrences of the present token: prefix matching."""
+
+    @property
+    def role(self) -> str:
+        """What it looks at most, if that is more than `LOOKS`; else nothing."""
+        roles = {"induction": self.matches, "previous token": self.one_back,
+                 "present token": self.here, "rests": self.begin}  # fmt: skip
+        name = max(roles, key=roles.__getitem__)
+        return name if roles[name] > LOOKS else ""
+
+
+def twice(config: ModelConfig, n: int = 6) -> list[Int[Tensor, "n pos"]]:
+    """What `census` and `matching` look at: passages of each of `LENGTHS`, two copies of each."""
+    return [repeats.copies(random_passages(config, n, 1, length)) for length in LENGTHS]
+
+
+def census(model: Transformer) -> list[Row]:
+    """Every head by where it looks on `twice`, the mean over its lengths.
+
+    Raises:
+        UserError: if contexts are shorter than `SHORTEST`.
+    """
+    if model.config.n_ctx < SHORTEST:
+        raise files.UserError(
+            f"contexts have {model.config.n_ctx} tokens, but nothing is found in less than {SHORTEST}"
+        )
+    sums = torch.zeros(model.config.n_layers, model.config.n_heads, 4, dtype=torch.float64)
+    for tokens in twice(model.config):
+        for layer, A in enumerate(patterns.of_all_layers(model, tokens.to(model.W_E.device))):
+            matches = induction.prefix_matching_score(A, tokens.to(A.device))
+            near = patterns.by_distance(A, 2)
+            looks = torch.cat([near, torch.stack([patterns.to_begin(A), matches], dim=1)], dim=1)
+            sums[layer] += looks.cpu()
+    shares = (sums / len(LENGTHS)).flatten(0, 1).tolist()
+    return [Row(head, *each) for head, each in zip(heads.every(model), shares, strict=True)]
 
 
 class Cast(NamedTuple):
@@ -55,8 +110,8 @@ def matching(model: Transformer) -> Float[Tensor, " head"]:
     The mean over `LENGTHS`, with six passages of each.
     """
     found = []
-    for length in LENGTHS:
-        tokens = repeats.copies(random_passages(model.config, 6, 1, length)).to(model.W_E.device)
+    for tokens in twice(model.config):
+        tokens = tokens.to(model.W_E.device)
         A = model.trace(tokens).patterns[-1]
         found.append(induction.prefix_matching_score(A, tokens))
     return torch.stack(found).mean(dim=0)

@@ -1,22 +1,30 @@
 """Every rule on a model of the reader's own: the scorecard of `python -m transformer_circuits scorecard`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tabulate import tabulate
 
+from transformer_circuits.analysis.head_roles import SHORTEST
 from transformer_circuits.claims import catalogue, subjects
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import general
 from transformer_circuits.training import checkpoint
 
 COLUMNS = {"claim": 26, "made in, reported": 20, "estimate (95 % interval), by seed": 18,
            "must be": 22, "controls": 22, "verdict": 18}  # fmt: skip
 """What is printed, and the width of each column in characters."""
 UNAVAILABLE = "unavailable"
-SHORTEST = 8
-"""Of contexts: what comes twice in fewer tokens is nothing that a rule could find."""
+ALL_FORMS: Mapping[str, tuple[str, ...]] = {
+    "induction-random": general.all_but(general.OUTPUTS),
+    "induction-head-exists": general.ALL,
+    "induction-mechanism": general.all_but(general.OUTPUTS),
+    "k-composition": (general.NORM, general.STREAM, general.BIASES),
+    "only-k-composition": (general.NORM, general.STREAM, general.BIASES),
+}
+"""Rules that know a model of another form than the paper's: which of `general.FORMS` each takes."""
 
 
 def rows(subject: Subject) -> Iterator[dict[str, str]]:
@@ -40,6 +48,12 @@ def told(claim: Claim) -> dict[str, str]:
     }
 
 
+def unknown_forms(rule: str, subject: Subject) -> list[str]:
+    """What the model has of `general.FORMS` that a rule does not take into account."""
+    takes = ALL_FORMS.get(rule, ())
+    return [form for form in general.FORMS if form in subject.model.forms and form not in takes]
+
+
 def _found(measurement: Measurement, subject: Subject) -> dict[str, str]:
     wanted, _ = checkpoint.settings(measurement.rule.of)
     given = subject.model.config
@@ -49,6 +63,8 @@ def _found(measurement: Measurement, subject: Subject) -> dict[str, str]:
         return {**nothing, "verdict": f"left out: for {wanted.n_layers} layers{mlps}"}
     if given.n_layers and given.n_ctx < SHORTEST:
         return {**nothing, "verdict": f"left out: for contexts of at least {SHORTEST} tokens"}
+    if unknown := unknown_forms(measurement.claim_id, subject):
+        return {**nothing, "verdict": f"left out: it does not know {unknown[0]}"}
     try:
         return measurement.decision([subject]).row
     except subjects.NotToBeHad as error:

@@ -1,5 +1,6 @@
 """What a rule is tried on: the models of the book, a reader's own, and each with random weights."""
 
+import copy
 import dataclasses
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,6 +15,7 @@ from transformer_circuits.analysis import composition, head_roles
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import cross_entropy
+from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
@@ -187,7 +189,10 @@ def random_weights(subject: Subject) -> Transformer:
 
     Its positions are the subject's.
     """
-    model = Transformer(subject.model.config).requires_grad_(False).eval()
+    if isinstance(subject.model, GeneralTransformer):
+        model: Transformer = copy.deepcopy(subject.model)
+    else:
+        model = Transformer(subject.model.config).requires_grad_(False).eval()
     model.randomise(generator=torch.Generator().manual_seed(1))
     model.W_P.copy_(subject.model.W_P)
     return model

@@ -130,6 +130,13 @@ def _require_finite(model: Transformer, source: object) -> None:
         )
 
 
+def file_of(source: str | Path) -> Path:
+    """The file of weights that `load` reads: what a hash of the model is taken of."""
+    place = _place(source)
+    ours = place / "weights.safetensors"
+    return ours if (place / "config.toml").is_file() and ours.is_file() else _file(place)
+
+
 def _file(place: Path) -> Path:
     """The one file of weights in a folder, or this file itself."""
     if not place.is_dir():

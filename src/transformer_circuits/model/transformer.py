@@ -209,6 +209,11 @@ class Transformer(nn.Module):
             raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
         self.require(*takes)
 
+    @property
+    def forms(self) -> frozenset[str]:
+        """What it has that a model of the paper has not, see `general.FORMS`: nothing."""
+        return frozenset()
+
     def require(self, *takes: str) -> None:
         """Refuse what an analysis does not take into account; a model of the paper has none of it.
 

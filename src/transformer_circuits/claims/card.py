@@ -1,0 +1,262 @@
+"""The card of a model: what its heads do, and the rules that apply, in one file that can be checked.
+
+Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens that come
+twice, which the card has in it, or read off the weights. `tests/claims/test_card.py` has a second
+program, on NumPy alone, that recomputes lines of it.
+"""
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from tabulate import tabulate
+
+from transformer_circuits import files
+from transformer_circuits.analysis import (
+    composition,
+    copying_scores,
+    head_roles,
+    heads,
+    induction,
+    layer_norm,
+    path_patching,
+    repeats,
+    term_importance,
+)
+from transformer_circuits.analysis.head_roles import Row
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.claims import catalogue, own, subjects
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.interop import own_model
+from transformer_circuits.model import cross_entropy, general
+from transformer_circuits.model.transformer import Transformer
+
+PASSAGES = 2
+"""Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
+
+
+def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
+    """Why a section cannot be had of a model, if it cannot; what it takes as in `Transformer.require`."""
+    if layers is not None and model.config.n_layers != layers:
+        return f"it is written for {layers} layers, and the model has {model.config.n_layers}"
+    if layers is not None and model.mlps:
+        return "it is exact without MLPs only"
+    unknown = [form for form in general.FORMS if form in model.forms and form not in takes]
+    return f"it does not know {unknown[0]}" if unknown else ""
+
+
+def of_heads(model: Transformer) -> list[dict[str, Any]]:
+    """Every head: where it looks, what that makes it, and the signs of its OV circuit's eigenvalues."""
+    rows = []
+    for row in head_roles.census(model):
+        ov = heads.full_ov(model, row.head)
+        square = ov.shape[0] == ov.shape[1]
+        sign = copying_scores.positivity(ov.eigenvalues()) if square else None
+        looks = {
+            "here": row.here,
+            "one back": row.one_back,
+            "begin": row.begin,
+            "matches": row.matches,
+        }
+        rows.append({"head": str(row.head), "role": row.role, **looks, "positivity of OV": sign})
+    return rows
+
+
+def does_induction(model: Transformer) -> str:
+    """Which heads do induction, or that none does."""
+    rows = head_roles.census(model)
+    finders = [str(row.head) for row in rows if row.role == "induction"]
+    if finders:
+        return f"induction heads: {', '.join(finders)}"
+    best: Row | None = max(rows, key=lambda row: row.matches, default=None)
+    chance = induction.uniform_matching(head_roles.twice(model.config)[0])
+    pays = f", the best, {best.head}, pays {best.matches:.2f}" if best else ""
+    return (
+        f"no head does induction: none pays more than {head_roles.LOOKS} of its attention to what "
+        f"followed{pays}; uniform attention, {chance:.2f}"
+    )
+
+
+def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
+    """The strongest scores of each kind between all pairs of layers, beside what random heads have."""
+    if why := left_out(model, *general.all_but(general.ROTARY)):
+        return why
+    found = []
+    layers = range(model.config.n_layers)
+    for late, early in ((late, early) for late in layers for early in range(late)):
+        for kind in composition.KINDS:
+            scores = composition.scores(model, kind, late, early)
+            for later, earlier in composition.top_pairs(scores, min(n, scores.numel())):
+                pair = {
+                    "later": str(Head(late, later.head)),
+                    "earlier": str(Head(early, earlier.head)),
+                }
+                score = float(scores[later.head, earlier.head])
+                found.append({"kind": kind, **pair, "score": score})
+    return found
+
+
+def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
+    """The induction circuit by cutting: the costliest edges into the head that matches best.
+
+    What the loss on the second copy rises by without each. [nats per token]
+    """
+    if why := left_out(model, *general.all_but(general.OUTPUTS), layers=2):
+        return why
+    tokens, targets = _second_copy(model)
+    trace, later = model.trace(tokens), head_roles.induction_head(model)
+    whole = cross_entropy.mean(trace.logits, targets)
+    found = []
+    for kind in composition.KINDS:
+        for earlier in heads.of_layer(model, 0):
+            logits = path_patching.without_edge(model, trace, kind, later, earlier)
+            nats = float(cross_entropy.mean(logits, targets) - whole)
+            found.append({"kind": kind, "later": str(later), "earlier": str(earlier), "nats": nats})
+    return sorted(found, key=lambda edge: -edge["nats"])[:n]
+
+
+def of_terms(model: Transformer) -> dict[str, float] | str:
+    """The loss on the second copy with paths through at most 0, 1, … heads, patterns and norms held."""
+    takes = general.all_but(general.OUTPUTS)
+    if why := left_out(model, *takes, layers=model.config.n_layers):
+        return why
+    tokens, targets = _second_copy(model)
+    linear = layer_norm.freeze(model, tokens)
+    losses = term_importance.losses(linear, tokens, targets)
+    counted = int((targets != -100).sum())
+    return {name: float(each.sum()) / counted for name, each in losses.items()}
+
+
+def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
+    tokens = head_roles.twice(model.config)[head_roles.LENGTHS.index(head_roles.LENGTH)][:PASSAGES]
+    tokens = tokens.to(model.W_E.device)
+    return tokens, repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
+
+
+def of_rules(subject: Subject) -> list[dict[str, Any]]:
+    """The rules of the scorecard that need no text: with threshold, controls, power and interval."""
+    found = []
+    for name in own.ALL_FORMS:
+        measurement = catalogue.measurements()[name]
+        rule = measurement.rule
+        row = {
+            "rule": name, "claim": measurement.claim.statement, "must be": f"{rule.side} {rule.threshold:g}",
+            "threshold from": rule.threshold_from, "registered": rule.registered,
+        }  # fmt: skip
+        layers = (
+            2
+            if not subject.model.layers or name not in ("induction-random", "induction-head-exists")
+            else None
+        )
+        if why := left_out(subject.model, *own.ALL_FORMS[name], layers=layers):
+            found.append({**row, "verdict": f"left out: {why}"})
+            continue
+        try:
+            decision = measurement.decision([subject])
+        except subjects.NotToBeHad as error:
+            found.append({**row, "verdict": f"unavailable: {error}"})
+            continue
+        controls = {name: one and asdict(one) for name, one in decision.controls.items()}
+        power = {name: asdict(one) for name, one in decision.planted.items()}
+        estimate = asdict(decision.seeds[subject.name])
+        row |= {"estimate": estimate, "controls": controls, "power": power}
+        found.append({**row, "verdict": f"{decision.verdict}: {decision.why}"})
+    return found
+
+
+@torch.no_grad()
+def of_model(
+    source: str | Path, config: own_model.Config = None, *, begin: int = 0
+) -> dict[str, Any]:
+    """The card as data. Arguments as for `own_model.load`.
+
+    Raises:
+        UserError: if there is no such model, or its contexts are too short.
+    """
+    model = own_model.load(source, config, begin=begin)
+    generator = torch.Generator().manual_seed(0)
+    text = torch.randint(1, max(2, model.config.n_vocab), (20_000,), generator=generator)
+    subject = Subject(str(source), model, text, own=True)
+    return {
+        "model": {
+            "source": str(source), "sha256": files.sha256(own_model.file_of(source)), "begin": begin,
+            "shape": asdict(model.config), "forms": sorted(model.forms),
+        },
+        "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
+        "induction": does_induction(model),
+        "rules": of_rules(subject),
+        "heads": of_heads(model),
+        "composition": of_composition(model),
+        "edges": of_edges(model),
+        "terms": of_terms(model),
+        "tokens": [tokens.tolist() for tokens in head_roles.twice(model.config)],
+    }  # fmt: skip
+
+
+SECTIONS: Mapping[str, str] = {
+    "rules": "The rules that apply, each with its controls and what was planted",
+    "heads": "Every head, by where it looks on random tokens that come twice",
+    "composition": "The largest composition scores",
+    "edges": "The induction circuit by cutting: what the second copy costs more without an edge [nats]",
+    "terms": "What the second copy costs with paths through at most so many heads [nats]",
+}
+
+
+def page(card: Mapping[str, Any]) -> str:
+    """The card as one HTML page that loads nothing."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Card of a model</title>"
+        "<style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+        "table{border-collapse:collapse}td,th{padding:.2rem .7rem;border-bottom:1px solid #bbb;"
+        "text-align:left;vertical-align:top}div{overflow-x:auto}</style>",
+        f"<h1>{html.escape(card['model']['source'])}</h1><p><strong>{html.escape(card['induction'])}"
+        f"</strong></p><p>Weights: SHA-256 <code>{card['model']['sha256']}</code>. {card['made by']}. "
+        "One model is one seed.</p>",
+    ]
+    for name, title in {"model": "The model", **SECTIONS}.items():
+        parts += [f"<h2>{title}</h2>", f"<div>{_table(card[name])}</div>"]
+    return "\n".join(parts)
+
+
+def _table(found: Any) -> str:
+    if isinstance(found, str):
+        return f"<p>Left out: {html.escape(found)}.</p>"
+    if isinstance(found, Mapping):
+        return tabulate([(name, _said(value)) for name, value in found.items()], tablefmt="html")
+    columns = list(dict.fromkeys(name for row in found for name in row))
+    rows = [[_said(row.get(name, "")) for name in columns] for row in found]
+    return tabulate(rows, columns, tablefmt="html", disable_numparse=True)
+
+
+def _said(value: Any) -> str:
+    """A cell: an interval as one, a number to three places."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, Mapping):
+        if {*value} == {"mean", "low", "high", "n"}:
+            return f"{value['mean']:.3g} ({value['low']:.3g} to {value['high']:.3g})"
+        return "; ".join(f"{name} {_said(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    return "unavailable" if value is None else str(value)
+
+
+def read(place: Path) -> str:
+    """What the card beside a page says of induction."""
+    return json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))["induction"]
+
+
+def write(
+    source: str | Path, folder: Path, config: own_model.Config = None, *, begin: int = 0
+) -> Path:
+    """Write `card.json` and `card.html` into a folder; the second is given back."""
+    card = of_model(source, config, begin=begin)
+    for name, text in (("card.json", json.dumps(card, indent=1) + "\n"), ("card.html", page(card))):
+        with files.atomic(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return folder / "card.html"
