@@ -50,6 +50,7 @@ PARTS = {
         "Induction Heads", "Function of Induction Heads", "How Induction Heads Work",
         "Checking the Mechanistic Theory",
     ),
+    "Related work": ("Related Work",),
     "Appendix": (
         "MLP Layers", "Virtual Weights and Convolution-like Structure", "Activation Properties",
         "Pointer Arithmetic with Positional Embeddings", "Identity Attention Heads?",
