@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 from conftest import barriers
+from playwright.sync_api import expect
 
 from transformer_circuits.website import printing
 
@@ -87,11 +88,16 @@ def test_the_article_is_printed_on_a_few_pages(browser, tmp_path):
 
 
 BEYOND = """() => [...document.querySelectorAll(
-    "section.present section.present :is(p, li, h1, h2, .circuit-plot > svg, .katex-html)")].filter((part) => {
+    "section.present section.present "
+    + ":is(p, li, h1, h2, td, .token, button, .circuit-plot > svg, .katex-html)")].filter((part) => {
     const box = part.getBoundingClientRect();
     return box.width && (box.left < -1 || box.top < -1 || box.right > innerWidth + 1
         || box.bottom > innerHeight + 1);
 }).map((part) => part.innerText || part.parentElement.ariaLabel)"""
+
+
+CLICKS = "() => { let n = 0; while (Reveal.nextFragment()) n += 1; return n; }"
+"""Shows all of a slide that is built in clicks."""
 
 
 @pytest.mark.browser
@@ -103,8 +109,26 @@ def test_nothing_on_a_slide_is_beyond_its_edge_and_notes_are_not_shown(watched, 
     assert notes.count() == (ROOT / f"{printing.SLIDES}.md").read_text().count("{revealjs-notes}")
     for note in notes.all():
         assert not note.is_visible() and note.text_content().startswith("Minutes: ")
+        watched.evaluate(CLICKS)
         assert watched.evaluate(BEYOND) == []
         watched.keyboard.press("ArrowRight")
+
+
+@pytest.mark.browser
+def test_the_stage_moves_on_the_first_slide_and_its_arcs_end_at_their_tokens(watched):
+    """Also where the slide is scaled to the screen."""
+    watched.set_viewport_size({"width": 1600, "height": 900})
+    watched.emulate_media(reduced_motion="reduce")
+    watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
+    stage = watched.locator("section.present .circuit-stage")
+    stage.get_by_role("switch").click()
+    expect(stage.locator(".says")).to_contain_text("composition")
+    off = stage.evaluate("""(stage) => {
+        const arc = stage.querySelector(".arcs path").getBoundingClientRect();
+        const now = stage.querySelector(".now").getBoundingClientRect();
+        return arc.right - (now.left + now.width / 2);
+    }""")
+    assert abs(off) < 8
 
 
 @pytest.mark.browser
@@ -113,17 +137,22 @@ def test_slides_are_the_page_of_slides_with_figures_and_without_network(watched)
     watched.set_viewport_size({"width": 1280, "height": 720})
     watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
     titles = re.findall(r"^##? (.*)$", source, re.MULTILINE)
-    seen, pictures = [], 0
+    seen, pictures, clicks = [], 0, {}
     for _ in titles:
         slide = watched.locator("section.present section.present")
         seen.append(slide.locator("h1, h2").inner_text())
+        clicks[seen[-1]] = watched.evaluate(CLICKS)
         for picture in slide.locator(".circuit-plot > svg").all():
             box = picture.bounding_box()
             assert box["height"] > 200 and box["y"] + box["height"] <= 720
             pictures += 1
         watched.keyboard.press("ArrowRight")
     assert seen == [re.sub(r"'", "’", title) for title in titles]
-    assert pictures == source.count("{chapter-figure}") >= 8
+    assert pictures == source.count("{chapter-figure}") - source.count(":live:") >= 8
+    assert {title: n for title, n in clicks.items() if n} == {
+        "The mechanism, in four clicks": 4,
+        "Cut one reading, and only that": 3,
+    }
     links = watched.eval_on_selector_all("section a[href]", "all => all.map((a) => a.href)")
     missing = [link for link in links if not Path(unquote(link[7:]).split("#")[0]).is_file()]
     assert links and missing == []
