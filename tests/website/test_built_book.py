@@ -286,7 +286,14 @@ def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
 def test_every_verdict_leads_to_its_check(browser):
     page = browser.new_page()
     page.goto((HTML / "chapters/21-scorecard.html").as_uri())
-    links = page.eval_on_selector_all("article a[href*='#claim-']", "all => all.map((a) => a.href)")
+    links = page.eval_on_selector_all(
+        "article :is(table.marks, .findings-lines) a[href*='#claim-']",
+        "all => all.map((a) => a.href)",
+    )
+    line = page.locator(".findings-lines details").first
+    assert not line.locator("dl").is_visible()
+    line.locator("summary").press("Enter")
+    assert line.locator("dl").is_visible()
     page.close()
     testable = sum(bool(claim.chapter) for claim in registry.read().values())
     assert len(links) == 2 * testable and len({*links}) == testable, "a mark and a row for each"

@@ -15,8 +15,8 @@ from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import findings, registry, rules
 from transformer_circuits.claims.registry import Claim
-from transformer_circuits.figures.marks import Marks, marks
-from transformer_circuits.figures.tables import Link, Picture
+from transformer_circuits.figures.status_matrix import StatusMatrix, status_matrix
+from transformer_circuits.figures.tables import Link, Picture, Table, table
 from transformer_circuits.record import Record
 
 VERDICTS = (*rules.VERDICTS, *registry.UNTESTED)
@@ -221,7 +221,7 @@ class Scorecard:
             found[part(claim)][self.verdicts[claim.id]].append(claim)
         return {name: row for name, row in found.items() if any(row.values())}
 
-    def overview(self) -> Marks:
+    def overview(self) -> StatusMatrix:
         """A mark for every claim, with a link to what decided it."""
         parts = self.parts()
         linked = {
@@ -229,9 +229,27 @@ class Scorecard:
             for name, row in parts.items()
         }
         symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
-        return marks(
+        return status_matrix(
             linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
         )
+
+    def failures(self, most: int = 3) -> Table:
+        """The paper's first claims, of different parts, that do not hold here, and what was found instead."""
+        of_parts: dict[str, Claim] = {}
+        for claim in self.trained:
+            if claim.source == "paper" and self.verdicts[claim.id] == rules.NOT_REPRODUCED:
+                of_parts.setdefault(part(claim), claim)
+        rows = []
+        for claim in [*of_parts.values()][:most]:
+            decision = self.evidence[claim.id].decision
+            rows.append({
+                "claim": _link(claim),
+                "found": decision["finding"],
+                "must be": decision["row"]["must be"],
+                "every seed, and controls": Picture(decision["forest plot"], str(decision["row"])),
+            })  # fmt: skip
+        title = "What the paper says and our models do not do: one of each part"
+        return table(rows or [{"claim": "none"}], caption=title, look="cards")
 
     def counts(self) -> list[dict[str, str | int]]:
         """How many facts about trained models have each verdict, by who claims them; at last, of all."""

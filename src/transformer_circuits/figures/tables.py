@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlsplit
 
 from tabulate import tabulate
@@ -47,6 +48,7 @@ class Picture:
 
 
 Cell = str | Link | Picture
+Look = Literal["table", "lines", "cards"]
 
 
 def _html(cell: Cell) -> str:
@@ -74,6 +76,8 @@ class Table:
     1. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
+    look: Look = "table"
+    """`lines`: each row is a line, of its first cell and its last, that opens; `cards`: each is a card."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         return {"text/html": self.as_html, "text/plain": self.as_text}, self.record.metadata
@@ -87,6 +91,8 @@ class Table:
     @property
     def as_html(self) -> str:
         """The table as HTML."""
+        if self.look != "table":
+            return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
         head = "".join(
             f'<th scope="col"{NUMBER if share is not None else ""}>{_html(name)}</th>'
@@ -104,6 +110,28 @@ class Table:
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
         box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{title}">'
         return f'{box}<table class="findings">{caption}{body}</table></div>'
+
+    @property
+    def _as_list(self) -> str:
+        """Its rows as lines that open, or as cards."""
+        items = "".join(map(self._item, self.rows))
+        title = html.escape(self.record.title)
+        return f'<section class="findings-{self.look}" aria-label="{title}"><p>{title}</p>{items}</section>'
+
+    def _item(self, row: Sequence[Cell]) -> str:
+        """A row: a title, which in a line is no link, for pressing it opens the line; and what it holds."""
+        title, name = row[0], html.escape(str(row[0]))
+        more = "".join(
+            f"<dt>{html.escape(column)}</dt><dd>{_html(cell)}</dd>"
+            for column, cell in zip(self.columns[1:], row[1:], strict=True)
+        )
+        more = more and f"<dl>{more}</dl>"
+        if self.look == "cards":
+            return f"<article><h4>{_html(title)}</h4>{more}</article>"
+        if isinstance(title, Link):
+            more += f'<p><a href="{html.escape(title.href)}">How this was decided: {name}</a></p>'
+        last = html.escape(str(row[-1])) if len(row) > 1 else ""
+        return f"<details><summary><b>{name}</b> <i>{last}</i></summary>{more}</details>"
 
     def _cell(self, column: str, cell: Cell, share: float | None) -> str:
         if share is None:
@@ -128,6 +156,7 @@ def table(
     columns: Sequence[str] = (),
     digits: int = 2,
     bars: Collection[str] = (),
+    look: Look = "table",
 ) -> Table:
     """A table; `caption` says what it shows.
 
@@ -139,7 +168,7 @@ def table(
     measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
-    against the column's largest as a bar, hollow below zero.
+    against the column's largest as a bar, hollow below zero. `look`: how rows are laid out.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
@@ -164,7 +193,7 @@ def table(
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)
-    return Table(tuple(headers), shown, record, by_row, frozenset(bars))
+    return Table(tuple(headers), shown, record, by_row, frozenset(bars), look)
 
 
 def _record(headers, cells, shown, caption: str, digits: int) -> Record:

@@ -69,7 +69,7 @@ GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
 """The page behind; nothing is painted there."""
 LESS = Role("#007a87", "#4cc9d8")
 """Below the middle of a scale."""
-MORE = Role("#b0123f", "#ff8fa3")
+MORE = Role("#b0123f", "#ff8080")
 """Above the middle of a scale."""
 TINT = 0.12
 """How much of its colour a box is filled with."""

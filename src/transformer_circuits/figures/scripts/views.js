@@ -38,7 +38,7 @@
 .circuit-view select,.circuit-view input[type=search]{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:3px;padding:1px 4px}
 .circuit-view .cv-scale{display:inline-block;width:120px;height:10px;border:1px solid var(--line);vertical-align:middle;margin:0 6px}
 .circuit-view{--up:#b0123f;--down:#007a87}
-.circuit-view[data-dark]{--up:#ff8fa3;--down:#4cc9d8}
+.circuit-view[data-dark]{--up:#ff8080;--down:#4cc9d8}
 .circuit-view .cv-path{display:grid;grid-template-columns:minmax(8em,15em) 1fr 4em;gap:8px;align-items:center;font-size:13px;min-height:24px}
 .circuit-view .cv-path output{text-align:right;font-variant-numeric:tabular-nums}
 .circuit-view .cv-bar{position:relative;height:12px;border-left:1px solid transparent}

@@ -1,4 +1,4 @@
-"""Marks in rows and columns, each a link: many things at a glance, and a way to each of them."""
+"""A status matrix: a mark for each of many things, by row and by status, and a way to each of them."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ Rows = Mapping[str, Mapping[str, Sequence[str | Link]]]
 
 
 @dataclass(frozen=True)
-class Marks:
+class StatusMatrix:
     """A table whose cells hold one mark for each thing; Jupyter shows it under its title.
 
     A mark says in words what it stands for: to the keyboard and to screen readers as its name, to
@@ -71,10 +71,10 @@ def _mark(symbol: str, column: str) -> str:
     return f'<b class="mark {kind}" aria-hidden="true">{html.escape(symbol)}</b>'
 
 
-def marks(rows: Rows, *, symbols: Mapping[str, str], title: str) -> Marks:
+def status_matrix(rows: Rows, *, symbols: Mapping[str, str], title: str) -> StatusMatrix:
     """One mark for everything in `rows`, which are named and have the same named columns.
 
     A `Link` leads where it says; plain text is a mark without a link. `symbols`: the character that
     stands on the marks of each column; columns come in its order.
     """
-    return Marks(rows, symbols, title)
+    return StatusMatrix(rows, symbols, title)

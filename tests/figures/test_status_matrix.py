@@ -2,7 +2,7 @@
 
 import re
 
-from transformer_circuits.figures.marks import marks
+from transformer_circuits.figures.status_matrix import status_matrix
 from transformer_circuits.figures.tables import Link
 
 SYMBOLS = {"holds": "✓", "does not": "✗"}
@@ -13,7 +13,7 @@ ROWS = {
 
 
 def test_every_mark_has_a_symbol_a_name_and_leads_somewhere():
-    shown = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]
+    shown = status_matrix(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]
     page = shown["text/html"]
     links = re.findall(r'<a href="(.*?)" title="(.*?)" aria-label="(.*?)"><b .*?>(.)</b></a>', page)
     assert links == [
@@ -26,7 +26,7 @@ def test_every_mark_has_a_symbol_a_name_and_leads_somewhere():
 
 
 def test_columns_come_in_the_order_of_the_symbols():
-    page = marks(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]["text/html"]
+    page = status_matrix(ROWS, symbols=SYMBOLS, title="All")._repr_mimebundle_()[0]["text/html"]
     head = page[: page.index("</thead>")]
     assert head.index("<span>holds") < head.index("<span>does not")
     cells = re.findall(r'<td role="cell">(.*?)</td>', page)
