@@ -156,7 +156,7 @@ def exercises():
 
 
 def test_it_is_said_of_each_exercise_how_important_it_is():
-    listed = files.read_toml(files.data_dir() / "exercises.toml")
+    listed = files.read_toml(SEMINAR / "exercises.toml")
     labels = [label for of in listed.values() for label in of]
     assert sorted(labels) == sorted(label for _, label, _ in exercises())
     assert len(listed["path"]) == 5 and len(listed["worth"]) < len(listed["curious"])
@@ -166,7 +166,7 @@ def test_it_is_said_of_each_exercise_how_important_it_is():
 
 def test_the_path_has_the_titles_and_minutes_of_its_exercises():
     page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
-    path = files.read_toml(files.data_dir() / "exercises.toml")["path"]
+    path = files.read_toml(SEMINAR / "exercises.toml")["path"]
     known = {label: (title, minutes) for title, label, minutes in exercises()}
     shown = re.findall(r"^\d\. ★ \[(.*)\]\(#(.*?)\), (\d+) minutes", page, re.M)
     assert shown == [(known[label][0], label, known[label][1]) for label in path]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tools import bundle
 from transformer_circuits import files
-from transformer_circuits.website import inventory, serving
+from transformer_circuits.website import editions, inventory, serving
 from transformer_circuits.website.inventory import Question
 
 ROOT = files.data_dir().parent
@@ -155,4 +156,5 @@ def test_answers_stay_in_the_browser_and_are_saved_as_one_file(page):
 
 
 def test_the_key_is_in_no_folder_that_participants_get():
-    assert inventory.FILE.parent == files.data_dir()
+    assert inventory.FILE == ROOT / editions.KEY
+    assert not any(editions.KEY.startswith(needed) for needed in bundle.CHAPTER_NEEDS)

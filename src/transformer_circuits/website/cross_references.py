@@ -24,7 +24,7 @@ from transformer_circuits.website import terms
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
 """Where the pictures in the index of figures lie in the built book."""
-IMPORTANCE = files.data_dir() / "exercises.toml"
+IMPORTANCE = files.data_dir().parent / "seminar" / "exercises.toml"
 IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
 """What is said of exercises, by the list they are in."""
 LOGGER = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def _level(exercise: nodes.Element) -> nodes.Element:
 
 
 def _say_how_important(env, doctree) -> None:
-    """Behind the minutes of each exercise, as `data/exercises.toml` has it."""
+    """Behind the minutes of each exercise, as `seminar/exercises.toml` has it."""
     exercises = list(doctree.findall(exercise_enumerable_node))
     if exercises:
         env.note_dependency(str(IMPORTANCE))

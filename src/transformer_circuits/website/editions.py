@@ -21,6 +21,8 @@ NOT_SHARED = ("_build", "data", "node_modules")
 """No page includes anything of these, and in the first two lie chapters with their solutions."""
 FOR_INSTRUCTORS = "seminar/instructor"
 """The page that only those who teach get."""
+KEY = "seminar/inventory.toml"
+"""The questions before and after with their right answers; pages have them without."""
 SOLUTION = "solution"
 """The tag of the cells that make up a solution, from `{solution-start}` to `{solution-end}`."""
 _REFERENCE = re.compile(r" \(\[[^\]]*\]\([^)\s]*instructor\.md\)\)")
@@ -81,6 +83,7 @@ def write(edition: str) -> Path:
 def _without_page_for_instructors(folder: Path) -> None:
     """Take out that page and what refers to it, and the buttons that open the book's own notebooks."""
     (folder / f"{FOR_INSTRUCTORS}.md").unlink()
+    (folder / KEY).unlink(missing_ok=True)
     toc = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     for part in toc["parts"]:
         part["chapters"] = [page for page in part["chapters"] if page["file"] != FOR_INSTRUCTORS]

@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from transformer_circuits import files
 
-FILE = files.data_dir() / "inventory.toml"
+FILE = files.data_dir().parent / "seminar" / "inventory.toml"
 FORMS = ("A", "B")
 
 
