@@ -3,9 +3,6 @@ document.addEventListener("DOMContentLoaded", () =>
   document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role")),
 );
 
-// From a file, a page cannot read the others: the search then shows titles without asking for more.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-
 // What both scripts of the pages need. A browser may refuse to keep anything, and not every address is
 // well made, nor does each name a place.
 const Book = {

@@ -239,7 +239,9 @@ def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watche
 def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, first):
     watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
     watched.locator("#search-results li").nth(2).wait_for()
-    assert watched.locator("#search-results li a").first.inner_text() == first
+    result = watched.locator("#search-results li").first
+    assert result.locator("a").first.inner_text() == first
+    assert len(result.locator(".excerpt").inner_text().split()) > 8
 
 
 def test_a_function_that_is_found_is_said_to_be_in_the_library(watched):

@@ -116,7 +116,10 @@ class Table:
         """Its rows as lines that open, or as cards."""
         items = "".join(map(self._item, self.rows))
         title = html.escape(self.record.title)
-        return f'<section class="findings-{self.look}" aria-label="{title}"><p>{title}</p>{items}</section>'
+        return (
+            f'<div class="findings-{self.look}" role="group" aria-label="{title}">'
+            f'<div class="of-all">{title}</div>{items}</div>'
+        )
 
     def _item(self, row: Sequence[Cell]) -> str:
         """A row: a title, which in a line is no link, for pressing it opens the line; and what it holds."""

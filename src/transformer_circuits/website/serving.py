@@ -20,7 +20,7 @@ from sphinxcontrib import katex
 from transformer_circuits import files
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
-from transformer_circuits.website import train
+from transformer_circuits.website import summaries, train
 from transformer_circuits.website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
@@ -36,6 +36,8 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 """What the search puts first, in every edition of the book."""
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
 """What keeps and saves answers to the questions before and after."""
+SEARCH = Path(__file__).with_name("search.js")
+"""What shows an excerpt of each page that the search has found."""
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
@@ -142,6 +144,7 @@ def _scripts() -> dict[str, Path]:
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
         "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
+        "search/search.js": SEARCH,
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
@@ -239,6 +242,9 @@ def _load(app, pagename, templatename, context, doctree) -> None:
     """Add the scripts and styles that this page needs, and only those; paper and slides need none."""
     if app.builder.name in ("singlehtml", "revealjs"):
         return
+    if pagename == "search":
+        for script in (summaries.TEXTS, "search/search.js"):
+            app.add_js_file(script, loading_method="defer")
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:

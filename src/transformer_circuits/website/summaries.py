@@ -1,12 +1,23 @@
-"""What search engines and chats show of a page: its title and its first sentences."""
+"""What is shown of a page elsewhere: its title and first sentences, and its text where it is searched.
+
+A page opened from a file cannot read others, so the page of the search loads the text of all as one script.
+"""
 
 import html
+import json
+from pathlib import Path
 
 from docutils import nodes
+
+from transformer_circuits import files
 
 LONGEST = 200
 """Of a description; more is cut off wherever it is shown. [characters]"""
 SITE = "Transformer Circuits, Executed"
+LIBRARY = "reference/api"
+"""A page that the search finds by the names of functions, with what they do."""
+TEXTS = "search/texts.js"
+"""The texts of all pages, below `_static/`."""
 
 
 def summary(doctree: nodes.document) -> str:
@@ -17,6 +28,16 @@ def summary(doctree: nodes.document) -> str:
             text = text[:LONGEST].rsplit(" ", 1)[0].rstrip(",;:.") + " …"
         return text
     return ""
+
+
+def text(doctree: nodes.document) -> str:
+    """The prose of a page, for excerpts: paragraphs, lists and definitions, without code and tables."""
+    prose = (
+        " ".join(node.astext().split())
+        for node in doctree.findall(nodes.TextElement)
+        if isinstance(node, (nodes.paragraph, nodes.term))
+    )
+    return " ".join(filter(None, prose))
 
 
 def tags(title: str, description: str) -> str:
@@ -39,12 +60,23 @@ def tags(title: str, description: str) -> str:
 
 
 def _describe(app, pagename, templatename, context, doctree) -> None:
+    if doctree is not None and not pagename.endswith(LIBRARY):
+        app.book_texts[pagename] = text(doctree)
     if doctree is not None and (description := summary(doctree)):
         title = nodes.Text(context.get("title", SITE)).astext()
         context["metatags"] = context.get("metatags", "") + tags(title, description)
 
 
+def _write_texts(app, exception) -> None:
+    if exception is None and app.builder.name == "html":
+        held = json.dumps(app.book_texts, ensure_ascii=False, sort_keys=True)
+        with files.atomic(Path(app.outdir) / "_static" / TEXTS) as temporary:
+            temporary.write_text(f"Book.texts = {held};\n", encoding="utf-8")
+
+
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
+    app.book_texts = {}
     app.connect("html-page-context", _describe)
+    app.connect("build-finished", _write_texts)
     return {"parallel_read_safe": True}

@@ -7,7 +7,7 @@ import numpy as np
 from transformer_circuits.figures import tables
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.views.view import View, packed, with_table
-from transformer_circuits.record import Record
+from transformer_circuits.record import PNG, Record
 
 MOST, LEAST = 6, 3
 """How many destinations and raised outputs, and how many lowered outputs, are carried of a source."""
@@ -75,7 +75,7 @@ def head_circuits(
     columns = ["head", "source", "who looks at it", "what it raises", "what it lowers"]
     table = tables.table(rows, columns=columns, caption=label)
     words = {**table.record.words, "sources": [tokens[source] for source in sources]}
-    record = Record("figure", label, numbers=listed, words=words)
+    record = Record("figure", label, numbers=listed, words=words, picture=PNG)
     return with_table("circuits", data, record, table)
 
 

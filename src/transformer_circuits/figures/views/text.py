@@ -154,5 +154,6 @@ def tokens(
     )
     table = tables.table(shown, caption="Token by token").as_html
     units = dict.fromkeys(numbers, unit)
-    record = Record("figure", label, numbers=numbers, units=units, words={"tokens": tokens})
+    words = {"tokens": tokens}
+    record = Record("figure", label, numbers=numbers, units=units, words=words, picture=PNG)
     return View("tokens", data, record, png, table)
