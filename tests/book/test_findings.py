@@ -42,7 +42,7 @@ def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_t
     [
         (
             "18-five-years-on",
-            "about_five_years_on.lead_of_strongest_directions",
+            "about_five_years_on.kept_by_strongest_directions",
             "{carried:.1%} of the edge",
         ),
         ("19-heads-over-text", "about_heads_over_text.near_matches", "{share:.1%} of the gain"),

@@ -2,6 +2,7 @@
 (paper: "Induction Heads"; scores as in Olsson et al. 2022). See `repeats` for what it predicts."""
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -36,9 +37,11 @@ def in_context_learning_score(
     def at_the_end(starts: Tensor, n_ctx: int) -> Float[Tensor, "n_windows length"]:
         pair = windows.at(stream, starts, model.config, n_ctx=n_ctx)
         pair = (part.to(model.W_E.device) for part in pair)
-        parts = cross_entropy.batches(*pair, n_vocab=model.config.n_vocab)
-        ends = ((model(batch)[:, -length:], after[:, -length:]) for batch, after in parts)
-        return torch.cat([cross_entropy.per_token(*end) for end in ends]).cpu()
+        rows = []
+        for batch, after in cross_entropy.batches(*pair):
+            logits = F.linear(model.stream(batch)[:, -length:], model.W_U)
+            rows.append(cross_entropy.per_token(logits, after[:, -length:]))
+        return torch.cat(rows).cpu()
 
     return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
 
