@@ -183,7 +183,7 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     controls=[untrained, random_heads, heads_without_effect],
     planted=heads_for_destinations,
 )
-def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
+def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     """How far skip-trigrams of one destination keep to one head, beyond chance. [sd of chance]
 
     Of the paper's list, as in `listed`, each source with its destination goes to the head that holds

@@ -174,8 +174,11 @@ def _needed(rule: Rule, across: list[Interval], windows: int) -> str:
         half = found.mean - found.low if off > 0 else found.high - found.mean
         most = max(most, (half / off) ** 2 if off else math.inf)
     what = "as much text" if windows else "as many units"
-    if not 1 < most < MOST:
-        return f"no {MOST} times {what} would decide it, if estimates stay" if most >= MOST else ""
+    if not most:
+        return ""
+    if most >= MOST:
+        return f"no {MOST} times {what} would decide it, if estimates stay"
+    most = max(most, 1.1)  # an interval may end just on the threshold
     amount = f" ({round(most * windows, -1):.0f} windows)" if windows else ""
     return f"about {most:.1f} times {what}{amount} would decide it, if estimates stay"
 

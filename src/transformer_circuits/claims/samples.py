@@ -5,7 +5,7 @@ given beside them. Whatever does not fit into a context is made as long as it ca
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 Sample = tuple[int, int | None]
@@ -39,7 +39,7 @@ PASSAGES_CUT = 8
 TOKENS_OF_CHAINS = 128
 
 
-def some(values: Float[Tensor, "*rows"], dim: int = 1) -> Float[Tensor, "*fewer"]:
+def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
     """Every so many-th place along a dimension: those that are targets."""
     return values.unfold(dim, EVERY, EVERY)[..., -1]
 
