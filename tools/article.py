@@ -19,7 +19,7 @@ TITLE = "A replication of *A Mathematical Framework for Transformer Circuits*"
 GROUPS = {
     "tested": rules.VERDICTS,
     "reproduced": (rules.REPRODUCED,),
-    "part": (rules.MIXED, rules.UNDECIDED, rules.UNPOWERED),
+    "part": (rules.MIXED, rules.UNDECIDED, rules.DEPENDS, rules.NO_CASE, rules.UNPOWERED),
     "not": (rules.NOT_REPRODUCED,),
     "untested": registry.UNTESTED,
     "identities": (scorecard.HOLDS["identity"],),

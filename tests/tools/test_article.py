@@ -57,7 +57,8 @@ def test_every_claim_that_did_not_come_out_is_in_the_article_with_its_estimates(
                 if line.startswith((f"| {claim.statement} |", f"| {claim.statement} (reported"))
             )
             assert found["verdict"] == rules.REPRODUCED or claim.rule in row
-            assert f"{next(iter(found['seeds'].values()))['mean']:.3g}" in row
+            for seed in [*found["seeds"].values()][:1]:  # none, where there is no case
+                assert f"{seed['mean']:.3g}" in row
     for heading in ("What stood in the way", "Why we think that this is a replication", "What we would ask the authors"):  # fmt: skip
         assert f"\n## {heading}\n" in text
     assert not re.search(r"[{}]", text)
