@@ -30,8 +30,8 @@ def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
 
 
 @cache
-def _by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
-    """The same losses on the many windows that decide, at some of their places, and of "patterns".
+def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
+    """The losses of each document in the many windows that decide, at some places, and of "patterns".
 
     These are the whole model's, but for patterns that the embeddings alone would make.
     """
@@ -65,7 +65,7 @@ def gains(subject: Subject) -> dict[str, Gain]:
     direct path; "beside": the same where those of the other layers are there. A layer that the model
     does not have is worth nothing. Several seconds for a model; the later calls are free.
     """
-    kept = _by_document(subject)
+    kept = by_document(subject)
     whole = kept[f"order {subject.model.config.n_layers}"]
     direct, single = kept["order 0"], kept.get("order 1", kept["order 0"])
     first, second = (kept.get(f"layer {index}", direct) for index in (0, 1))
@@ -143,7 +143,7 @@ def pattern_cost(subject: Subject) -> Gain:
 
     All paths and all values stay. What heads do to later heads' patterns is lost, and that alone.
     """
-    kept = _by_document(subject)
+    kept = by_document(subject)
     return kept["patterns"] - kept[f"order {subject.model.config.n_layers}"]
 
 
