@@ -50,6 +50,7 @@ def rule() -> Exercise:
         wrong=[
             lambda *case: "reproduced",
             lambda b, s, n, c: rules.VERDICTS[0 if b > s else 3],
+            lambda b, s, n, c: rules.MIXED if 0 < b < n else rules.UNDECIDED,
         ],
     )
 

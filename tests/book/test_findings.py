@@ -58,7 +58,7 @@ def test_a_third_of_the_score_compares_the_previous_tokens_and_two_heads_are_nee
     [
         (
             "18-five-years-on",
-            "about_five_years_on.lead_of_strongest_directions",
+            "about_five_years_on.kept_by_strongest_directions",
             "{carried:.1%} of the edge",
         ),
         ("19-heads-over-text", "about_heads_over_text.near_matches", "{share:.1%} of the gain"),

@@ -8,7 +8,14 @@ import torch
 
 from transformer_circuits.analysis import composition as analysis
 from transformer_circuits.analysis import edge_effects, heads
-from transformer_circuits.claims import about_composition, controls, planted, rules, samples
+from transformer_circuits.claims import (
+    about_composition,
+    controls,
+    planted,
+    rules,
+    samples,
+    subjects,
+)
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import hand_built
 
@@ -25,9 +32,9 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
     model.layers[0].W_O[:, 7:] = 0
     for weight in ("W_Q", "W_K", "W_V"):
         getattr(model.layers[1], weight)[..., :7] = 0
-    assert float(about_composition.share_below_random(subject)) == 1
+    assert float(about_composition.share_below_random(subject).mean()) == 1
     for control in (controls.untrained, controls.turned_heads):
-        assert about_composition.share_below_random(control(subject)) < 0.5
+        assert about_composition.share_below_random(control(subject)).mean() < 0.5
 
 
 def test_keys_that_read_the_previous_token_head_lead(built, subject):
@@ -71,7 +78,7 @@ def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):
 
 
 def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
-    change = torch.full((samples.WINDOWS_OF_EDGES, 3, 5, 5), 0.1, dtype=torch.float64)
+    change = torch.full((samples.OF_EDGES[0], 3, 5, 5), 0.1, dtype=torch.float64)
     earlier = subject.previous_token_head.head
     change[:, 1, 2, earlier] = 0.4
     measured = edge_effects.Effects(change, change)
@@ -83,15 +90,15 @@ def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
     torch.testing.assert_close(lead, torch.full_like(lead, -0.2))
 
 
-def test_what_no_formula_hides_has_no_use(subject, monkeypatch):
+def test_what_no_formula_hides_is_no_case(subject, monkeypatch):
     monkeypatch.setattr(
         about_composition, "hidden", lambda model: torch.zeros(5, 5, dtype=torch.bool)
     )
-    assert not about_composition.use_of_hidden_edges(subject).any()
+    assert about_composition.use_of_hidden_edges(subject).isnan().all()
 
 
 def test_the_best_hidden_edge_counts(subject, monkeypatch):
-    change = torch.full((samples.WINDOWS_OF_EDGES, 3, 5, 5), 0.1, dtype=torch.float64)
+    change = torch.full((samples.OF_EDGES[0], 3, 5, 5), 0.1, dtype=torch.float64)
     change[:, 1, 2, 3] = 2.6  # the average of all K edges is 0.2
     measured = edge_effects.Effects(change, change)
     monkeypatch.setattr(about_composition, "effects", lambda _: measured)
@@ -117,4 +124,26 @@ def test_a_basis_changes_agreement_and_no_effect(subject, generator):
     torch.testing.assert_close(before.change, after.change, rtol=1e-5, atol=1e-9)
     assert not torch.allclose(
         about_composition.scores(subject), about_composition.scores(other), atol=0.05
+    )
+
+
+def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
+    """A score has no size: it is the same, however little a head writes."""
+    nothing = controls.heads_without_effect(subject)
+    scores = about_composition.scores(nothing)
+    torch.testing.assert_close(scores, about_composition.scores(subject), rtol=1e-4, atol=1e-6)
+    for measurement in (
+        about_composition.share_below_random,
+        about_composition.lead_of_previous_token_keys,
+        about_composition.best_of_queries_and_values,
+        about_composition.use_of_hidden_edges,
+    ):
+        assert measurement.interval(nothing) == rules.NOTHING, measurement.claim_id
+
+
+def test_effects_are_those_of_the_model_in_whatever_basis(subject):
+    white = subjects.white(subject)
+    assert about_composition.effects(white) is about_composition.effects(subject)
+    assert not torch.allclose(
+        about_composition.scores(white), about_composition.scores(subject), rtol=0.01
     )

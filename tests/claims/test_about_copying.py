@@ -29,11 +29,11 @@ def subject(subject, generator):
 @pytest.mark.parametrize(
     "metric, low, high, n",
     [
-        (about_copying.share_of_copying_heads, 0, 1, 1),
+        (about_copying.share_of_copying_heads, 0, 1, 4),
         (about_copying.attention_of_exceptions, 0, 1, 64),
         (about_copying.deletion_by_negative_head, -99, 4, 64),
-        (about_copying.length_of_begin_value, 0, 9, 64),
-        (about_copying.worth_inside_words, -9, 9, 64),
+        (about_copying.length_of_begin_value, 0, 9, 128),
+        (about_copying.worth_inside_words, -9, 9, 256),
     ],
 )
 @pytest.mark.parametrize("begin", [True, False])
@@ -51,12 +51,42 @@ def test_a_head_that_deletes_is_found_and_others_are_not(subject):
     deleting, shuffled = (
         about_copying.deletion_by_negative_head(one)
         for one in (
-            planted.deleting_head(subject),
-            controls.shuffled_heads(planted.deleting_head(subject)),
+            planted.deleting_head.of[1.0](subject),
+            controls.shuffled_heads(planted.deleting_head.of[1.0](subject)),
         )
     )
     assert deleting.mean() > 0.5 > shuffled.mean()
+    half = about_copying.deletion_by_negative_head(planted.deleting_head.of[0.5](subject))
+    assert 0.3 * deleting.mean() < half.mean() < 0.8 * deleting.mean()
     assert about_copying.deletion_by_negative_head(subject).mean() < 0.5
+
+
+def test_without_a_negative_head_nothing_is_deleted_or_suppressed_and_that_is_no_case(subject):
+    """What has positive eigenvalues is no head that the claims speak of."""
+    model = subject.model
+    model.W_U.data = model.W_E.T.clone()
+    for layer in model.layers:
+        layer.W_O.data.copy_(layer.W_V.mT)
+    for measurement in (
+        about_copying.deletion_by_negative_head,
+        about_copying.suppression_by_negative_head,
+    ):
+        found = measurement.interval(dataclasses.replace(subject, name="copiers"))
+        assert found == rules.NOTHING, measurement.claim_id
+
+
+def test_what_is_moved_is_as_long_in_whatever_basis_a_head_has(subject):
+    """An invertible matrix between W_O and W_V, and its inverse, leave the head what it is."""
+    plain = about_copying.length_of_begin_value(subject)
+    model = copy.deepcopy(subject.model)
+    d_head = model.config.d_head
+    M = torch.randn(d_head, d_head, generator=torch.Generator().manual_seed(5)).double()
+    for layer in model.layers:
+        for h in range(model.config.n_heads):
+            layer.W_V.data[h] = M @ layer.W_V[h]
+            layer.W_O.data[h] = layer.W_O[h] @ torch.linalg.inv(M)
+    moved = about_copying.length_of_begin_value(dataclasses.replace(subject, model=model))
+    torch.testing.assert_close(moved, plain)
 
 
 def test_deletion_in_one_layer_is_measured_by_the_logits(subject):
@@ -124,14 +154,16 @@ def test_shuffled_heads_look_where_they_did(subject):
 
 def test_heads_that_copy_are_counted(subject, monkeypatch):
     model, config = subject.model, subject.model.config
-    assert about_copying.share_of_copying_heads(controls.untrained(subject)) == 0
+    assert not about_copying.share_of_copying_heads(controls.untrained(subject)).any()
     narrow = torch.tensor([-0.1, 0.1])  # among so few tokens random heads stray to either end
     monkeypatch.setattr(copying_scores, "null", lambda *_, generator: narrow)
     model.W_U[:] = model.W_E.T
     for head in range(config.n_heads):
         model.layers[1].W_O[head] = (1 if head < 3 else -1) * model.layers[1].W_V[head].T
     alike = dataclasses.replace(subject, name="copying")
-    assert float(about_copying.share_of_copying_heads(alike)) == pytest.approx(3 / config.n_heads)
+    assert about_copying.share_of_copying_heads(alike).tolist() == [1, 1, 1, 0]
+    nothing = controls.heads_without_effect(alike)
+    assert not about_copying.share_of_copying_heads(nothing).any()
 
 
 def test_a_head_that_lowers_what_is_predicted_is_told_from_one_that_lowers_anything(subject):

@@ -2,13 +2,33 @@
 
 import torch
 
-from transformer_circuits.claims import about_composition, about_five_years_on, samples
+from transformer_circuits.claims import (
+    about_composition,
+    about_five_years_on,
+    planted,
+    rules,
+    samples,
+)
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import hand_built
 
 
-def test_an_edge_that_carries_nothing_has_no_direction_in_the_lead(subject):
+def test_an_edge_that_carries_nothing_is_no_case(subject):
     _, _, earlier = about_five_years_on.key_edge(subject)
     subject.model.layers[0].W_O[earlier[1]] *= 1e-12
-    assert about_five_years_on.lead_of_strongest_directions(subject).abs().max() < 1e-9
+    found = about_five_years_on.kept_by_strongest_directions.interval(subject)
+    assert found == rules.NOTHING
+
+
+def test_strongest_directions_keep_what_passes_through_them(monkeypatch):
+    """The built circuit's key edge: all of its directions, and then hardly any."""
+    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
+    built = planted.built_induction(nothing)
+    monkeypatch.setattr(about_five_years_on, "FRACTION", 1)
+    found = about_five_years_on.kept_by_strongest_directions(built)
+    torch.testing.assert_close(found.mean(), torch.ones_like(found.mean()))
+    monkeypatch.setattr(about_five_years_on, "FRACTION", 1000)
+    assert about_five_years_on.kept_by_strongest_directions(built).mean() < 0.5
 
 
 def test_all_predictions_are_of_every_edge(subject):
@@ -21,7 +41,7 @@ def test_all_predictions_are_of_every_edge(subject):
 
 def test_the_lead_of_credit_is_the_difference_of_two_agreements(subject):
     found = about_five_years_on.lead_of_credit(subject)
-    assert found.shape == (samples.WINDOWS_OF_EDGES,) and found.isfinite().all()
+    assert found.shape == (samples.OF_EDGES[0],) and found.isfinite().all()
     theirs = about_composition.agreement_of_score_and_use(subject)
     ours = about_five_years_on.rankings(subject)["credit in proportion"]
     ours = about_composition.agreement_of(ours, about_composition.effects(subject).change)

@@ -94,7 +94,7 @@ def test_a_head_that_never_forms_has_no_formation(formed):
     assert float(about_how_they_form.factor_of_tokens(flat)) == 100
     assert float(about_how_they_form.bump(flat)) == 0
     assert float(about_how_they_form.order_of_stages(flat)) == pytest.approx(-math.log2(100))
-    assert float(about_how_they_form.context_gained(flat)) == pytest.approx(-0.4, abs=0.01)
+    assert about_how_they_form.context_gained(flat).mean == pytest.approx(-0.4, abs=0.01)
 
 
 def test_the_factor_is_that_of_the_curve(formed):
@@ -135,7 +135,30 @@ def test_heads_moved_are_the_same_heads_at_other_tokens(formed):
     assert moved[9]["held_out"] == formed.log[9]["held_out"]
 
 
-def test_a_plateau_before_the_heads_leaves_what_comes_after(formed):
-    flat = placebos.plateau_before_heads(formed).log
-    assert flat[0]["held_out"] == flat[9]["held_out"] < formed.log[0]["held_out"]
-    assert flat[-1] == formed.log[-1]
+def test_a_bump_is_as_high_as_planted_and_leaves_what_comes_after(formed):
+    before, after = formed.log, placebos.bumps.of[0.5](formed).log
+    assert after[0]["held_out"] == pytest.approx(before[0]["held_out"] + 0.5)
+    assert after[-1] == before[-1]
+    start, end = about_how_they_form._formation(formed)
+    middle = next(k for k, record in enumerate(before) if record["tokens"] > (start + end) / 2)
+    assert after[middle]["held_out"] - before[middle]["held_out"] == pytest.approx(0.25, abs=0.05)
+
+
+def test_a_loss_that_falls_fast_before_hides_a_bump_that_counts(formed):
+    """So a steep curve without a bump is no finding: the rule would have missed it."""
+    steep = {"loss": BIGRAMS - 0.02 * np.array(TOKENS) / 1000 * (np.array(TOKENS) < 30000)}
+    steep["loss"] = np.minimum.accumulate(BIGRAMS + 40 * (1 - rise(24000, width=0.2)))
+    found = about_how_they_form.bump.decision(
+        [dataclasses.replace(formed, log=log_of(**CLAIMED | steep))]
+    )
+    assert found.verdict == rules.UNPOWERED, found
+
+
+def test_the_gain_from_context_has_an_interval_as_wide_as_its_ups_and_downs(formed):
+    smooth = about_how_they_form.context_gained.interval(formed)
+    generator = np.random.default_rng(0)
+    noisy = {"context": CLAIMED["context"] + 0.05 * generator.standard_normal(100)}
+    other = dataclasses.replace(formed, log=log_of(**CLAIMED | noisy))
+    rough = about_how_they_form.context_gained.interval(other)
+    assert rough.high - rough.low > 10 * (smooth.high - smooth.low)
+    assert rough.high - rough.low > 0.1

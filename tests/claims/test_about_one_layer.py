@@ -48,16 +48,19 @@ def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_lay
     if name != "listed":  # the text has few of these
         assert rules.interval(values).mean > 0.1
     assert rules.interval(measured(one_layer_subject)).low <= 0
+    nothing = controls.heads_without_effect(planted.planted_skip_trigrams(one_layer_subject))
+    assert measured.interval(nothing) == rules.NOTHING
 
 
-def test_a_vocabulary_without_words_holds_nothing(subject):
-    assert all(float(getattr(about_skip_trigrams, name)(subject).sum()) == 0 for name in KINDS)
+def test_a_vocabulary_without_words_is_no_case(subject):
+    for name in (*KINDS, "heads_of_destinations"):
+        assert getattr(about_skip_trigrams, name).interval(subject) == rules.NOTHING
 
 
 def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
     measured = about_skip_trigrams.heads_of_destinations
     subject = _with_pairs(one_layer_subject)
-    assert float(measured(planted.a_head_for_each_destination(subject))) > 2
+    assert float(measured(planted.heads_for_destinations.of[4.0](subject))) > 2
     assert float(measured(planted.planted_skip_trigrams(subject))) < 2  # every head holds all
 
 
@@ -69,10 +72,6 @@ def _with_pairs(subject: Subject) -> Subject:
         row += [] if None in forms else forms
     text = torch.tensor([tokenizer.BEGIN, *row] * 3)
     return dataclasses.replace(subject, text=text)
-
-
-def test_a_vocabulary_without_words_has_no_destinations(subject):
-    assert float(about_skip_trigrams.heads_of_destinations(subject)) == 0
 
 
 def test_no_head_no_effect(one_layer_subject):
@@ -115,7 +114,7 @@ def test_without_competition_the_copier_is_an_ensemble(one_layer_subject):
 def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_none(
     one_layer_subject,
 ):
-    """The right word is raised by both; what counts is the least of right ones and bugs."""
+    """The right word is raised by both; what counts is the lesser of the bugs."""
     loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
     assert rules.interval(about_one_layer.bugs(loose)).low > 0
     assert rules.interval(about_one_layer.bugs(strict)).high < 0
@@ -123,10 +122,10 @@ def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_no
 
 def test_bugs_are_those_of_heads(one_layer_subject):
     loose = _copier(one_layer_subject, 1)
-    nothing = about_one_layer.bugs(controls.without_heads(loose))
-    assert nothing[~nothing.isnan()].abs().max() == 0
+    for control in (controls.without_heads, controls.heads_without_effect):
+        assert about_one_layer.bugs.interval(control(loose)) == rules.NOTHING
     for control in (controls.untrained, controls.random_heads):
-        assert rules.interval(about_one_layer.bugs(control(one_layer_subject))).low <= 0
+        assert not rules.interval(about_one_layer.bugs(control(one_layer_subject))).low > 0
 
 
 def test_a_copier_cannot_tell_what_comes_next(one_layer_subject):

@@ -84,7 +84,9 @@ def test_every_rule_is_tried_or_says_why_not(place):
 
 def test_what_was_logged_is_read_where_it_lies(place):
     (place / "training.jsonl").write_text('{"x": 0.75}\n')
-    assert found(place)["logged"]["estimate (95 % interval), by seed"] == "0.75"
+    assert (
+        found(place)["logged"]["estimate (95 % interval), by seed"] == "0.75, one number per seed"
+    )
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, IndexError, files.UserError])
@@ -110,9 +112,7 @@ def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, m
 
 def test_where_nothing_can_be_measured_that_is_said(place, monkeypatch):
     measured_by(monkeypatch, lambda subject: torch.tensor([torch.nan]), size)
-    assert found(place)["plain"]["verdict"].startswith(
-        "unavailable: this needs a place where it can be"
-    )
+    assert found(place)["plain"]["verdict"] == "no case: 1 of 1 seeds without what it speaks of"
 
 
 def test_contexts_in_which_nothing_comes_twice_are_left_out(place, shape):

@@ -136,8 +136,16 @@ def test_chapters_count_the_rules_as_the_claims_do():
     )
     mended = f"{n('metric mended')} measurements and {n('threshold')} thresholds were mended"
     assert mended in scorecard.lower()
+    referee = sum("after a referee's look, before it was measured again" in r for r in registered)
+    assert f"{referee} rules were mended" in scorecard
     why = prose("20-why-they-form")
     assert f"{n('before the first record')} of the rules stand in the history" in why.lower()
+
+
+def test_what_the_paper_took_back_is_told_from_what_it_says():
+    retracted = {c.id: c for c in registry.read().values() if c.retracted}
+    assert retracted.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
+    assert all(c.source == "paper" and "Correction" in c.retracted for c in retracted.values())
 
 
 READINGS = {"copying-capacity", "form-context", "form-law", "form-root"}

@@ -12,14 +12,20 @@ from transformer_circuits.claims.registry import Rule
 from transformer_circuits.claims.rules import Interval
 
 RULE = Rule("two-layer", "above", 1.0, "the paper", "2026-11-22")
-HIGH, LOW, ACROSS = (Interval(*map(float, x), n=9) for x in ((3, 2, 4), (0, -1, 1), (1, 0, 2)))
+HIGH, LOW, ACROSS = (
+    Interval(*map(float, x), n=9) for x in ((3, 2, 4), (0, -1, 0.5), (1.5, 0.5, 2.5))
+)
+ONE_HIGH, ONE_LOW = Interval(3.0, 3.0, 3.0, 1), Interval(0.0, 0.0, 0.0, 1)
 
 
-def verdict(*seeds, control=LOW, **changes):
+NEEDED = "about 4.0 times as many units would decide it, if estimates stay"
+
+
+def verdict(*seeds, control=LOW, power=None, windows=0, **changes):
     planted = {"built": changes.pop("planted")} if "planted" in changes else {}
     rule = dataclasses.replace(RULE, **changes)
     named = dict(zip("abc", seeds, strict=False))
-    return rules.verdict(rule, named, {"untrained": control}, planted)
+    return rules.verdict(rule, named, {"untrained": control}, planted, power, windows)
 
 
 @pytest.mark.parametrize(
@@ -27,9 +33,15 @@ def verdict(*seeds, control=LOW, **changes):
     [
         ([HIGH, HIGH, HIGH], ("reproduced", "3 of 3 seeds")),
         ([LOW, LOW], ("not reproduced", "2 of 2 seeds on the other side")),
-        ([HIGH, LOW, ACROSS], ("mixed", "1 of 3 seeds")),
-        ([ACROSS, LOW], ("undecided", "across the threshold in 1 of 2 seeds")),
-        ([ACROSS], ("undecided", "across the threshold in 1 of 1 seeds")),
+        ([HIGH, LOW, ACROSS], ("mixed", "1 of 3 seeds; 1 on the other side")),
+        ([HIGH, ACROSS], ("undecided", f"across the threshold in 1 of 2 seeds; {NEEDED}")),
+        ([ACROSS, LOW], ("undecided", f"across the threshold in 1 of 2 seeds; {NEEDED}")),
+        ([ACROSS], ("undecided", f"across the threshold in 1 of 1 seeds; {NEEDED}")),
+        (
+            [ONE_HIGH, ONE_LOW],
+            ("undecided", "1 of 2 seeds, by one number each, without an interval"),
+        ),
+        ([HIGH, rules.NOTHING], ("no case", "1 of 2 seeds without what it speaks of")),
     ],
 )
 def test_seeds_decide(seeds, expected):
@@ -43,7 +55,7 @@ def test_a_rule_that_holds_for_a_control_too_decides_nothing():
 
 
 def test_a_rule_that_misses_what_was_planted_has_no_power():
-    why = "the rule misses what was planted (built: 0 (-1 to 1))"
+    why = "the rule misses what was planted (built: 0 (-1 to 0.5))"
     assert verdict(HIGH, planted=LOW) == ("unpowered", why)
     assert verdict(HIGH, planted=HIGH)[0] == "reproduced"
 
@@ -53,10 +65,54 @@ def test_below_is_above_turned_round():
     assert verdict(HIGH, side="below", control=HIGH)[0] == "not reproduced"
 
 
-def test_on_the_threshold_is_not_beyond_it():
+def test_on_the_threshold_is_on_neither_side():
     on = Interval(1.0, 1.0, 1.0, 1)
-    assert verdict(on)[0] == "not reproduced"
-    assert verdict(on, side="below", control=HIGH)[0] == "not reproduced"
+    assert verdict(on)[0] == "undecided"
+    assert verdict(on, side="below", control=HIGH)[0] == "undecided"
+    touches = Interval(0.0, -1.0, 1.0, 9)
+    assert verdict(touches)[0] == "undecided"
+
+
+def test_a_rule_that_sees_only_more_than_counts_has_no_power():
+    """A claim that fails is none that was tested, then; one that holds was seen all the same."""
+
+    def power(**found):
+        sizes = {float(size[1:]): of for size, of in found.items()}
+        return rules.Power("a bump of {}", 2.0, sizes)
+
+    blind, weak, good = power(_2=LOW, _4=LOW), power(_2=LOW, _4=HIGH), power(_2=HIGH, _4=HIGH)
+    assert verdict(LOW, power=weak) == ("unpowered", "it sees a bump of 4, where 2 would count")
+    assert verdict(LOW, power=blind) == (
+        "unpowered",
+        "it sees none that was planted, where 2 would count",
+    )
+    assert verdict(LOW, power=good)[0] == "not reproduced"
+    assert verdict(HIGH, power=weak)[0] == "reproduced"
+    gap = power(_1=HIGH, _2=LOW, _4=HIGH)
+    assert gap.smallest(RULE) == 4, "what it sees by chance and then no more does not count"
+
+
+@pytest.mark.parametrize(
+    "mean, said",
+    [(1.5, "about 4.0 times as much text (510 windows)"), (1.01, "no 100 times as much text")],
+)
+def test_undecided_names_how_much_text_would_decide(mean, said):
+    """An interval shrinks as the root of the text grows: of half its width at four times as much."""
+    found = Interval(mean, mean - 1, mean + 1, 30)
+    assert said in verdict(found, windows=128)[1]
+
+
+def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
+    yes, no = ("reproduced", "3 of 3 seeds"), ("not reproduced", "3 of 3 seeds on the other side")
+    assert rules.in_both(yes, yes) == (
+        "reproduced",
+        "3 of 3 seeds; where the stream is white, too",
+    )
+    assert rules.in_both(yes, no) == (
+        "depends on the basis",
+        "as stored reproduced (3 of 3 seeds); where the stream is white "
+        "not reproduced (3 of 3 seeds on the other side)",
+    )
 
 
 def test_no_seed_is_no_verdict():
@@ -71,12 +127,26 @@ def test_the_interval_covers_the_mean_as_often_as_it_says():
     assert 180 <= covered <= 198
 
 
-def test_the_interval_leaves_out_what_is_no_number_and_refuses_nothing():
+def test_the_interval_leaves_out_what_is_no_number_and_refuses_what_is_infinite():
     found = rules.interval(torch.tensor([1.0, float("nan"), 3.0]))
     assert (found.mean, found.n) == (2.0, 2)
-    for bad in ([float("nan")], [], [float("inf")]):
-        with pytest.raises(ValueError, match="finite values"):
-            rules.interval(torch.tensor(bad))
+    for nothing in ([float("nan")], []):
+        assert rules.interval(torch.tensor(nothing)) == rules.NOTHING
+    assert str(rules.NOTHING) == "no case"
+    with pytest.raises(ValueError, match="finite values"):
+        rules.interval(torch.tensor([float("inf")]))
+
+
+def test_units_that_are_alike_are_drawn_together():
+    """Nine packages of twenty documents that differ from package to package alone."""
+    generator = torch.Generator().manual_seed(0)
+    package = torch.arange(9).repeat_interleave(20)
+    values = torch.randn(9, generator=generator)[package]
+    alone, together = rules.interval(values), rules.interval(values, package)
+    assert together.mean == alone.mean and together.n == alone.n == 180
+    assert together.high - together.low > 3 * (alone.high - alone.low)
+    one_package = rules.interval(values, torch.zeros(180, dtype=torch.int64))
+    assert one_package == alone, "one package alone says nothing about others"
 
 
 def test_every_testable_claim_about_trained_models_has_a_rule_a_measurement_and_controls():

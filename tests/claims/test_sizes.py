@@ -33,14 +33,14 @@ def test_every_rule_of_the_two_layer_model_is_measured_or_says_why_not(few, subj
     found = sizes.measured(dataclasses.replace(subject, name="width 14", own=True))
     json.dumps(found)
     assert [*found["estimates"]] == ["below-random", "induction-head-exists", "icl-score"]
-    expected = edges_of.share_below_random(subject)
+    expected = edges_of.share_below_random(subject).mean()
     assert found["estimates"]["below-random"]["mean"] == pytest.approx(float(expected), rel=1e-3)
     assert found["estimates"]["induction-head-exists"]["n"] > 1
     reason = "NotToBeHad: width 14 has no sibling one-layer"
     assert found["estimates"]["icl-score"] == {"not applicable": reason}
-    white = sizes.whitened(subject)
+    white = subjects.white(subject)
     assert {*found["estimates_white"]} == {"below-random"}
-    expected = float(edges_of.share_below_random(white))
+    expected = float(edges_of.share_below_random(white).mean())
     assert found["estimates_white"]["below-random"]["mean"] == pytest.approx(expected, rel=1e-3)
 
 
@@ -51,14 +51,14 @@ def test_a_bug_in_a_metric_is_no_reason_to_go_on(few, subject, monkeypatch):
 
 
 def test_the_white_basis_changes_scores_and_no_logit(few, subject):
-    white = sizes.whitened(subject)
+    white = subjects.white(subject)
     tokens, _ = subject.windows(2)
     torch.testing.assert_close(white.model(tokens), subject.model(tokens))
     assert not torch.allclose(edges_of.scores(white), edges_of.scores(subject), rtol=0.01)
 
 
 def test_edges_have_scores_both_ways_effects_and_how_far_they_agree(few, subject):
-    white = sizes.whitened(subject)
+    white = subjects.white(subject)
     found = sizes.edges(subject, white)
     n = subject.model.config.n_heads
     for name in ("stored", "white", "change", "loss"):

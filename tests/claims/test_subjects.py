@@ -29,7 +29,8 @@ def test_means_are_of_documents(subject):
     assert float(means.max()) == 6.0
     assert len(means) >= 4
     values[1:] = float("nan")
-    assert subject.by_document(values).tolist() == [6.0] * len(subject.by_document(values))
+    some = subject.by_document(values)
+    assert len(some) == len(means) and some[0] == 6.0 and some[-1].isnan()
     assert inputs.shape == values.shape
 
 
@@ -100,7 +101,7 @@ def test_what_a_model_of_one_s_own_does_not_have_is_named(measurement, subject, 
         measurement.interval(subject)
 
 
-@pytest.mark.parametrize("head", [planted.deleting_head, planted.suppressing_head])
+@pytest.mark.parametrize("head", [planted.deleting_head.of[1.0], planted.suppressing_head])
 def test_what_cannot_be_planted_in_a_shape_is_named(head):
     with pytest.raises(subjects.NotToBeHad, match="a d_head of at most d_model"):
         head(own_model(d_head=15))
@@ -130,3 +131,41 @@ def test_held_out_text_is_kept_by_vocabulary(monkeypatch, tmp_path):
     own = subjects.held_out()
     assert read == [tmp_path / "other.json", tokenizer.path()] and len(own) == 2
     subjects._held_out.cache_clear()
+
+
+def test_units_of_one_package_are_known_by_it(subject, monkeypatch):
+    """Twenty documents of two packages, in turn."""
+    subject = dataclasses.replace(subject, of_the_book=True)
+    monkeypatch.setattr(subjects, "_packages", lambda vocabulary: torch.arange(20) % 2)
+    n_ctx = subject.model.config.n_ctx
+    documents = subject._documents(6, n_ctx)
+    by_document = subject.packages_of(6, units=len(documents.unique()))
+    assert by_document.tolist() == [(one - 1) % 2 for one in documents.unique().tolist()]
+    by_window = subject.packages_of(6, units=6)
+    assert by_window.tolist() == [(one - 1) % 2 for one in documents[:, n_ctx // 2].tolist()]
+    assert subject.packages_of(6, units=5) is None
+    assert dataclasses.replace(subject, of_the_book=False).packages_of(6, units=6) is None
+
+
+def test_what_a_head_adds_is_a_share_of_what_the_direct_path_does(subject):
+    model = subject.model
+    whole = subject.added
+    assert whole.shape == (2, model.config.n_heads) and (whole > 0).all()
+    model.layers[1].W_O[2] *= 0.5
+    less = dataclasses.replace(subject, name="less").added
+    assert float(less[1, 2]) == pytest.approx(float(whole[1, 2]) / 2)
+    other = controls.rotated_basis(subject)
+    torch.testing.assert_close(other.added, less)
+    nothing = controls.heads_without_effect(subject)
+    assert not any(nothing.does((layer, head)) for layer in range(2) for head in range(5))
+
+
+def test_the_white_basis_is_white_and_keeps_the_logits(subject):
+    white = subjects.white(subject)
+    inputs, _ = subject.windows(subjects.WHITE)
+    torch.testing.assert_close(white.model(inputs), subject.model(inputs))
+    x = white.model.trace(inputs).residual[1].flatten(0, 1)
+    torch.testing.assert_close(x.T @ x / len(x), torch.eye(x.shape[1]).to(x))
+    assert white.as_stored is subject and white.matching is subject.matching
+    twice = subjects.white(dataclasses.replace(subject, model=white.model))
+    torch.testing.assert_close(twice.model.W_E, white.model.W_E)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Pattern
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -44,8 +45,13 @@ def in_context_learning_score(
         inputs, targets = (part.to(cross_entropy.device(model, part)) for part in pair)
         n_vocab = cross_entropy.n_vocab(model, targets)
         parts = cross_entropy.batches(inputs, targets, n_vocab=n_vocab)
-        ends = ((model(batch)[:, -length:], after[:, -length:]) for batch, after in parts)
-        return torch.cat([cross_entropy.per_token(*end) for end in ends]).cpu()
+        rows = [cross_entropy.per_token(last(batch), after[:, -length:]) for batch, after in parts]
+        return torch.cat(rows).cpu()
+
+    def last(batch: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch length n_vocab"]:
+        if isinstance(model, Transformer):  # logits of the other places are never made
+            return model.unembed(model.stream(batch)[:, -length:])
+        return model(batch)[:, -length:]
 
     return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
 

@@ -9,17 +9,24 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import composition
-from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import ordinary_begin, shuffled_heads, untrained
+from transformer_circuits.claims import about_composition, samples
+from transformer_circuits.claims.controls import (
+    heads_without_effect,
+    ordinary_begin,
+    shuffled_heads,
+    untrained,
+)
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.attention import Pattern
 from transformer_circuits.text.tokenizer import BEGIN
 
 Tokens = Int[Tensor, "window pos"]
+COUNTS = 0.01
+"""Edges of a head that change predictions by less do nothing to speak of. [nats]"""
 
 
-@decides("resting-place", controls=[untrained, ordinary_begin])
+@decides("resting-place", controls=[untrained, ordinary_begin, heads_without_effect])
 def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     """Attention to the begin token, by the head that gives it most: a probability, 0 to 1.
 
@@ -37,33 +44,41 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     return to_begin[~chosen, int(to_begin[chosen].mean(dim=0).argmax())]
 
 
-@decides("previous-token-head", controls=[untrained, shuffled_heads])
+@decides(
+    "previous-token-head",
+    controls=[untrained, shuffled_heads, heads_without_effect],
+    sample=samples.MANY,
+)
 def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
-    """Attention to the previous token, by the first-layer head that is composed with: 0 to 1.
+    """Attention to the previous token, by the first-layer head that is composed with most: 0 to 1.
 
-    It is the head of the pair with the largest K-composition score, so it is chosen by its weights
-    and measured by its attention. Above 0.5, every other place gets less, the present and the one
-    two back among them. Places after the first two. Paper: "Analyzing a Two-Layer Model".
+    It is the head whose K edges together change predictions most (`about_composition.effects`), so
+    it is chosen by what others do with it and measured by its attention; not a number if they
+    change them by less than a hundredth of a nat. Above 0.5, every other place gets less, the
+    present and the one two back among them. Places after the first two. Paper: "Analyzing a
+    Two-Layer Model".
     """
-    _, (layer, head) = composition.top_pairs(
-        composition.scores(subject.model, "K", basis="stored")
-    )[0]
-    patterns = (every[layer][:, head] for _, every in _patterns(subject, layer + 1))
-    back = torch.cat([A.diagonal(-1, dim1=1, dim2=2) for A in patterns])  # [window, dst - 1]
-    measured = F.pad(back, (1, 0), value=math.nan)
+    change = about_composition.effects(subject).change.double()
+    of_head = change[:, composition.KINDS.index("K")].mean(dim=0).sum(dim=0)
+    if of_head.max() < COUNTS:
+        return torch.tensor([math.nan])
+    model, (inputs, _), rows = subject.model, subject.windows(*samples.MANY), []
+    for part in inputs.split(16):
+        x, W_P = model.embed(part)
+        A = model.layers[0].pattern(x, x, W_P, head=int(of_head.argmax()))[:, 0]
+        rows.append(A.diagonal(-1, dim1=1, dim2=2))
+    measured = F.pad(torch.cat(rows), (1, 0), value=math.nan)  # [window, dst]
     measured[:, 1] = math.nan
     return subject.by_document(measured)
 
 
-def _patterns(
-    subject: Subject, n_layers: int | None = None
-) -> Iterator[tuple[Tokens, list[Pattern]]]:
-    """A few windows at a time, with the patterns of the first layers; of all, if not given."""
-    model, (inputs, _) = subject.model, subject.windows(samples.WINDOWS)
+def _patterns(subject: Subject) -> Iterator[tuple[Tokens, list[Pattern]]]:
+    """A few windows at a time, with the patterns of all layers."""
+    model, (inputs, _) = subject.model, subject.windows(*samples.WHOLE)
     for part in inputs.split(4):
         x, W_P = model.embed(part)
         found = []
-        for index, layer in enumerate(model.layers[:n_layers]):
+        for index, layer in enumerate(model.layers):
             found.append(layer.pattern(x, x, W_P))
             x = x + layer(x, W_P, found[-1])
             x = x + model.mlps[index](x) if model.mlps else x

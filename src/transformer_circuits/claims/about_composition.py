@@ -14,7 +14,7 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import turned_heads, untrained
+from transformer_circuits.claims.controls import heads_without_effect, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
     built_q_composition,
@@ -33,15 +33,22 @@ def sample(subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
 
     Inputs and targets are [window, pos]; the places are the same in every window.
     """
-    inputs, targets = subject.windows(samples.WINDOWS_OF_EDGES, samples.TOKENS_OF_EDGES)
+    inputs, targets = subject.windows(*samples.OF_EDGES)
     n_ctx, n_places = inputs.shape[1], samples.PLACES_OF_EDGES
     places = n_ctx - 1 - torch.arange(n_places).flip(0) * max(1, n_ctx // n_places)
     return inputs, targets, places[places > 0]
 
 
-@cache
 def effects(subject: Subject) -> Effects:
-    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows."""
+    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows.
+
+    No basis of the stream moves it.
+    """
+    return _effects(subject.as_stored or subject)
+
+
+@cache
+def _effects(subject: Subject) -> Effects:
     return edge_effects.effects(subject.model, *sample(subject))
 
 
@@ -60,24 +67,36 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
     return float(found.mean()), float(found.std())
 
 
-@decides("below-random", controls=[untrained, turned_heads])
-def share_below_random(subject: Subject) -> Float[Tensor, ""]:
-    """Share of all pairs that score below random heads by two standard deviations of theirs. 0 to 1.
+def _nothing_done(subject: Subject) -> bool:
+    """Whether no head does anything to speak of: a score, which has no size, would not say so."""
+    return not any(map(subject.does, heads.every(subject.model)))
 
-    All three kinds together; a fact of the weights. Of random heads a fortieth lies there (paper:
-    "Analyzing a Two-Layer Model").
+
+@decides("below-random", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True)
+def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
+    """Share of pairs that score below random heads by two standard deviations of theirs. 0 to 1.
+
+    All three kinds together, for each head of the second layer. Of random heads a fortieth lies
+    there; not a number if heads do nothing (paper: "Analyzing a Two-Layer Model").
     """
+    if _nothing_done(subject):
+        return torch.tensor([torch.nan])
     mean, spread = chance(subject.model.config.d_model, subject.model.config.d_head)
-    return (scores(subject) < mean - 2 * spread).double().mean()
+    return (scores(subject) < mean - 2 * spread).double().mean(dim=(0, 2))
 
 
-@decides("k-composition", controls=[untrained, turned_heads])
+@decides(
+    "k-composition", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True
+)
 def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     """By how much the best K score with the previous-token head leads the best other score.
 
     In units of the score of random heads; negative if another pair or kind leads. A fact of the
-    weights, but for which head that is (paper: "Analyzing a Two-Layer Model").
+    weights, but for which head that is; not a number if heads do nothing (paper: "Analyzing a
+    Two-Layer Model").
     """
+    if _nothing_done(subject):
+        return torch.tensor(torch.nan)
     found, earlier = scores(subject).double(), subject.previous_token_head.head
     theirs = torch.zeros_like(found, dtype=torch.bool)
     theirs[composition.KINDS.index("K"), :, earlier] = True
@@ -85,7 +104,11 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     return (found[theirs].max() - found[~theirs].max()) / chance(config.d_model, config.d_head)[0]
 
 
-@decides("k-composition-use", controls=[untrained, turned_heads])
+@decides(
+    "k-composition-use",
+    controls=[untrained, turned_heads, heads_without_effect],
+    sample=samples.OF_EDGES,
+)
 def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
     """How much more the K edge from the previous-token head changes predictions than any other.
 
@@ -125,14 +148,18 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     return float(found.max()), float(max(turned.max(), *others))
 
 
-@decides("only-k-composition", controls=[built_q_composition])
+@decides(
+    "only-k-composition", controls=[built_q_composition, heads_without_effect], reads_basis=True
+)
 def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
     """The best Q or V score over the largest of its own nulls; above 1 it is significant.
 
-    The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights (paper:
-    "Analyzing a Two-Layer Model", as first published).
+    The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights; not a number if
+    heads do nothing (paper: "Analyzing a Two-Layer Model", as first published).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
+    if _nothing_done(subject):
+        return torch.tensor(torch.nan)
     best = [above_nulls(subject.model, kind) for kind in "QV"]
     return torch.tensor(max(top / null for top, null in best), dtype=torch.float64)
 
@@ -163,17 +190,23 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
     return (keys @ queries).norm(dim=(2, 3)) / (read[:, None] * written)
 
 
-@decides("erratum-edges", controls=[untrained, turned_heads], planted=hidden_k_composition)
+@decides(
+    "erratum-edges",
+    controls=[untrained, turned_heads, heads_without_effect],
+    planted=hidden_k_composition,
+    sample=samples.OF_EDGES,
+    reads_basis=True,
+)
 def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     """What the best of the `hidden` edges changes of predictions, over a K edge on average.
 
     The best is chosen in one half of the windows and measured in the other, in each of them; 1 is
-    an edge like the others, and 0 all over, if none is hidden (paper's "Correction" comment).
+    an edge like the others; not a number, if none is hidden (paper's "Correction" comment).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     where = hidden(subject.model)
-    found = torch.zeros(samples.WINDOWS_OF_EDGES, dtype=torch.float64)
-    if where.any():
+    found = torch.full((samples.OF_EDGES[0],), torch.nan, dtype=torch.float64)
+    if where.any() and not _nothing_done(subject):
         change = effects(subject).change[:, composition.KINDS.index("K")].double()
         for half in (0, 1):
             best = change[half::2, where].mean(dim=0).argmax()
@@ -181,7 +214,7 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     return found
 
 
-@decides("score-is-not-use", controls=[graded_edges])
+@decides("score-is-not-use", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
 def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
     """Spearman's rank correlation of an edge's score with how much it changes predictions.
 

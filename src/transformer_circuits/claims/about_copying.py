@@ -11,6 +11,7 @@ from transformer_circuits.analysis import ablation, copying_scores, heads, patte
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
+    heads_without_effect,
     random_heads,
     shuffled_heads,
     shuffled_text,
@@ -25,63 +26,85 @@ from transformer_circuits.text import tokenizer
 
 EXCEPTIONS = 1 / 6
 """The share of heads that do not copy in the paper: 2 of 12."""
+OF_SUPPRESSION: samples.Sample = (32, 128)
 AGO = 16
 """How far back the prediction is made that another is compared with, or half of a short passage."""
 
 
-@decides("copying-heads", controls=[untrained, random_heads])
-def share_of_copying_heads(subject: Subject) -> Float[Tensor, ""]:
-    """Share of the last layer's heads whose OV score lies four sd above random heads'. 0 to 1.
+@decides(
+    "copying-heads", controls=[untrained, random_heads, heads_without_effect], reads_basis=True
+)
+def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
+    """Which of the last layer's heads have an OV score four sd above random heads': 1 or 0 for each.
 
     The score is that of the head alone, past the layers before; random heads stand between the same
-    trained embeddings. A fact of the weights. Paper: "Detecting Copying Behavior", and the authors'
-    video on results of two layers.
+    trained embeddings, in this basis. A head that does nothing to speak of (`Subject.does`) copies
+    nothing. Paper: "Detecting Copying Behavior", and the authors' video on results of two layers.
     """
     model = subject.model
     generator = torch.Generator().manual_seed(0)
     null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
     bound = null.mean() + 4 * null.std()
-    scores = torch.tensor(
-        [_ov_score(model, head) for head in heads.of_layer(model, model.config.n_layers - 1)]
-    )
-    return (scores > bound).double().mean()
+    last = heads.of_layer(model, model.config.n_layers - 1)
+    copies = [subject.does(head) and _ov_score(model, head) > bound for head in last]
+    return torch.tensor(copies, dtype=torch.float64)
 
 
-share_in_second_layer = decides("copying-second-layer", controls=[untrained, random_heads])(
-    share_of_copying_heads.function
+share_in_second_layer = decides(
+    "copying-second-layer",
+    controls=[untrained, random_heads, heads_without_effect],
+    reads_basis=True,
+)(share_of_copying_heads.function)
+
+
+@decides(
+    "positional-exceptions",
+    controls=[untrained, shuffled_heads, heads_without_effect],
+    sample=samples.OF_PASSAGES,
 )
-
-
-@decides("positional-exceptions", controls=[untrained, shuffled_heads])
 def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """How much the heads that copy least look at the present and the previous token: 0 to 1.
 
-    They are the sixth of all heads with the lowest OV scores, as in the paper (2 of 12; rounded up):
+    They are the sixth of all heads with the lowest OV scores, as in the paper (2 of 12; rounded up),
+    of those that do something (`Subject.does`; not a number if none does):
     chosen by their OV circuits, measured by their attention. Of them the one that looks near least.
     Positions 0 and 1 are left out, for there is little else to look at. Paper: "Detecting Copying
     Behavior", and its video on one-layer results.
     """
-    every = sorted(heads.every(subject.model), key=lambda head: _ov_score(subject.model, head))
-    chosen = every[: math.ceil(EXCEPTIONS * len(every))]
-    A = patterns.of_all_layers(
-        subject.model, subject.windows(samples.PASSAGES_OF_TEXT, samples.TOKENS_OF_PASSAGES)[0]
-    )
+    every = heads.every(subject.model)
+    doing = sorted(filter(subject.does, every), key=lambda head: _ov_score(subject.model, head))
+    if not doing:
+        return torch.tensor([math.nan])
+    chosen = doing[: math.ceil(EXCEPTIONS * len(every))]
+    A = patterns.of_all_layers(subject.model, subject.windows(*samples.OF_PASSAGES)[0])
     near = torch.stack([_near(A[head.layer][:, head.head]) for head in chosen])  # [head, passage]
     return near[int(near.mean(dim=1).argmin())]
 
 
-@decides("memory-deletion", controls=[random_heads, shuffled_heads], planted=deleting_head)
+@decides(
+    "memory-deletion",
+    controls=[random_heads, shuffled_heads],
+    planted=deleting_head,
+    sample=samples.OF_PASSAGES,
+)
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """How much of the present token a head deletes for later layers; 1 is an even share.
 
     An even share is d_head/d_model: what a head deletes that writes the negative of d_head dimensions
     which are read like any others. 0: as much is read as without it. Negative: more is read. The
-    head is the one of the first layer with the lowest OV score; later layers read with W_Q, W_K and
-    W_V (with W_U, if there are none). Paper: "Detecting Copying Behavior".
+    head is the one of the first layer whose W_OV has the lowest Σλ/Σ|λ|; not a number, if that is
+    not below 0. Later layers read with W_Q, W_K and W_V (with W_U, if there are none). Paper:
+    "Detecting Copying Behavior".
     """
     model = subject.model
-    head = min(heads.of_layer(model, 0), key=lambda head: _ov_score(model, head))
-    x, W_P = model.embed(subject.windows(samples.PASSAGES_OF_TEXT, samples.TOKENS_OF_PASSAGES)[0])
+    scores = {
+        head: copying_scores.positivity(heads.W_OV(model, head).eigenvalues())
+        for head in heads.of_layer(model, 0)
+    }
+    head = min(scores, key=scores.__getitem__)
+    if scores[head] >= 0:
+        return torch.tensor([math.nan])
+    x, W_P = model.embed(subject.windows(*samples.OF_PASSAGES)[0])
     layer = model.layers[0]
     written = layer.head_outputs(x, layer.pattern(x, x, W_P))[:, head.head]
     readers = [
@@ -94,24 +117,26 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     return copying_scores.deletion(reads, x[:, 1:], written[:, 1:]) / even
 
 
-@decides("copy-suppression", controls=[untrained, random_heads], planted=suppressing_head)
+@decides(
+    "copy-suppression",
+    controls=[untrained, random_heads],
+    planted=suppressing_head,
+    sample=OF_SUPPRESSION,
+)
 def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more a head raises the token of its past that is predicted most than another. [logits]
 
     The head is the one with the lowest OV score of all layers, if that is below 0; else the values
-    are 0. At each place, of the tokens that the text has had so far: what the head adds by itself to
+    are not a number. At each place, of the tokens that the text has had so far: what the head adds by itself to
     the logit of the one that is predicted most without it, less what it adds to the one that was so
     16 places before. Below 0, the head lowers what is already predicted; a head that lowers whatever
     it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
     """
-    model, tokens = (
-        subject.model,
-        subject.windows(samples.PASSAGES_OF_TEXT // 2, samples.TOKENS_OF_PASSAGES)[0],
-    )
+    model, tokens = subject.model, subject.windows(*OF_SUPPRESSION)[0]
     scores = {head: _ov_score(model, head) for head in heads.every(model)}
     head = min(scores, key=scores.__getitem__)
     if scores[head] >= 0:
-        return torch.zeros(len(tokens))
+        return torch.tensor([math.nan])
     trace = model.trace(tokens)
     written = trace.head_outputs[head.layer][:, head.head]
     W_U, seen = model.W_U[tokens].mT, torch.ones(2 * tokens.shape[1:], dtype=torch.bool).tril()
@@ -126,28 +151,43 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     return (here - before).mean(dim=1)
 
 
-@decides("value-weighted", controls=[untrained, random_heads])
+@decides(
+    "value-weighted", controls=[untrained, random_heads, heads_without_effect], sample=samples.SHORT
+)
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
-    """How long the begin token's value is, beside the other values of a short passage; 1 is as long.
+    """How much is moved from the begin token, beside what is moved from other places; 1 is as much.
 
-    Mean over all heads, weighted by how much each looks at the begin token: those that rest on it
-    count. Passages have 17 tokens, so that there is little else to look at. Paper: "Analyzing a
-    Two-Layer Model", whose patterns are weighted by the length of values.
+    What is moved is W_OV x, and its length that of what it adds to the logits, from their mean over
+    the vocabulary: no basis of the stream or of the head moves it, as it does the length of a value.
+    Mean over all heads that do something (`Subject.does`), weighted by how much each looks at the
+    begin token: those that rest on it count. Paper: "Analyzing a Two-Layer Model", whose patterns are
+    weighted by the length of values.
     """
-    model = subject.model
-    passages = subject.windows(samples.PASSAGES_OF_TEXT, 17)[0].clone()
+    model, found = subject.model, []
+    W_U = model.W_U - model.W_U.mean(dim=0)
+    gram = W_U.T @ W_U  # y gram y is the squared length of what y adds to the logits
+    passages = subject.windows(*samples.SHORT)[0].clone()
     passages[:, 0] = tokenizer.BEGIN
-    trace = model.trace(passages)
-    looked, ratios = [], []
-    for layer, pattern in enumerate(trace.patterns):
-        lengths = patterns.value_norms(model, trace, layer)  # [passage, head, src]
-        looked.append(pattern[:, :, 1:, 0].mean(dim=-1))
-        ratios.append(lengths[..., 0] / lengths[..., 1:].mean(dim=-1).clamp(min=1e-12))
-    weight, ratio = torch.cat(looked, dim=1), torch.cat(ratios, dim=1)  # [passage, head]
-    return (weight * ratio).sum(dim=1) / weight.sum(dim=1).clamp(min=1e-12)
+    for part in passages.split(16):
+        x, W_P = model.embed(part)
+        looked, ratios = [], []
+        for index, layer in enumerate(model.layers):
+            A = layer.pattern(x, x, W_P)
+            for h in range(model.config.n_heads):
+                if subject.does((index, h)):
+                    v, W_O = x @ layer.W_V[h].T, layer.W_O[h]
+                    lengths = ((v @ (W_O.T @ gram @ W_O)) * v).sum(dim=-1).clamp(min=0).sqrt()
+                    looked.append(A[:, h, 1:, 0].mean(dim=-1))
+                    ratios.append(lengths[:, 0] / lengths[:, 1:].mean(dim=-1).clamp(min=1e-12))
+            x = x + layer(x, W_P, A)
+        if not looked:
+            return torch.tensor([math.nan])
+        weight, ratio = torch.stack(looked), torch.stack(ratios)  # [head, passage]
+        found.append((weight * ratio).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12))
+    return torch.cat(found)
 
 
-@decides("positional-words", controls=[random_heads, shuffled_text])
+@decides("positional-words", controls=[random_heads, shuffled_text], sample=samples.OF_WORDS)
 def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more the previous-token head is worth where a word goes on than elsewhere. [nats]
 
@@ -158,7 +198,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     0: no more than elsewhere. Not a number where a passage has no such place. Paper: "Primarily
     Positional Attention Heads".
     """
-    model, (inputs, targets) = subject.model, subject.windows(samples.PASSAGES_OF_TEXT, 64)
+    model, (inputs, targets) = subject.model, subject.windows(*samples.OF_WORDS)
     subject.require(len(heads.every(model)) > 1, "two heads")
     previous = subject.previous_token_head
     others = [head for head in heads.every(model) if head != previous]

@@ -10,15 +10,13 @@ from transformer_circuits.analysis import composition, repeats
 from transformer_circuits.analysis.later_work import credit, edge_sets, singular_directions
 from transformer_circuits.claims import about_composition, about_induction, samples
 from transformer_circuits.claims.about_composition import Scores
-from transformer_circuits.claims.controls import untrained
+from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import graded_edges
 from transformer_circuits.claims.subjects import Subject
 
 FRACTION = 8
 """One in so many of a head's directions is kept where few are asked for."""
-DRAWS = 3
-"""Random choices of as many directions, whose mean is the null."""
 
 
 def key_edge(subject: Subject) -> edge_sets.EdgeName:
@@ -26,26 +24,27 @@ def key_edge(subject: Subject) -> edge_sets.EdgeName:
     return "K", subject.induction_head, subject.previous_token_head
 
 
-@decides("few-singular-directions", controls=[untrained])
-def lead_of_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
-    """What an edge's strongest singular directions save over others of the same spaces. [nats]
+@decides("few-singular-directions", controls=[untrained, turned_heads], reads_basis=True)
+def kept_by_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
+    """Which share of what an edge saves its strongest singular directions keep. About 0 to 1.
 
-    Of the `key_edge` an eighth of the directions is kept: the strongest, or random ones of those the
-    one head writes and the other reads. Loss on the second copy of random tokens with the random
-    ones, less that with the strongest, per passage. Near 0 if all directions are alike, or if the
-    edge does nothing (Ahmad et al. 2025; Franco et al. 2026: they say where to look, not this).
+    Of the `key_edge` an eighth of the directions is kept, the strongest. Loss on the second copy of
+    random tokens without the edge, less that with these, per passage, as a share of what the whole
+    edge saves on average; not a number if that is less than a hundredth of a nat (Ahmad et al.
+    2025; Franco et al. 2026: they say where to look, not this).
     """
     model, edge = subject.model, key_edge(subject)
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=3)
     tokens = repeats.copies(passages)
     trace = model.trace(tokens)
-    generator, k = torch.Generator().manual_seed(0), max(1, model.config.d_head // FRACTION)
-    losses = []
-    for chance in (None, *[generator] * DRAWS):
-        through = singular_directions.channel(model, edge, k, generator=chance)
+    k, losses = max(1, model.config.d_head // FRACTION), []
+    for directions in (0, k, model.config.d_head):
+        through = singular_directions.channel(model, edge, directions)
         logits = singular_directions.narrowed(model, trace, edge, through)
         losses.append(about_induction.loss_of_second_copy(logits, tokens))
-    return torch.stack(losses[1:]).mean(dim=0) - losses[0]
+    without, some, whole = losses
+    worth = (without - whole).mean()
+    return (without - some) / worth if worth >= 0.01 else torch.full_like(some, torch.nan)
 
 
 def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:
@@ -55,9 +54,13 @@ def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:
     return inputs, others[others > 0]
 
 
-@cache
 def credit_in_proportion(subject: Subject) -> Scores:
-    """Each edge's credit in proportion; kinds in the order of `composition.KINDS`."""
+    """Each edge's credit in proportion, in any basis; kinds in the order of `composition.KINDS`."""
+    return _credit_in_proportion(subject.as_stored or subject)
+
+
+@cache
+def _credit_in_proportion(subject: Subject) -> Scores:
     return credit.shares(subject.model, *_other_places(subject)).mean(dim=0)
 
 
@@ -78,7 +81,7 @@ def rankings(subject: Subject) -> dict[str, Scores]:
     }
 
 
-@decides("credit-over-scores", controls=[graded_edges])
+@decides("credit-over-scores", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
 def lead_of_credit(subject: Subject) -> Float[Tensor, " window"]:
     """How much better credit in proportion orders edges by their effect than composition scores do.
 

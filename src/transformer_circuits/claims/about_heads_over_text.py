@@ -1,5 +1,6 @@
 """What the chapter on heads over all text claims: the induction head, token frequency, chains."""
 
+import math
 from functools import cache
 
 import torch
@@ -16,14 +17,18 @@ from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import tokenizer
 
+GAIN = 0.01
+"""A head whose looks at matches tell less than one more token in a hundred does not seek them."""
 STATES = 4
 """Tokens that a chain runs over."""
+TEMPERATURES = [2 ** (k / 4) for k in range(-8, 25)]
+"""From a quarter, which makes predictions sharper, to 64, at which little is left of them."""
 
 
 @cache
 def looks(subject: Subject) -> Looks:
     """The strongest looks of the best matching head of the last layer on windows of text."""
-    inputs, targets = subject.windows(samples.WINDOWS_OF_LOOKS)
+    inputs, targets = subject.windows(*samples.MANY)
     words = over_text.words(tokenizer.texts()[: subject.model.config.n_vocab])
     head = subject.induction_head
     return over_text.strongest(subject.model, inputs, targets, head, words)
@@ -31,13 +36,13 @@ def looks(subject: Subject) -> Looks:
 
 def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Tensor, " document"]:
     found = looks(subject)
-    inputs, _ = subject.windows(samples.WINDOWS_OF_LOOKS)
+    inputs, _ = subject.windows(*samples.MANY)
     grid = torch.full(inputs.shape, torch.nan, dtype=torch.float64)
     grid[found.window, found.dst] = values.double()
     return subject.by_document(grid)
 
 
-@decides("full-distribution", controls=[untrained, built_induction])
+@decides("full-distribution", controls=[untrained, built_induction], sample=samples.MANY)
 def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     """How much rarer exact matches are on text than the usual test of a head has them. -1 to 1.
 
@@ -61,15 +66,19 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     )
 
 
-@decides("fuzzy-on-text", controls=[shuffled_text, untrained])
+@decides("fuzzy-on-text", controls=[shuffled_text, untrained], sample=samples.MANY)
 def near_matches(subject: Subject) -> Float[Tensor, " document"]:
-    """What the best matching head gains by looking at near matches, beyond a random look. -1 to 1.
+    """Which share of what the best matching head gains by matches is due to near ones. About 0 to 1.
 
-    A near match is a place after the same word with another capital or space. See
-    `over_text.Looks.surplus`; per document. 0 for a head that does not seek such places, or on text
-    whose order means nothing. HeadVis 2026: what precedes need match only fuzzily.
+    A near match is a place after the same word with another capital or space; what the head gains
+    is beyond a random look, see `over_text.Looks.surplus`. Per document, over the mean of what exact
+    and near ones bring together; not a number if that is less than `GAIN`. HeadVis 2026: what
+    precedes need match only fuzzily.
     """
-    return _by_document(subject, looks(subject).surplus("near"))
+    found = looks(subject)
+    near, exact = (_by_document(subject, found.surplus(kind)) for kind in ("near", "exact"))
+    whole = (near + exact).nanmean()
+    return near / whole if whole >= GAIN else torch.full_like(near, torch.nan)
 
 
 @decides("induction-by-frequency", controls=[one_layer, untrained])
@@ -97,9 +106,12 @@ def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
 def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     """How much nearer a model's predictions are to in-context bigrams than to unigrams. [nats]
 
-    On sequences of random Markov chains over four frequent tokens: KL from the reader who counts
-    unigrams, less KL from the one who counts bigrams, over the later half of the sequence; per
-    chain. Above 0: nearer to bigrams. Edelman et al. 2024, of models trained on such chains.
+    On sequences of random Markov chains over four frequent tokens, over the later half of each: KL
+    from the reader who counts unigrams, or from the one who counts bigrams to a uniform guess, if
+    that is less, minus KL from the one who counts bigrams to the model. For each of the two readers
+    the model's predictions are made softer or sharper by the one temperature that fits best: they are
+    of models of text, which are sure of themselves. Above 0: nearer to bigrams. Edelman et al. 2024,
+    of models trained on such chains.
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(4)
     table = markov.chains(samples.PASSAGES, STATES, generator=generator)
@@ -109,8 +121,23 @@ def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     frequent = repeats.quartile(repeats.counts(subject.text, config.n_vocab), 0)
     alphabet = markov.alphabets(frequent, len(states), STATES, generator=generator)
     log_model = markov.predicted(subject.model, states, alphabet)
+    late = slice(states.shape[1] // 2, None)
     unigrams, bigrams = (
-        markov.divergence(reader(states, STATES), log_model)[:, states.shape[1] // 2 :]
+        _fitted(reader(states, STATES)[:, late], log_model[:, late])
         for reader in (markov.unigrams, markov.bigrams)
     )
-    return (unigrams - bigrams).mean(dim=1)
+    guess = torch.full_like(log_model[:, late], -math.log(STATES))
+    guess = markov.divergence(markov.bigrams(states, STATES)[:, late], guess).mean(dim=1)
+    other = min(unigrams, guess, key=lambda each: float(each.mean()))
+    return other - bigrams
+
+
+def _fitted(
+    reader: Float[Tensor, "chain pos state"], log_model: Float[Tensor, "chain pos state"]
+) -> Float[Tensor, " chain"]:
+    """`markov.divergence` by chain, at the temperature that fits all best. [nats]"""
+    each = [
+        markov.divergence(reader, (log_model / T).log_softmax(dim=2)).mean(dim=1)
+        for T in TEMPERATURES
+    ]
+    return min(each, key=lambda found: float(found.mean()))

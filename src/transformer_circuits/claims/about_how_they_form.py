@@ -19,20 +19,24 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.placebos import (
+    bumps,
     heads_later,
     heads_sooner,
     heads_swapped,
     loss_for_heads,
     losses_of_one_layer,
-    plateau_before_heads,
 )
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.experiments import development
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import corpus, windows
 
+DRAWS = 200
+"""Of noise, for an interval of the gain from context."""
 
-@decides("phase-change", controls=[loss_for_heads, heads_swapped, one_layer])
+
+@decides("phase-change", controls=[loss_for_heads, one_layer])
 def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     """How many times as many tokens nine tenths of the induction head take as one tenth.
 
@@ -71,28 +75,41 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
 
 
 @decides("icl-with-heads", controls=[losses_of_one_layer, heads_sooner, heads_later, one_layer])
-def context_gained(subject: Subject) -> Float[Tensor, ""]:
+def context_gained(subject: Subject) -> Interval:
     """What context gains while the induction head forms, less what it gains at all other times. [nats]
 
     By the in-context learning score: how much lower the loss on the same tokens is with much
     context before them than with little. All of its way is from its highest record to its lowest.
-    Above 0: most of it is made in that stretch. A head that never forms has no such stretch. Olsson
-    et al. 2022: less than 0.15 nats before, about 0.4 after.
+    Above 0: most of it is made in that stretch. A head that never forms has no such stretch. The
+    interval is from what records differ by from the mean of their neighbours: so much the score goes
+    up and down with its few windows. Olsson et al. 2022: less than 0.15 nats before, about 0.4 after.
     """
     tokens = _tokens(subject)
-    scores = [record["in_context_learning_score"] for record in subject.log]
-    way = max(scores) - min(scores)
-    gained = 0.0
-    if found := _formation(subject):
-        before, after = development.at(tokens, scores, found)
-        gained = float(before - after)
-    return torch.tensor(2 * gained - way, dtype=torch.float64)
+    scores = torch.tensor(
+        [record["in_context_learning_score"] for record in subject.log], dtype=torch.float64
+    )
+    off = scores[1:-1] - (scores[:-2] + scores[2:]) / 2  # of variance 3/2 that of a record
+    noise = off.std(correction=0) / math.sqrt(1.5) if len(off) else torch.zeros(())
+    drawn = torch.randn(DRAWS, len(scores), generator=torch.Generator().manual_seed(0))
+    found = _formation(subject)
+
+    def value(scores: Tensor) -> float:
+        way, gained = float(scores.max() - scores.min()), 0.0
+        if found:
+            before, after = development.at(tokens, scores.tolist(), found)
+            gained = float(before - after)
+        return 2 * gained - way
+
+    ends = torch.tensor([value(scores + noise * each) for each in drawn], dtype=torch.float64)
+    half = 1.96 * float(ends.std())
+    mean = value(scores)
+    return Interval(mean, mean - half, mean + half, len(scores))
 
 
 @decides(
     "phase-bump",
     controls=[losses_of_one_layer, heads_sooner, heads_later],
-    planted=plateau_before_heads,
+    planted=bumps,
 )
 def bump(subject: Subject) -> Float[Tensor, ""]:
     """How much faster the loss on text falls while the induction head forms than just before.

@@ -18,7 +18,12 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.claims import about_induction, samples
-from transformer_circuits.claims.controls import random_heads, turned_heads, untrained
+from transformer_circuits.claims.controls import (
+    heads_without_effect,
+    random_heads,
+    turned_heads,
+    untrained,
+)
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject
@@ -93,27 +98,33 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     return torch.tensor([copies, [copying_scores.positivity(one) for one in through]])
 
 
-@decides("two-spectra", controls=[untrained, random_heads])
+@decides("two-spectra", controls=[untrained, random_heads, heads_without_effect], reads_basis=True)
 def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
     """How far the weaker of the strongest head's two spectra lies above random heads. [their sd]
 
     Of Σλ/Σ|λ| of its OV circuit and of its QK circuit through the previous-token head, the one that
     lies fewer standard deviations above random heads between the same matrices. A fact of the
-    weights (paper: "Checking the Mechanistic Theory").
+    weights; not a number if the head does nothing (paper: "Checking the Mechanistic Theory").
     """
+    if not subject.does(subject.induction_head):
+        return torch.tensor(torch.nan)
     return _above_random(subject)[:, subject.induction_head.head].min().double()
 
 
-@decides("copiers-match", controls=[untrained, turned_heads])
-def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, ""]:
-    """How many of the last layer's copying heads also match, by their spectra. 0 to 1.
+@decides(
+    "copiers-match", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True
+)
+def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
+    """Which of the last layer's copying heads also match, by their spectra: 1 or 0 for each.
 
-    Of the heads whose OV score lies four standard deviations above random heads, the share whose QK
-    score through the previous-token head does, too; 0 if no head copies. A fact of the weights (the
-    authors' video on results of two layers).
+    Of the heads that do something and whose OV score lies four standard deviations above random
+    heads, whether the QK score through the previous-token head does, too; not a number if no head
+    copies (the authors' video on results of two layers).
     """
     copies, matches = _above_random(subject) > 4
-    return (copies & matches).sum().double() / copies.sum().clamp(min=1)
+    last = heads.of_layer(subject.model, len(subject.model.layers) - 1)
+    copies = copies & torch.tensor([subject.does(head) for head in last])
+    return matches.double().where(copies, torch.nan)
 
 
 @cache
@@ -144,16 +155,19 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(found, dtype=torch.float64)
 
 
-@decides("summed-ov", controls=[untrained, random_heads])
+@decides("summed-ov", controls=[untrained, random_heads, heads_without_effect])
 def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
 
     Per token of the vocabulary: 1 if the sum of the circuits does, less 1 if the better of the
-    two does alone (ARENA, chapter 1.2).
+    two does alone; not a number if one of them does nothing (ARENA, chapter 1.2).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     model, best = subject.model, subject.matching.topk(2).indices.tolist()
-    pair = [heads.full_ov(model, (len(model.layers) - 1, one)) for one in best]
+    named = [(len(model.layers) - 1, one) for one in best]
+    if not all(map(subject.does, named)):
+        return torch.tensor([torch.nan])
+    pair = [heads.full_ov(model, one) for one in named]
     both = LowRank(
         torch.cat([one.left for one in pair], dim=1), torch.cat([one.right for one in pair])
     )
@@ -162,7 +176,7 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     return (copying_scores.own_ranks(both) == 0).double() - better
 
 
-@decides("causal-scrubbing", controls=[built_induction])
+@decides("causal-scrubbing", controls=[built_induction], sample=samples.SHORT)
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
 
@@ -175,21 +189,29 @@ def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     model, matching = subject.model, subject.matching
     team = [h for h, found in enumerate(matching.tolist()) if found >= 0.2]
     team = team or [subject.induction_head.head]
-    inputs, targets = subject.windows(samples.WINDOWS_SCRUBBED, samples.TOKENS_SCRUBBED)
-    found = causal_scrubbing.losses(
-        model, inputs, targets, [(1, h) for h in team], subject.previous_token_head
-    ).double()
+    inputs, targets = subject.windows(*samples.SHORT)
+    story = [(1, h) for h in team], subject.previous_token_head
+    every = torch.arange(len(inputs)) % (len(inputs) // 16)  # far apart, so that partners differ
+    found = torch.zeros(3, *inputs.shape, dtype=torch.float64)
+    for part in every.unique():
+        some = every == part
+        found[:, some] = causal_scrubbing.losses(
+            model, inputs[some], targets[some], *story
+        ).double()
     whole, scrubbed, none = (subject.by_document(row) for row in found)
     return (none - scrubbed) / (none - whole).mean()
 
 
-@decides("fuzzy-induction", controls=[untrained, random_heads])
+@decides("fuzzy-induction", controls=[untrained, random_heads, heads_without_effect])
 def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
     """How well the best head matches a token with its other form: with a space, or with a capital.
 
     For every such pair, the share of all tokens that are a worse key for it, through the
-    previous-token head; per token as query. 0.5 by chance (Olsson et al. 2022 on fuzzy matching).
+    previous-token head; per token as query. 0.5 by chance; not a number if the head does nothing (Olsson et al. 2022 on
+    fuzzy matching).
     """
+    if not subject.does(subject.induction_head):
+        return torch.tensor([torch.nan])
     model = subject.model
     texts = tokenizer.texts()[: model.config.n_vocab]
     places = {text: index for index, text in enumerate(texts) if text}

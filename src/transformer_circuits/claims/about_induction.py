@@ -13,8 +13,7 @@ from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import tokenizer, windows
+from transformer_circuits.text import tokenizer
 
 
 def loss_of_second_copy(
@@ -69,34 +68,31 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     return 2 * loss["shuffled"] - loss["same"] - loss["other"]
 
 
-@decides("icl-score", controls=[one_layer, untrained])
-def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " document"]:
+@decides("icl-score", controls=[one_layer, untrained], sample=samples.OF_CONTEXT)
+def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " window"]:
     """How much more late tokens gain from the order of their context than with one layer. [nats]
 
-    Per document: loss on the same tokens with little context minus that with much (Olsson et al.
+    Per window: loss on the same tokens with little context minus that with much (Olsson et al.
     2022: positions 50 and 500), less the same on shuffled text, where more context only tells better
     which tokens there are; less what one layer gains so, or less 0 if it gains nothing.
     """
     single = subject.sibling("one-layer")
     n_ctx = min(500, subject.model.config.n_ctx, single.model.config.n_ctx)
+    ours, control = (_gain_of_order(one, n_ctx) for one in (subject, single))
+    return ours - control if control.mean() > 0 else ours
+
+
+@cache
+def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
+    """How much less the same tokens cost with much context than with little, beyond what they do so
+    in shuffled text. [nats per token]"""
     width = max(1, min(20, n_ctx // 4))
     late, early = (n_ctx - width, n_ctx), (2 * width, 3 * width)
-    shuffled = shuffled_text(subject).text
-
-    def gain(model: Transformer, text: Tensor) -> Tensor:
-        return -induction.in_context_learning_score(
-            model, text, samples.WINDOWS_OF_CONTEXT, late, early
-        )
-
-    ours, control = (
-        gain(model, subject.text) - gain(model, shuffled) for model in (subject.model, single.model)
-    )
-    first = windows.starts(
-        subject.text, samples.WINDOWS_OF_CONTEXT, subject.model.config, n_ctx=n_ctx
-    )
-    document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)[first + n_ctx - width]
-    more = ours - control if control.mean() > 0 else ours
-    return torch.stack([more[document == one].mean() for one in document.unique()])
+    scores = [
+        induction.in_context_learning_score(subject.model, text, samples.OF_CONTEXT[0], late, early)
+        for text in (subject.text, shuffled_text(subject).text)
+    ]
+    return scores[1] - scores[0]
 
 
 @decides(
@@ -146,17 +142,43 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
 
 
 @cache
-def _on_text(subject: Subject) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The last layer on windows of text: inputs, targets, the strongest head's pattern and output,
-    and of every head the share of attention near by, see `_near`."""
-    inputs, targets = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
-    head, rows = subject.induction_head.head, []
-    for part in inputs.split(8):
-        trace = subject.model.trace(part)
-        A = trace.patterns[-1]
-        rows.append((A[:, head], trace.head_outputs[-1][:, head], _near(A, part)))
-    A, written, near = (torch.cat(parts) for parts in zip(*rows, strict=True))
-    return inputs, targets, A, written, near
+def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
+    """The last layer on windows of text, by place.
+
+    "says": where a piece recurs inside a word, 1 if the strongest head looks at what followed it and
+    raises the right next token more than any other of the window, else 0. "rests": its attention
+    to BEGIN from tokens that have not come before. "near": that of the heads that match least to the
+    last few tokens, see `_near`. Not a number elsewhere.
+    """
+    model, head, found = subject.model, subject.induction_head.head, []
+    least = subject.matching.argsort()[: max(1, model.config.n_heads // 2)]
+    for inputs, targets in cross_entropy.batches(*subject.windows(*samples.MANY)):
+        x, last = model.stream(inputs, len(model.layers) - 1), model.layers[-1]
+        patterns = last.pattern(x, x, model.W_P[: inputs.shape[1]])
+        A = patterns[:, head]
+        written = A @ (x @ last.W_V[head].T) @ last.W_O[head].T
+
+        inside = tokenizer.inside_words(torch.cat([inputs[:, :1], targets], dim=1))[:, 1:]
+        followed = induction.followers(inputs)
+        again = (followed & (inputs[:, None, :] == targets[:, :, None])).any(dim=2)
+        looks = (A * followed).sum(dim=2) > 0.5
+        raised = written @ model.W_U[inputs].mT  # [window, dst, token of the window]
+        right = (written * model.W_U[targets]).sum(dim=2)
+        other = inputs[:, None, :] != targets[:, :, None]
+        says = looks & (right > raised.masked_fill(~other, -torch.inf).amax(dim=2))
+
+        idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
+        idle[:, 0] = False
+        resting = (A * (inputs == tokenizer.BEGIN)[:, None]).sum(dim=2)
+        near = _near(patterns[:, least], inputs).mean(dim=1)
+        near[:, : min(8, near.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
+        rows = {
+            "says": says.double().masked_fill(~(again & inside), torch.nan),
+            "rests": resting.double().masked_fill(~idle, torch.nan),
+            "near": near.double(),
+        }
+        found.append(rows)
+    return {name: torch.cat([rows[name] for rows in found]) for name in found[0]}
 
 
 def _near(
@@ -171,7 +193,7 @@ def _near(
     return (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)
 
 
-@decides("induction-on-text", controls=[one_layer, untrained])
+@decides("induction-on-text", controls=[one_layer, untrained], sample=samples.MANY)
 def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
     """How often the strongest head looks at what followed, and says it, where a piece recurs.
 
@@ -180,42 +202,25 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
     followed that piece, and where it raises the right next token more than any other token of the
     window (paper: "Function of Induction Heads"). 0 to 1.
     """
-    inputs, targets, A, written, _ = _on_text(subject)
-    inside = tokenizer.inside_words(torch.cat([inputs[:, :1], targets], dim=1))[:, 1:]
-    followed = induction.followers(inputs)
-    again = (followed & (inputs[:, None, :] == targets[:, :, None])).any(dim=2)
-    places = again & inside
-    looks = (A * followed).sum(dim=2) > 0.5
-    W_U = subject.model.W_U[inputs]  # [window, token, d_model]
-    raised = written @ W_U.mT  # [window, dst, token of the window]
-    right = (written * subject.model.W_U[targets]).sum(dim=2)
-    other = inputs[:, None, :] != targets[:, :, None]
-    says = right > raised.masked_fill(~other, -torch.inf).amax(dim=2)
-    values = (looks & says).double().masked_fill(~places, torch.nan)
-    return subject.by_document(values)
+    return subject.by_document(_on_text(subject)["says"])
 
 
-@decides("induction-resting", controls=[untrained])
+@decides("induction-resting", controls=[untrained], sample=samples.MANY)
 def rests(subject: Subject) -> Float[Tensor, " document"]:
     """Attention of the strongest head to BEGIN from tokens that have not come before. 0 to 1.
 
-    BEGIN opens each window and parts documents within it. Per document (paper: "Function of Induction Heads").
+    BEGIN opens each window and parts documents within it. Per document (paper: "Function of Induction
+    Heads").
     """
-    inputs, _, A, _, _ = _on_text(subject)
-    idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
-    idle[:, 0] = False
-    resting = (A * (inputs == tokenizer.BEGIN)[:, None]).sum(dim=2).double()
-    return subject.by_document(resting.masked_fill(~idle, torch.nan))
+    return subject.by_document(_on_text(subject)["rests"])
 
 
-@decides("others-local", controls=[untrained])
+@decides("others-local", controls=[untrained], sample=samples.MANY)
 def looks_near(subject: Subject) -> Float[Tensor, " document"]:
     """Attention of the heads that match prefixes least to the last four tokens. 0 to 1.
 
-    Per document, the present token counted, as a share of what does not rest on a BEGIN; the half of the last layer's heads
-    that match least on random tokens (paper: the video on two-layer results, n-grams).
+    Per document, the present token counted, as a share of what does not rest on a BEGIN; the half of
+    the last layer's heads that match least on random tokens (paper: the video on two-layer results,
+    n-grams).
     """
-    least = subject.matching.argsort()[: max(1, subject.model.config.n_heads // 2)]
-    values = _on_text(subject)[-1][:, least].mean(dim=1).double()
-    values[:, : min(8, values.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
-    return subject.by_document(values)
+    return subject.by_document(_on_text(subject)["near"])

@@ -3,20 +3,31 @@
 import math
 
 import torch
-from jaxtyping import Float
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, bigrams, heads, repeats
+from transformer_circuits.analysis import bigrams, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import random_heads, two_layers, untrained, without_heads
+from transformer_circuits.claims.controls import (
+    heads_without_effect,
+    random_heads,
+    two_layers,
+    untrained,
+    without_heads,
+)
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import cross_entropy
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
+RAISED = 0.1
+"""What raises an output by less than a tenth in odds is not counted as raising it. [logits]"""
 
-@decides("skip-trigram-ensemble", controls=[without_heads, random_heads])
+
+@decides("skip-trigram-ensemble", controls=[without_heads, random_heads], sample=samples.MANY)
 def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     """By how much sources that do not compete keep more than half of what heads save.
 
@@ -26,21 +37,21 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     depends on source, destination and their places alone (`ensemble.each_by_itself`).
     """
     model = subject.model
-    inputs, targets = subject.windows(samples.WINDOWS)
+    inputs, targets = subject.windows(*samples.MANY)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
-    direct = ablation.without(model, heads.every(model))
-    rows = []
+    layer, rows = model.layers[0], []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
+        x, W_P = model.embed(of)
         pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E))
-        losses = [
-            cross_entropy.per_token(logits, wanted)
-            for logits in (model(of), direct(of), model(of, [pattern]))
-        ]
-        rows.append((losses[0] + losses[1]) / 2 - losses[2])
-    return subject.by_document(torch.cat(rows))
+        whole, direct, by_itself = (
+            _losses(model, stream, wanted)
+            for stream in (x + layer(x, W_P), x, x + layer(x, W_P, pattern))
+        )
+        rows.append((whole + direct) / 2 - by_itself)
+    return subject.by_document(samples.spread(torch.cat(rows), inputs.shape[1]))
 
 
-@decides("copying-capacity", controls=[without_heads, random_heads])
+@decides("copying-capacity", controls=[without_heads, random_heads], sample=samples.MANY)
 def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     """How much more of the loss heads save by copying earlier tokens than by all else of these.
 
@@ -53,43 +64,56 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     Learning".
     """
     model = subject.model
-    inputs, targets = subject.windows(samples.WINDOWS)
+    inputs, targets = subject.windows(*samples.MANY)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
-    rows = []
+    layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
-        present, earlier = skip_trigram_bugs.split(model, of)
-        pattern = skip_trigram_bugs.from_earlier(of, model.trace(of).patterns[0])
-        copied = ensemble.copying(model, of, pattern, forms)
+        x, W_P = model.embed(of)
+        pattern = layer.pattern(x, x, W_P)
+        whole = F.linear(samples.some(x + layer(x, W_P, pattern)), model.W_U)
+        pattern = skip_trigram_bugs.from_earlier(of, pattern)
+        earlier = F.linear(samples.some(layer(x, W_P, pattern)), W_U)
+        present = whole - earlier
+        copied = ensemble.copying(model, of, samples.some(pattern, dim=2), forms)
         losses = [
-            cross_entropy.per_token(logits, wanted)
+            cross_entropy.per_token(logits, samples.some(wanted))
             for logits in (present + earlier - copied, present, present + copied)
         ]
         rows.append(torch.stack([losses[0] - losses[2], losses[1] - losses[2]]))
-    margins = [subject.by_document(each) for each in torch.cat(rows, dim=1)]
-    return min(margins, key=lambda each: float(each.mean()))
+    found = torch.cat(rows, dim=1)
+    margins = [subject.by_document(samples.spread(each, inputs.shape[1])) for each in found]
+    return min(margins, key=lambda each: float(each.nanmean()))
 
 
-@decides("bugs", controls=[without_heads, untrained, random_heads])
+def _losses(
+    model: Transformer, stream: Float[Tensor, "n pos d_model"], targets: Int[Tensor, "n pos"]
+) -> Float[Tensor, "n target"]:
+    return cross_entropy.per_token(F.linear(samples.some(stream), model.W_U), samples.some(targets))
+
+
+@decides("bugs", controls=[without_heads, untrained, random_heads, heads_without_effect])
 def bugs(subject: Subject) -> Float[Tensor, " pair"]:
-    """The least of what a source adds to two right outputs and the two bugs that they entail.
+    """How much the lesser of two bugs is raised beyond half of what is right. [logits]
 
-    [logits], for each pair of forms of a word that held-out text keeps apart, such as with a space
-    and without (`skip_trigram_bugs.apart`), averaged over all real contexts of 16 windows that have
-    the source before a destination. Above 0: the bugs are raised where the right ones are. Paper:
-    "Skip-Trigram “Bugs”". Not a number for pairs that the windows lack.
+    For each pair of forms of a word that held-out text keeps apart, such as with a space and without
+    (`skip_trigram_bugs.apart`), averaged over all real contexts of the windows that have the source
+    before a destination: what the source adds to the less raised of two bugs, less half of what it
+    adds on average to the two right outputs that entail them. Not a number for pairs that the
+    windows lack, or whose right outputs are not both raised by `RAISED`. Paper: "Skip-Trigram
+    “Bugs”".
     """
     model = subject.model
     counts = bigrams.counts(subject.text, model.config.n_vocab)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
-    inputs, _ = subject.windows(samples.WINDOWS)
+    inputs, _ = subject.windows(*samples.MANY)
     apart = {
         pair: sets
         for pair, sets in skip_trigram_bugs.apart(counts, forms).items()
         if (inputs == pair[0]).any()
     }
-    four = skip_trigram_bugs.raised_together(model, inputs, apart)
-    least = four.amin(dim=1)
-    return least.where(~four.isnan().any(dim=1), math.nan)
+    right, wrong = skip_trigram_bugs.raised_together(model, inputs, apart).split(2, dim=1)
+    counted = (right >= RAISED).all(dim=1) & ~wrong.isnan().any(dim=1)
+    return (wrong.amin(dim=1) - right.mean(dim=1) / 2).where(counted, math.nan)
 
 
 @decides("one-layer-no-induction", controls=[two_layers])

@@ -14,13 +14,13 @@ from transformer_circuits.claims.subjects import Subject
 SHARE = 0.9
 
 
-@decides("embedding-pca", controls=[untrained])
+@decides("embedding-pca", controls=[untrained], reads_basis=True)
 def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     """How many dimensions nine tenths of the tokens' variance need, over nine tenths of d_model.
 
     About 1 for vectors that are spread alike in all directions, near 0 for vectors in few. Of W_E
     and W_U, whichever needs more; all tokens count the same, and their mean is taken off. It depends
-    on the basis of the stream, which a model without layer norm is free to choose. A fact of the
+    on the basis of the stream, which a model without layer norm is free to choose. One number of the
     weights. Paper: "Subspaces and Residual Stream Bandwidth".
     """
     model = subject.model
@@ -33,7 +33,13 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(max(needed) / (SHARE * model.config.d_model), dtype=torch.float64)
 
 
-@decides("trained-basis", controls=[rotated_basis, untrained], planted=outsized_coordinate)
+@decides(
+    "trained-basis",
+    controls=[rotated_basis, untrained],
+    planted=outsized_coordinate,
+    sample=samples.SHORT,
+    reads_basis=True,
+)
 def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
     """How many times the kurtosis of random bases the stream before the unembedding has.
 
@@ -43,9 +49,8 @@ def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
     coordinates are much larger than the rest. Elhage et al. 2023, "Privileged Bases in the
     Transformer Residual Stream".
     """
-    inputs, _ = subject.windows(samples.WINDOWS_OF_STREAMS)
-    streams = [subject.model.trace(some).residual[-1] for some in inputs.split(4)]
-    stream = torch.cat(streams)  # [window, pos, d_model]
+    inputs, _ = subject.windows(*samples.SHORT)
+    stream = subject.model.stream(inputs)  # [window, pos, d_model]
     generator = torch.Generator().manual_seed(0)
     null = superposition.rotated_kurtosis(stream, 5, generator=generator).mean()
     return subject.by_document(superposition.kurtosis(stream)) / null

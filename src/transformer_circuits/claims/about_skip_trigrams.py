@@ -15,22 +15,30 @@ from transformer_circuits.analysis.one_layer import skip_trigram_families as fam
 from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
 from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
-from transformer_circuits.claims.controls import random_heads, untrained
+from transformer_circuits.claims.controls import heads_without_effect, random_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
-    a_head_for_each_destination,
+    heads_for_destinations,
     planted_skip_trigrams,
-    sparsely_planted_skip_trigrams,
+    skip_trigrams_by_share,
 )
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import tokenizer
 
 N_SHUFFLES = 10
+NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
+"""Where the text has no such triples, or no head does anything."""
 
 
 @cache
-def _places(subject: Subject) -> Places:
-    return skip_trigram_places.read(subject.model)
+def _places(subject: Subject) -> Places | None:
+    """Of the heads that do something, see `Subject.does`; None if none does."""
+    doing = [h for h in range(subject.model.config.n_heads) if subject.does((0, h))]
+    if not doing:
+        return None
+    whole = skip_trigram_places.read(subject.model)
+    circuits = [[of[h] for h in doing] for of in (whole.ov, whole.scores)]
+    return Places(*circuits, whole.mean[doing], whole.least[doing])
 
 
 def shuffles(triples: list[SkipTrigram], n: int = N_SHUFFLES) -> list[list[SkipTrigram]]:
@@ -51,9 +59,9 @@ def shuffles(triples: list[SkipTrigram], n: int = N_SHUFFLES) -> list[list[SkipT
 def _beyond_shuffled(
     subject: Subject, triples: list[SkipTrigram], any_destination: bool
 ) -> Float[Tensor, " triple"]:
-    if len(triples) < 2:
-        return torch.zeros(1)
     places = _places(subject)
+    if len(triples) < 2 or places is None:
+        return NOTHING
     null = torch.stack([places.first(each, any_destination) for each in shuffles(triples)])
     return places.first(triples, any_destination).double() - null.double().mean(dim=0)
 
@@ -83,10 +91,14 @@ def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
     triples = _members(subject.text, config.n_vocab, config.n_ctx)[name]
     whole = name in (families.COPY, families.COPY_OTHER_FORM)
     values = _beyond_shuffled(subject, triples, any_destination=whole)
-    return by_source(values, triples) if len(triples) > 1 else values
+    return by_source(values, triples) if len(values) == len(triples) else values
 
 
-@decides("family-copy", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams)
+@decides(
+    "family-copy",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=skip_trigrams_by_share,
+)
 def copy(subject: Subject) -> Float[Tensor, " source"]:
     """[b]…[a]→[b], the source repeated: share held beyond shuffled outputs, for each source.
 
@@ -96,28 +108,40 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
 
 
 @decides(
-    "family-other-form", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams
+    "family-other-form",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=skip_trigrams_by_share,
 )
 def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     """[b]…[a]→[b′], b with other capitals or another space; else as `copy`."""
     return _family(subject, families.COPY_OTHER_FORM)
 
 
-@decides("family-split", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams)
+@decides(
+    "family-split",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=skip_trigrams_by_share,
+)
 def split(subject: Subject) -> Float[Tensor, " source"]:
     """[ab]…[a]→[b], a word in pieces completed; else as `copy`."""
     return _family(subject, families.SPLIT)
 
 
 @decides(
-    "family-split-other", controls=[untrained, random_heads], planted=sparsely_planted_skip_trigrams
+    "family-split-other",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=skip_trigrams_by_share,
 )
 def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     """[ab]…[a]→[b′], a word in pieces completed with other capitals; else as `copy`."""
     return _family(subject, families.SPLIT_OTHER_FORM)
 
 
-@decides("listed-skip-trigrams", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+@decides(
+    "listed-skip-trigrams",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=planted_skip_trigrams,
+)
 def listed(subject: Subject) -> Float[Tensor, " source"]:
     """The paper's own list, as far as single tokens and held-out text have it; else as `copy`.
 
@@ -127,10 +151,14 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     config = subject.model.config
     triples = _listed(subject.text, config.n_vocab, config.n_ctx)
     values = _beyond_shuffled(subject, triples, any_destination=False)
-    return by_source(values, triples) if len(triples) > 1 else values
+    return by_source(values, triples) if len(values) == len(triples) else values
 
 
-@decides("dedent", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+@decides(
+    "dedent",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=planted_skip_trigrams,
+)
 def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     """After a line indented N steps, one of N − 1: whether "else" and its like are held, for each N.
 
@@ -141,36 +169,39 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     texts = tokenizer.texts()[: subject.model.config.n_vocab]
     blocks = skip_trigram_lists.dedents(texts)
     openers = skip_trigram_lists.dedents(texts, skip_trigram_lists.OPENERS)
-    if not blocks or not openers:
-        return torch.zeros(1)
+    places = _places(subject)
+    if not blocks or not openers or places is None:
+        return NOTHING
     held, null = (
-        by_source(_places(subject).first(triples).double(), triples)
-        for triples in (blocks, openers)
+        by_source(places.first(triples).double(), triples) for triples in (blocks, openers)
     )
     return held - null
 
 
 @decides(
-    "heads-of-destinations", controls=[untrained, random_heads], planted=a_head_for_each_destination
+    "heads-of-destinations",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=heads_for_destinations,
 )
-def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
+def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     """How far skip-trigrams of one destination keep to one head, beyond chance. [sd of chance]
 
     Of the paper's list, as in `listed`, each source with its destination goes to the head that holds
     its outputs most strongly. Counted are pairs of different sources in one head with one
     destination, against the same with the heads shuffled. About 0 if no head has a destination of
-    its own; 0 if the text has no such pair. Paper: "Other Interesting Skip-Trigrams".
+    its own. Paper: "Other Interesting Skip-Trigrams".
     """
     config = subject.model.config
     triples = _listed(subject.text, config.n_vocab, config.n_ctx)
-    if len(triples) < 2:
-        return torch.zeros((), dtype=torch.float64)
+    places = _places(subject)
+    if len(triples) < 2 or places is None:
+        return NOTHING
     asked = torch.tensor([triple[:2] for triple in triples])
     pairs, index = asked.unique(dim=0, return_inverse=True)
     alike = (pairs[:, None, 1] == pairs[:, 1]).triu(1)
     if not alike.any():
-        return torch.zeros((), dtype=torch.float64)
-    strength = (_places(subject).f1(triples) * _places(subject).f2(triples)).double()
+        return NOTHING
+    strength = (places.f1(triples) * places.f2(triples)).double()
     summed = strength.new_zeros(len(strength), len(pairs)).index_add(1, index, strength)
     head = summed.argmax(dim=0)
     generator = torch.Generator().manual_seed(0)
@@ -181,7 +212,11 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, ""]:
     return (found[0] - found[1:].mean()) / found[1:].std().clamp(min=1e-9)
 
 
-@decides("large-brackets", controls=[untrained, random_heads], planted=planted_skip_trigrams)
+@decides(
+    "large-brackets",
+    controls=[untrained, random_heads, heads_without_effect],
+    planted=planted_skip_trigrams,
+)
 def brackets(subject: Subject) -> Float[Tensor, " pair"]:
     """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.
 
@@ -189,10 +224,10 @@ def brackets(subject: Subject) -> Float[Tensor, " pair"]:
     the destination, so only the OV circuit is asked. Paper: "Other Interesting Skip-Trigrams".
     """
     triples = skip_trigram_lists.brackets(tokenizer.texts()[: subject.model.config.n_vocab])
-    if len(triples) < 2:
-        return torch.zeros(1)
     places, outs = _places(subject), [triple.out for triple in triples]
-    null = torch.zeros(subject.model.config.n_heads, len(triples), dtype=torch.float64)
+    if len(triples) < 2 or places is None:
+        return NOTHING
+    null = torch.zeros(len(places.ov), len(triples), dtype=torch.float64)
     for turn in range(1, len(outs)):
         others = outs[turn:] + outs[:turn]
         moved = [t._replace(out=out) for t, out in zip(triples, others, strict=True)]

@@ -4,9 +4,11 @@ Gains are losses saved, in nats per token. Every document counts the same, howev
 """
 
 import math
+from collections import defaultdict
 from functools import cache
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor
 
@@ -23,8 +25,35 @@ Gain = Float[Tensor, " document"]
 
 @cache
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
-    """`term_importance.losses` on 16 windows, with frozen patterns."""
+    """`term_importance.losses` on 16 whole windows, with frozen patterns: for figures."""
     return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
+
+
+@cache
+def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
+    """The losses of each document in the many windows that decide, at some places, and of "patterns".
+
+    These are the whole model's, but for patterns that the embeddings alone would make.
+    """
+    model, found = subject.model, defaultdict(list)
+    inputs, targets = subject.windows(*samples.MANY)
+    for batch, after in cross_entropy.batches(inputs, targets):
+        kept = term_importance.streams(model, batch)
+        rows = {f"order {n}": x for n, x in enumerate(kept.orders)}
+        rows |= {f"layer {n}": x for n, x in enumerate(kept.layers)}
+        x, W_P = model.embed(batch)
+        for layer, A in zip(
+            model.layers, term_importance.patterns_of_embeddings(model, batch), strict=True
+        ):
+            x = x + layer(x, W_P, A)
+        for name, stream in (rows | {"patterns": x}).items():
+            logits = F.linear(samples.some(stream), model.W_U)
+            found[name].append(cross_entropy.per_token(logits, samples.some(after)))
+    n_ctx = inputs.shape[1]
+    return {
+        name: subject.by_document(samples.spread(torch.cat(rows), n_ctx))
+        for name, rows in found.items()
+    }
 
 
 @cache
@@ -36,7 +65,7 @@ def gains(subject: Subject) -> dict[str, Gain]:
     direct path; "beside": the same where those of the other layers are there. A layer that the model
     does not have is worth nothing. Several seconds for a model; the later calls are free.
     """
-    kept = {name: subject.by_document(values) for name, values in losses(subject).items()}
+    kept = by_document(subject)
     whole = kept[f"order {subject.model.config.n_layers}"]
     direct, single = kept["order 0"], kept.get("order 1", kept["order 0"])
     first, second = (kept.get(f"layer {index}", direct) for index in (0, 1))
@@ -51,7 +80,7 @@ def gains(subject: Subject) -> dict[str, Gain]:
     }
 
 
-@decides("importance-single-heads", controls=[built_virtual_head, untrained])
+@decides("importance-single-heads", controls=[built_virtual_head, untrained], sample=samples.MANY)
 def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     """Gain of all single heads, less that of direct path and virtual heads together. [nats]
 
@@ -62,7 +91,7 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     return torch.minimum(gain["single"], gain["single"] - gain["direct"] - gain["virtual"])
 
 
-@decides("importance-virtual-heads", controls=[built_virtual_head, untrained])
+@decides("importance-virtual-heads", controls=[built_virtual_head, untrained], sample=samples.MANY)
 def virtual_heads_below_the_others(subject: Subject) -> Gain:
     """How much less virtual heads gain than direct path or single heads, whichever gain less. [nats]
 
@@ -73,7 +102,7 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     return _lesser(gain["direct"], gain["single"]) - _size(gain["virtual"])
 
 
-@decides("importance-per-term", controls=[built_virtual_head, untrained])
+@decides("importance-per-term", controls=[built_virtual_head, untrained], sample=samples.MANY)
 def single_head_over_ten_virtual(subject: Subject) -> Gain:
     """Gain per single head, less ten times the gain per virtual head. [nats per term]
 
@@ -86,7 +115,7 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
     return gain["single"] / max(n_single, 1) - 10 * _size(gain["virtual"]) / max(n_virtual, 1)
 
 
-@decides("importance-second-layer", controls=[one_layer, untrained])
+@decides("importance-second-layer", controls=[one_layer, untrained], sample=samples.MANY)
 def second_layer_beyond_half(subject: Subject) -> Gain:
     """Gain of the second layer's single heads, less half the gain of all single heads. [nats]
 
@@ -97,7 +126,7 @@ def second_layer_beyond_half(subject: Subject) -> Gain:
     return _lesser(gain["second, alone"], gain["second, beside"]) - gain["single"] / 2
 
 
-@decides("importance-first-layer", controls=[one_layer, untrained])
+@decides("importance-first-layer", controls=[one_layer, untrained], sample=samples.MANY)
 def first_layer_beyond_a_twentieth(subject: Subject) -> Gain:
     """Gain of the first layer's single heads beside the second's, less a twentieth of all. [nats]
 
@@ -114,18 +143,15 @@ def pattern_cost(subject: Subject) -> Gain:
 
     All paths and all values stay. What heads do to later heads' patterns is lost, and that alone.
     """
-    model, rises = subject.model, []
-    for batch, targets in cross_entropy.batches(*subject.windows(samples.WINDOWS)):
-        alone = term_importance.patterns_of_embeddings(model, batch)
-        rises.append(cross_entropy.per_token(model(batch, alone), targets))
-    whole = losses(subject)[f"order {model.config.n_layers}"]
-    return subject.by_document(torch.cat(rises) - whole)
+    kept = by_document(subject)
+    return kept["patterns"] - kept[f"order {subject.model.config.n_layers}"]
 
 
 @decides(
     "importance-hides-patterns",
     controls=[one_layer, built_virtual_head, untrained],
     planted=built_induction,
+    sample=samples.MANY,
 )
 def patterns_over_virtual(subject: Subject) -> Gain:
     """`pattern_cost`, less what virtual heads gain. [nats]
@@ -178,9 +204,9 @@ def _of_copy(logits: Tensor, tokens: Tensor, length: int, copy: int) -> Float[Te
 
 
 def _lesser(one: Gain, other: Gain) -> Gain:
-    return one if one.mean() < other.mean() else other
+    return one if one.nanmean() < other.nanmean() else other
 
 
 def _size(values: Tensor) -> Tensor:
     """The values, turned round if their mean is negative: so that its size counts, not its sign."""
-    return -values if values.mean() < 0 else values
+    return -values if values.nanmean() < 0 else values

@@ -38,7 +38,7 @@ def sooner_given(subject: Subject) -> Float[Tensor, ""]:
 @decides("form-race", controls=[another_seed_unchanged])
 def later_in_a_race(subject: Subject) -> Float[Tensor, ""]:
     """How much later heads match where both layers see positions from the start. [doublings]"""
-    return -_sooner(subject, "race between layers")
+    return _later(subject, "race between layers")
 
 
 @decides("form-repeats-nothing", controls=[another_seed_unchanged])
@@ -47,7 +47,7 @@ def later_without_repeats(subject: Subject) -> Float[Tensor, ""]:
 
     It is at least so much if they never do in that run.
     """
-    return -_sooner(subject, "repeats count nothing")
+    return _later(subject, "repeats count nothing")
 
 
 @decides("form-repeats-thrice", controls=[another_seed_unchanged])
@@ -59,10 +59,10 @@ def sooner_with_repeats(subject: Subject) -> Float[Tensor, ""]:
 @decides("form-code", controls=[another_seed_unchanged])
 def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
     """How much sooner heads match on Python alone than on prose alone. [doublings]"""
-    code, prose = (
-        _matches_at(_run(subject, name, "base", null_seed=k))
-        for k, name in enumerate(("code alone", "prose alone"), start=1)
-    )
+    if subject.null_runs:
+        return _apart()
+    seed = _seed(subject)
+    code, prose = (_matches_at(_log(name, seed)) for name in ("code alone", "prose alone"))
     return torch.tensor(math.log2(prose / code), dtype=torch.float64)
 
 
@@ -129,8 +129,20 @@ def off_the_law(subject: Subject) -> Float[Tensor, ""]:
 
 
 def _sooner(subject: Subject, name: str) -> Float[Tensor, ""]:
-    at = [_matches_at(log) for log in (_log("base", _seed(subject)), _run(subject, name, "base"))]
+    if subject.null_runs:
+        return _apart()
+    at = [_matches_at(log) for log in (_log("base", _seed(subject)), _log(name, _seed(subject)))]
     return torch.tensor(math.log2(at[0] / at[1]), dtype=torch.float64)
+
+
+def _later(subject: Subject, name: str) -> Float[Tensor, ""]:
+    return _apart() if subject.null_runs else -_sooner(subject, name)
+
+
+def _apart() -> Float[Tensor, ""]:
+    """The most by which two seeds of the unchanged training differ, without its sign. [doublings]"""
+    at = [_matches_at(_log("base", seed)) for seed in plan.SEEDS]
+    return torch.tensor(math.log2(max(at) / min(at)), dtype=torch.float64)
 
 
 def _run(subject: Subject, name: str, changed_from: str, null_seed: int = 1) -> Log:

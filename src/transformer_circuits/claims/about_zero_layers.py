@@ -2,35 +2,35 @@
 
 from functools import cache
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import shuffled_text, token_frequencies
+from transformer_circuits.claims.controls import token_frequencies, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import corpus
 
 
-@decides("zero-layer-bigram", controls=[shuffled_text, token_frequencies])
+@decides("zero-layer-bigram", controls=[untrained, token_frequencies], sample=samples.MANY)
 def nearer_to_bigrams(subject: Subject) -> Float[Tensor, " document"]:
-    """How much nearer to counted bigrams than to counted tokens the model predicts. [nats per token]
+    """How much nearer to counted bigrams the table comes than half way from counted tokens. [nats]
 
-    Both are counted in the small profile's training text and predict held-out text, as the model
-    does; the bigrams are mixed with unigrams (`bigrams.mixed`). What is measured is the middle
-    between their two losses, or the loss of the unigrams where that is lower, minus the model's.
-    Positive: the model beats the unigrams and is nearer to the bigrams, or beyond them. A model
-    that equals the bigrams has half of what they gain over unigrams.
-    Paper: "Zero-Layer Transformers".
+    All are distributions over what follows a token. Both are counted in the small profile's training
+    text, the bigrams mixed with unigrams (`bigrams.mixed`). What is measured is half of KL(bigrams ‖
+    unigrams), less KL(bigrams ‖ model), at the tokens of held-out text. At most half of the first,
+    for the bigrams themselves; below 0 if the table lies nearer to the tokens. Paper: "Zero-Layer
+    Transformers".
     """
-    inputs, targets = subject.windows(samples.WINDOWS_OF_BIGRAMS)
-    tables = _counted(subject.model.config.n_vocab)
-    unigram, bigram = (subject.by_document(-table[targets, inputs]) for table in tables)
-    return torch.minimum(unigram, (unigram + bigram) / 2) - subject.by_document(
-        subject.losses(samples.WINDOWS_OF_BIGRAMS)
+    model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
+    unigram, bigram = _counted(model.config.n_vocab)  # [out, src]
+    table = (model.W_U @ model.W_E).log_softmax(dim=0)
+    share = bigram.exp()
+    half, ours = (
+        (share * (bigram - other)).sum(dim=0) for other in ((unigram + bigram) / 2, table)
     )
+    return subject.by_document((half - ours)[inputs].double())
 
 
 @cache

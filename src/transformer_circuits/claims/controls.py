@@ -9,6 +9,7 @@ import torch
 
 from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.claims import subjects
+from transformer_circuits.claims.rules import Interval, Power
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -31,6 +32,28 @@ class Control:
 def named(name: str) -> Callable[[Callable[[Subject], Subject]], Control]:
     """Make a function of a subject the `Control` of this name."""
     return functools.partial(Control, name)
+
+
+class Graded:
+    """An effect that is planted in several sizes, and the smallest that a claim could mean."""
+
+    def __init__(
+        self,
+        what: str,
+        make: Callable[[Subject, float], Subject],
+        sizes: tuple[float, ...],
+        counts: float,
+    ):
+        self.what, self.counts = what, counts
+        self.of = {
+            size: Control(what.format(f"{size:g}"), functools.partial(make, size=size))
+            for size in sizes
+        }
+
+    def power(self, interval: Callable[[Subject], Interval], subject: Subject) -> Power:
+        """What a measurement finds of each size, planted in a subject."""
+        found = {size: interval(plant(subject)) for size, plant in self.of.items()}
+        return Power(self.what, self.counts, found)
 
 
 @named("untrained")
@@ -77,6 +100,15 @@ def without_heads(subject: Subject) -> Subject:
     """The direct path alone."""
     model = ablation.without(subject.model, heads.every(subject.model))
     return subject.with_model("without heads", model)
+
+
+@named("heads without effect")
+def heads_without_effect(subject: Subject) -> Subject:
+    """Every head looks where it did and moves what it moved, a millionth as much of it."""
+    model = copy.deepcopy(subject.model)
+    for layer in model.layers:
+        layer.W_O_concat.mul_(1e-6)
+    return subject.with_model("heads without effect", model)
 
 
 @named("shuffled heads")

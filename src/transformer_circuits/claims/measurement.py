@@ -5,16 +5,17 @@ import html
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.claims import findings, registry, rules, subjects
-from transformer_circuits.claims.controls import Control
+from transformer_circuits.claims.controls import Control, Graded
 from transformer_circuits.claims.registry import Claim, Rule
 from transformer_circuits.claims.rules import Interval
+from transformer_circuits.claims.samples import Sample
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.figures import forest_plot
 from transformer_circuits.record import Record
@@ -23,18 +24,29 @@ _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 
 def decides(
-    claim_id: str, *, controls: Sequence[Control], planted: Control | None = None
+    claim_id: str,
+    *,
+    controls: Sequence[Control],
+    planted: Control | Graded | None = None,
+    sample: Sample | None = None,
+    reads_basis: bool = False,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim of `data/claims.toml`.
 
     The function takes a `Subject`, and returns one value for each independent unit that it was
     measured on (a document, a passage, a window), from which the interval follows; a single value,
-    if it is a fact of the weights alone.
+    if it is a fact of the weights alone; values that are not a number, where a unit has nothing of
+    the kind. Or it returns an `Interval`.
 
     `controls`: where the rule must fail. `planted`: where it must hold, for what is claimed was
-    built in there.
+    built in there; if in several sizes, it must see the one that counts.
+    `sample`: the windows of text that units come from, so that those of one package are drawn
+    together. `reads_basis`: whether another basis of the stream may give another value. The claim
+    is then decided as stored and in the white basis, see `subjects.white`.
     """
-    return lambda function: Measurement(claim_id, function, tuple(controls), planted)
+    return lambda function: Measurement(
+        claim_id, function, tuple(controls), planted, sample, reads_basis
+    )
 
 
 class Measurement:
@@ -45,13 +57,16 @@ class Measurement:
         claim_id: str,
         function: Callable,
         controls: tuple[Control, ...],
-        planted: Control | None,
+        planted: Control | Graded | None,
+        sample: Sample | None,
+        reads_basis: bool,
     ):
         self.claim_id, self.function = claim_id, function
         self.controls, self.planted = controls, planted
+        self.sample, self.reads_basis = sample, reads_basis
         functools.update_wrapper(self, function)
 
-    def __call__(self, subject: Subject) -> Float[Tensor, "*unit"]:
+    def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
         return self.function(subject)
 
     def __get__(self, instance, owner=None):  # like a function, so that Sphinx documents it as one
@@ -76,9 +91,11 @@ class Measurement:
         """
         with torch.no_grad():
             values = self.function(subject)
-        had = not subject.own or not values.isnan().all()
-        subject.require(had, "a place where it can be measured")
-        return rules.interval(values)
+        if isinstance(values, Interval):
+            return values
+        sample = self.sample
+        clusters = None if sample is None else subject.packages_of(*sample, units=len(values))
+        return rules.interval(values, clusters)
 
     def decision(self, of: Sequence[Subject] = ()) -> "Decision":
         """Try the rule on models that differ in their seed: by default, those of the book.
@@ -91,17 +108,33 @@ class Measurement:
         of = of or subjects.of_seeds(self.rule.of)
         seeds = {subject.name: self.interval(subject) for subject in of}
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
-        planted = {}
-        if self.planted is not None:
+        planted, power = {}, None
+        if isinstance(self.planted, Graded):
+            power = self.planted.power(self.interval, of[0])
+        elif self.planted is not None:
             planted[self.planted.name] = self.interval(self.planted(of[0]))
         had = {name: found for name, found in controls.items() if found is not None}
-        verdict, why = rules.verdict(self.rule, seeds, had, planted)
-        return Decision(self, verdict, why, seeds, controls, planted)
+        windows = self.sample[0] if self.sample else 0
+        found = rules.verdict(self.rule, seeds, had, planted, power, windows)
+        white: dict[str, Interval] = {}
+        if self.reads_basis:
+            white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
+            held = [self._on(control, of[0], subjects.white) for control in self.controls]
+            of_controls = {
+                name: one for name, one in zip(controls, held, strict=True) if one is not None
+            }
+            found = rules.in_both(found, rules.verdict(self.rule, white, of_controls))
+        return Decision(self, *found, seeds, controls, planted, power, white)
 
-    def _on(self, control: Control, subject: Subject) -> Interval | None:
+    def _on(
+        self,
+        control: Control,
+        subject: Subject,
+        written: Callable[[Subject], Subject] = lambda subject: subject,
+    ) -> Interval | None:
         """None, if the control cannot be made, which happens to a reader's own model."""
         try:
-            made = control(subject)
+            made = written(control(subject))
         except subjects.NotToBeHad:
             return None
         return self.interval(made)
@@ -134,11 +167,20 @@ class Decision:
     """None, if it cannot be had: for a reader's own model without siblings."""
     planted: dict[str, Interval]
     """One, by its name, or none."""
+    power: rules.Power | None = None
+    """What the rule sees of an effect that was planted in several sizes."""
+    white: dict[str, Interval] = field(default_factory=dict)
+    """The seeds once more, where the stream is white; empty if the claim does not read the basis."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
-        """Controls, and what was planted."""
-        return self.controls | {f"planted, {name}": found for name, found in self.planted.items()}
+        """Seeds in the white basis, controls, and what was planted."""
+        white = {f"{name}, white": found for name, found in self.white.items()}
+        planted = {f"planted, {name}": found for name, found in self.planted.items()}
+        if self.power:
+            of_size = self.power.found.items()
+            planted = {f"planted, {self.power.what.format(f'{s:g}')}": f for s, f in of_size}
+        return white | self.controls | planted
 
     @property
     def _must(self) -> str:
@@ -166,9 +208,10 @@ class Decision:
     def row(self) -> dict[str, str]:
         """What the scorecard shows of it, by column."""
         least = min(found.n for found in self.seeds.values())
-        over = "" if least == 1 else f", over {least} or more units"
+        over = f", over {least} or more units" if least > 1 else ", one number per seed"
         return {
-            "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values())) + over,
+            "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values()))
+            + (over if least else ""),
             "must be": f"{self._must}: {self.measurement.rule.threshold_from}",
             "controls": "; ".join(
                 f"{name} {_or_not(found)}" for name, found in self._beside.items()
@@ -181,8 +224,13 @@ class Decision:
         """Seeds, controls and what was planted, on one scale with the threshold."""
         ours = "every seed" if len(self.seeds) > 1 else "one seed"
         rows = {ours: [*self.seeds.values()]}
-        rows |= {name: [found] for name, found in self._beside.items() if found is not None}
-        spans = {name: [(f.mean, f.low, f.high) for f in found] for name, found in rows.items()}
+        if self.white:
+            rows[f"{ours}, white basis"] = [*self.white.values()]
+        others = {n: f for n, f in self._beside.items() if f is not None}
+        rows |= {name: [found] for name, found in others.items() if not name.endswith(", white")}
+        spans = {
+            name: [(f.mean, f.low, f.high) for f in found if f.n] for name, found in rows.items()
+        }
         rule = self.measurement.rule
         return forest_plot.forest_plot(spans, rule.threshold, rule.side, ours=ours)
 
@@ -207,8 +255,9 @@ class Decision:
         details = {
             "verdict": self.verdict,
             "why": self.why,
-            "seeds": {name: asdict(found) for name, found in self.seeds.items()},
-            "controls": {name: found and asdict(found) for name, found in self.controls.items()},
+            "seeds": {name: _json(found) for name, found in self.seeds.items()},
+            "controls": {name: _json(found) for name, found in self.controls.items()},
+            "white": {name: _json(found) for name, found in self.white.items()},
             "row": self.row,
             "finding": self.finding,
             "forest plot": self._forest_plot,
@@ -217,10 +266,14 @@ class Decision:
             "verdict",
             self.measurement.claim.statement,
             ", ".join(map(str, self.seeds.values())),
-            {name: astuple(found) for name, found in measured.items() if found is not None},
+            {name: astuple(found) for name, found in measured.items() if found and found.n},
             claim=self.measurement.claim_id,
             details=details,
         )
+
+
+def _json(found: Interval | None) -> dict | None:
+    return asdict(found) if found and found.n else None
 
 
 def _or_not(found: Interval | None) -> str:

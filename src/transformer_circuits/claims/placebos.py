@@ -8,7 +8,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
-from transformer_circuits.claims.controls import Control, named
+from transformer_circuits.claims.controls import Control, Graded, named
 from transformer_circuits.claims.subjects import Log, Subject
 from transformer_circuits.experiments import development
 
@@ -85,16 +85,23 @@ def loss_for_heads(log: Log) -> Log:
     )
 
 
-@_of_log("plateau before heads")
-def plateau_before_heads(log: Log) -> Log:
-    """The loss stands still until the induction head begins to form, at what it is then."""
-    tokens = [record["tokens"] for record in log]
-    found = development.span(tokens, development.of_head(log, "matching_random", -1))
-    start = found[0] if found else tokens[0]
-    level = float(development.at(tokens, [record["held_out"] for record in log], start))
-    return tuple(
-        record | ({"held_out": level} if record["tokens"] < start else {}) for record in log
+def _bump(subject: Subject, size: float) -> Subject:
+    """The loss falls by `size` nats more than it did while the induction head forms, evenly."""
+    tokens = [record["tokens"] for record in subject.log]
+    found = development.span(tokens, development.of_head(subject.log, "matching_random", -1))
+    start, end = found or (tokens[0], tokens[0] + 1)
+    log = tuple(
+        record
+        | {
+            "held_out": record["held_out"]
+            + size * min(1.0, max(0.0, (end - record["tokens"]) / (end - start)))
+        }
+        for record in subject.log
     )
+    return dataclasses.replace(subject, log=log)
+
+
+bumps = Graded("a bump of {} nats", _bump, sizes=(0.25, 0.5, 1.0, 2.0, 4.0), counts=0.25)
 
 
 @named("losses of one layer")

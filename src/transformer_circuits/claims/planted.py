@@ -3,36 +3,42 @@
 import copy
 import dataclasses
 import math
+from collections import Counter
 
 import torch
 
 from transformer_circuits.analysis.one_layer import skip_trigram_families, skip_trigram_lists
 from transformer_circuits.claims import subjects
-from transformer_circuits.claims.controls import Control, named
+from transformer_circuits.claims.controls import Control, Graded, named
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 
-@named("deleting head")
-def deleting_head(subject: Subject) -> Subject:
-    """A first head that looks at the present token and writes the negative of what it reads.
+def _deleting(subject: Subject, size: float) -> Subject:
+    """A first head that looks at the present token and writes the negative of a part of what it reads.
 
     It reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ, so
-    that eigenvalues over tokens are negative, too.
+    that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
+    that it deletes.
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[0], model.config.d_head
     subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
     counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
     varied = torch.linalg.eigh(model.W_E * counts @ model.W_E.T).eigenvectors[:, -d_head:]
-    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -varied
+    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -(1 - math.sqrt(1 - size)) * varied
     # The first pairs of positions turn fastest, so that each place is most like itself.
     look = math.sqrt(20 / math.sqrt(d_head)) * torch.eye(d_head, model.config.d_model)
     layer.W_Q.data[0], layer.W_K.data[0] = look, look
     model.W_U.data = model.W_E.T.clone()
     return subject.with_model("deleting head", model)
+
+
+deleting_head = Graded(
+    "a head that deletes a share of {} of what it reads", _deleting, sizes=(0.5, 1.0), counts=0.5
+)
 
 
 @named("suppressing head")
@@ -57,19 +63,23 @@ def suppressing_head(subject: Subject) -> Subject:
     return subject.with_model("suppressing head", model)
 
 
-def _with_skip_trigrams(subject: Subject, every: int = 2, by_destination: bool = False) -> Subject:
+def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
     """One layer whose heads hold the whole of the paper's list, all brackets and indents, and one of
     `every` so many members of the paper's families, and nothing else.
 
     Each token is a vector of random signs, of which every head moves a part; an output reads the
-    vectors of its sources, and a little noise, so that no two outputs are alike. `by_destination`:
-    only the part that one head moves, another head for another destination.
+    vectors of its sources, and a little noise, so that no two outputs are alike. `destinations`: for
+    so many of the list, the commonest first, only the part that one head moves, another head for
+    another destination.
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
     families = skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values()
     triples = {triple for members in families for triple in members[::every]}
-    triples |= {*skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)}
+    listed = skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)
+    common = Counter(dst for _, dst in {(triple.src, triple.dst) for triple in listed})
+    own = {dst for dst, _ in common.most_common(destinations)}
+    triples |= {*listed}
     triples |= {*skip_trigram_lists.brackets(texts), *skip_trigram_lists.dedents(texts)}
     model = Transformer(config).requires_grad_(False).eval()
     generator = torch.Generator().manual_seed(1)
@@ -80,7 +90,7 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, by_destination: bool =
         for h in range(config.n_heads)
     ]
     for src, dst, out in sorted(triples):
-        read = moved[dst % config.n_heads] if by_destination else torch.arange(config.d_model)
+        read = moved[dst % config.n_heads] if dst in own else torch.arange(config.d_model)
         model.W_U[out, read] += model.W_E[read, src] / config.d_head
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
@@ -93,11 +103,17 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, by_destination: bool =
 
 
 planted_skip_trigrams = Control("planted skip-trigrams", _with_skip_trigrams)
-sparsely_planted_skip_trigrams = Control(
-    "sparsely planted skip-trigrams", lambda subject: _with_skip_trigrams(subject, every=5)
+skip_trigrams_by_share = Graded(
+    "a share of {} of the skip-trigrams",
+    lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
+    sizes=(0.05, 0.1, 0.2),
+    counts=0.1,
 )
-a_head_for_each_destination = Control(
-    "a head for each destination", lambda subject: _with_skip_trigrams(subject, by_destination=True)
+heads_for_destinations = Graded(
+    "heads of their own for {} of the destinations",
+    lambda subject, size: _with_skip_trigrams(subject, destinations=int(size)),
+    sizes=(1.0, 2.0, 4.0),
+    counts=1.0,
 )
 
 

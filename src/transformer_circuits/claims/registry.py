@@ -35,6 +35,8 @@ class Claim(settings.Table):
     """The notebook that decides it; empty if none does."""
     untested: str = UNTESTED[-1]
     """One of `UNTESTED`, of a claim without a chapter."""
+    retracted: str = ""
+    """Where its authors took it back or changed it; empty if they did not."""
 
     def __post_init__(self):
         for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
@@ -71,7 +73,7 @@ class Rule(settings.Table):
 def _of_row(row: Any) -> tuple[Claim, Rule | None]:
     decided = row.get("decided")
     words = {name: value for name, value in row.items() if name != "decided"}
-    claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], **words})
+    claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], "retracted": "", **words})
     return claim, None if decided is None else Rule.from_dict(decided)
 
 

@@ -1,10 +1,11 @@
 """One function for every verdict: from intervals, a threshold and controls."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.claims.registry import Rule
@@ -12,7 +13,10 @@ from transformer_circuits.claims.registry import Rule
 DRAWS = 2000
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 MIXED, UNDECIDED, UNPOWERED = "mixed", "undecided", "unpowered"
-VERDICTS = (REPRODUCED, MIXED, UNDECIDED, NOT_REPRODUCED, UNPOWERED)
+DEPENDS, NO_CASE = "depends on the basis", "no case"
+VERDICTS = (REPRODUCED, MIXED, UNDECIDED, NOT_REPRODUCED, DEPENDS, NO_CASE, UNPOWERED)
+MOST = 100
+"""From so many times as much text on, *undecided* names no amount: that is none that we have."""
 
 
 @dataclass(frozen=True)
@@ -23,46 +27,92 @@ class Interval:
     low: float
     high: float
     n: int
-    """How many units it was measured on; 1 for a fact of the weights, which has no spread."""
+    """How many units it was measured on; 1 for a single number, which has no spread; 0, and not a
+    number, if what the claim speaks of is not there."""
 
     def __str__(self) -> str:
         mean, low, high = (f"{value:.3g}" for value in (self.mean, self.low, self.high))
+        if not self.n:
+            return NO_CASE
         return mean if self.n == 1 else f"{mean} ({low} to {high})"
 
 
-def interval(values: Float[Tensor, "*unit"], confidence: float = 0.95) -> Interval:
-    """The mean over units, with a percentile bootstrap over them.
+NOTHING = Interval(math.nan, math.nan, math.nan, 0)
+"""Of what is not there."""
 
-    Units that are not a number (no place of the kind in this document) are left out.
+
+def interval(
+    values: Float[Tensor, "*unit"],
+    clusters: Int[Tensor, "*unit"] | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """The mean over units, with a percentile bootstrap over them; `NOTHING` if there is none.
+
+    Units that are not a number (no place of the kind in this document) are left out. Those of one
+    of the `clusters` are drawn together: what they share is drawn with them. With few clusters
+    such intervals are still somewhat too short.
 
     Raises:
-        ValueError: if there is no unit, or one is infinite.
+        ValueError: if one is infinite.
 
     >>> interval(torch.tensor([0.5]))
     Interval(mean=0.5, low=0.5, high=0.5, n=1)
     """
     values = values.detach().double().flatten().cpu()
-    values = values[~values.isnan()]
-    if not len(values) or not values.isfinite().all():
-        raise ValueError(f"an interval takes finite values of at least one unit but got {values}")
+    there = ~values.isnan()
+    values = values[there]
+    if values.isinf().any():
+        raise ValueError(f"an interval takes finite values but got {values}")
+    if not len(values):
+        return NOTHING
     if len(values) == 1:
         return Interval(*[float(values)] * 3, n=1)
+    index = torch.arange(len(values))
+    if clusters is not None:
+        index = clusters.flatten()[there].unique(return_inverse=True)[1]
+        index = index if index.max() else torch.arange(len(values))  # one alone tells nothing
+    n = int(index.max()) + 1
+    sums, sizes = (
+        torch.zeros(n, dtype=torch.float64).index_add_(0, index, each)
+        for each in (values, torch.ones_like(values))
+    )
     generator = torch.Generator().manual_seed(0)
-    drawn = torch.randint(len(values), (DRAWS, len(values)), generator=generator)
-    means = values[drawn].mean(dim=1)
+    drawn = torch.randint(n, (DRAWS, n), generator=generator)
+    means = sums[drawn].sum(dim=1) / sizes[drawn].sum(dim=1)
     tail = (1 - confidence) / 2
     low, high = means.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
     return Interval(float(values.mean()), low, high, len(values))
 
 
 def beyond(rule: Rule, found: Interval) -> bool:
-    """Whether an interval lies wholly where the claim says."""
+    """Whether an interval lies wholly where the claim says; on the threshold is not there."""
     return found.low > rule.threshold if rule.side == "above" else found.high < rule.threshold
 
 
 def short_of(rule: Rule, found: Interval) -> bool:
-    """Whether an interval lies wholly on the other side of the threshold, or on it."""
-    return found.high <= rule.threshold if rule.side == "above" else found.low >= rule.threshold
+    """Whether an interval lies wholly on the other side; on the threshold is not there, either."""
+    return found.high < rule.threshold if rule.side == "above" else found.low > rule.threshold
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a rule sees of an effect that was planted in several sizes."""
+
+    what: str
+    """The effect, with a place for its size: "a bump of {} nats"."""
+    counts: float
+    """The smallest size that the claim could mean."""
+    found: Mapping[float, Interval]
+    """By size."""
+
+    def smallest(self, rule: Rule) -> float | None:
+        """From which size on the rule sees every one; None if it misses the largest."""
+        seen = None
+        for size in sorted(self.found, reverse=True):
+            if not beyond(rule, self.found[size]):
+                break
+            seen = size
+        return seen
 
 
 def verdict(
@@ -70,34 +120,72 @@ def verdict(
     seeds: Mapping[str, Interval],
     controls: Mapping[str, Interval],
     planted: Mapping[str, Interval] | None = None,
+    power: Power | None = None,
+    windows: int = 0,
 ) -> tuple[str, str]:
-    """One of `VERDICTS`, and in words how it came about.
+    """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
 
     `seeds`: what was measured on the model trained from each seed.
     `controls`: the same where the rule must fail, by name.
     `planted`: the same where what is claimed was built in; a rule that misses it has no power.
+    `windows`: of how many the text consists that was measured on; 0 if it was no text.
 
-    *Reproduced*: the interval lies beyond the threshold in every seed, and in no control. *Not
-    reproduced*: in every seed on the other side. *Mixed*: beyond it in some seeds, not in all.
-    *Undecided*: across the threshold, or beyond it as much with a control.
+    *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
+    the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
+    side, unless the rule would have missed an effect that counts: *unpowered*. *Mixed*: wholly
+    beyond it in one seed and wholly on the other side in another. *Undecided*: all else.
 
     Raises:
         ValueError: if there is no seed.
     """
     if not seeds:
         raise ValueError("a verdict takes at least one seed")
-    of = f"of {len(seeds)}"
+    of = f"of {len(seeds)} seeds"
+    if absent := sum(not found.n for found in seeds.values()):
+        return NO_CASE, f"{absent} {of} without what it speaks of"
     for name, found in (planted or {}).items():
         if not beyond(rule, found):
             return UNPOWERED, f"the rule misses what was planted ({name}: {found})"
-    n_beyond = sum(beyond(rule, found) for found in seeds.values())
-    n_short = sum(short_of(rule, found) for found in seeds.values())
-    if n_beyond == len(seeds):
+    over = [found for found in seeds.values() if beyond(rule, found)]
+    under = [found for found in seeds.values() if short_of(rule, found)]
+    if len(over) == len(seeds):
         if held := [name for name in controls if beyond(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
-        return REPRODUCED, f"{n_beyond} {of} seeds"
-    if n_short == len(seeds):
-        return NOT_REPRODUCED, f"{n_short} {of} seeds on the other side"
-    if n_beyond:
-        return MIXED, f"{n_beyond} {of} seeds"
-    return UNDECIDED, f"across the threshold in {len(seeds) - n_short} {of} seeds"
+        return REPRODUCED, f"{len(over)} {of}"
+    if len(under) == len(seeds):
+        if power and ((seen := power.smallest(rule)) is None or seen > power.counts):
+            least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")
+            return UNPOWERED, f"it sees {least}, where {power.counts:g} would count"
+        return NOT_REPRODUCED, f"{len(under)} {of} on the other side"
+    if any(found.n > 1 for found in over) and any(found.n > 1 for found in under):
+        return MIXED, f"{len(over)} {of}; {len(under)} on the other side"
+    if all(found.n == 1 for found in seeds.values()):
+        return UNDECIDED, f"{len(over)} {of}, by one number each, without an interval"
+    across = [found for found in seeds.values() if found not in over and found not in under]
+    why = f"across the threshold in {len(across)} {of}"
+    return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows)])])
+
+
+def _needed(rule: Rule, across: list[Interval], windows: int) -> str:
+    """How much more text would decide, if estimates stay and intervals shrink by 1/√n."""
+    most = 0.0
+    for found in across:
+        off = found.mean - rule.threshold
+        half = found.mean - found.low if off > 0 else found.high - found.mean
+        most = max(most, (half / off) ** 2 if off else math.inf)
+    what = "as much text" if windows else "as many units"
+    if not most:
+        return ""
+    if most >= MOST:
+        return f"no {MOST} times {what} would decide it, if estimates stay"
+    most = max(most, 1.1)  # an interval may end just on the threshold
+    amount = f" ({round(most * windows, -1):.0f} windows)" if windows else ""
+    return f"about {most:.1f} times {what}{amount} would decide it, if estimates stay"
+
+
+def in_both(stored: tuple[str, str], white: tuple[str, str]) -> tuple[str, str]:
+    """The verdict on what reads the basis of the stream, from that as stored and that in the white."""
+    if stored[0] == white[0]:
+        return stored[0], f"{stored[1]}; where the stream is white, too"
+    told = (f"{verdict} ({why})" for verdict, why in (stored, white))
+    return DEPENDS, "as stored {}; where the stream is white {}".format(*told)

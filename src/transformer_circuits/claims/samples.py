@@ -4,21 +4,32 @@ Windows are evenly spaced over held-out text, and have a model's whole context u
 given beside them. Whatever does not fit into a context is made as long as it can be.
 """
 
-WINDOWS = 16
-"""On which losses, patterns and the worth of paths are measured."""
-WINDOWS_OF_BIGRAMS = 32
-WINDOWS_OF_STREAMS = 8
-WINDOWS_OF_LOOKS = 24
-"""For the strongest look of a head at each place."""
-WINDOWS_OF_HEADS, TOKENS_OF_HEADS = 32, 256
-"""For patterns and outputs of the last layer."""
-WINDOWS_OF_EDGES, TOKENS_OF_EDGES, PLACES_OF_EDGES = 24, 256, 6
-"""Edges are measured at so many places of each window."""
-WINDOWS_SCRUBBED, TOKENS_SCRUBBED = 24, 128
-WINDOWS_OF_CONTEXT = 32
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+Sample = tuple[int, int | None]
+"""How many windows, and their tokens; as many as a context has, if not given."""
+MANY: Sample = (128, 256)
+"""Wherever documents decide: of fewer, whole intervals lie across a threshold for want of text."""
+EVERY = 4
+"""Where predictions cost the most, every so many-th place of `MANY` is a target."""
+WHOLE: Sample = (16, None)
+"""Whole contexts, where what is measured depends on their length."""
+WINDOWS = WHOLE[0]
+"""On which figures of losses, patterns and the worth of paths are measured."""
+SHORT: Sample = (128, 128)
+"""For streams, values and scrubbing."""
+OF_CONTEXT: Sample = (128, None)
 """For what late tokens gain from their context."""
-PASSAGES_OF_TEXT, TOKENS_OF_PASSAGES = 64, 128
+OF_EDGES: Sample = (24, 256)
+PLACES_OF_EDGES = 6
+"""Edges are measured at so many places of each window."""
+OF_WORDS: Sample = (256, 64)
+OF_PASSAGES: Sample = (64, 128)
 """Far apart, for copying and near-by attention."""
+OF_EFFECTS: Sample = (8, 256)
+"""For what each head adds to the logits at all."""
 PASSAGES = 48
 """Passages that come twice, or chains, of which each is a unit of the interval."""
 PASSAGES_OF_A_LENGTH = 12
@@ -26,3 +37,15 @@ PASSAGES_OF_A_LENGTH = 12
 PASSAGES_CUT = 8
 """The same, where heads or edges are cut one by one."""
 TOKENS_OF_CHAINS = 128
+
+
+def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
+    """Every so many-th place along a dimension: those that are targets."""
+    return values.unfold(dim, EVERY, EVERY)[..., -1]
+
+
+def spread(values: Float[Tensor, "n target"], n_ctx: int) -> Float[Tensor, "n n_ctx"]:
+    """What was measured at such places, among all places; the others are not a number."""
+    found = torch.full((len(values), n_ctx), torch.nan, dtype=values.dtype)
+    found[:, EVERY - 1 : EVERY * values.shape[1] : EVERY] = values
+    return found

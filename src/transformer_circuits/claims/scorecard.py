@@ -137,7 +137,7 @@ def part(claim: Claim) -> str:
 
 Row = dict[str, str | Link | Picture]
 """Of a table, by its columns."""
-_SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗∅…–", strict=True))
+_SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗⇄○∅…–", strict=True))
 
 
 _BECAME = {
@@ -253,25 +253,20 @@ class Scorecard:
         return table(rows or [{"claim": "none"}], caption=title, look="cards")
 
     def counts(self) -> list[dict[str, str | int]]:
-        """How many facts about trained models have each verdict, by who claims them; at last, of all."""
-        groups = {
-            source: [c for c in self.trained if c.source == source] for source in registry.SOURCES
-        }
+        """How many facts about trained models have each verdict, by who claims them; at last, of all.
+
+        Apart from each other stand what the paper says and what its authors took back, and what
+        others say and what are beliefs or readings of this book.
+        """
+        groups: dict[str, list[Claim]] = {"paper": [], "paper, retracted": []}
+        groups |= {source: [] for source in registry.SOURCES[1:]} | {"this book": []}
+        for claim in self.trained:
+            name = "this book" if claim.own else claim.source
+            groups[f"{name}, retracted" if claim.retracted else name].append(claim)
         return [
             {"claims of": name}
             | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
             for name, found in (groups | {"all": self.trained}).items()
-        ]
-
-    def settled(self) -> list[Claim]:
-        """Facts about trained models whose estimate is exactly 0 for some seed."""
-        return [
-            claim
-            for claim in self.trained
-            if any(
-                seed["n"] > 1 and seed["low"] == seed["high"] == 0
-                for seed in self.evidence[claim.id].decision["seeds"].values()
-            )
         ]
 
     def decided(self, *verdicts: str) -> list[Row]:

@@ -5,7 +5,6 @@
 cache. They are measured in the study's own tokens, `data/study/tokenizer.json`.
 """
 
-import copy
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -23,21 +22,13 @@ from transformer_circuits.experiments.formation import Series
 from transformer_circuits.experiments.plan import Planned
 from transformer_circuits.experiments.study import Trained
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.text import corpus, tokenizer, windows
+from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
 OF = "two-layer"
 """Whose rules are measured on the models of the study, less those that compare the trainings of
 `data/experiments.toml`."""
-OF_THE_BASIS = (
-    "embedding-pca", "previous-token-head", "below-random", "k-composition", "only-k-composition",
-    "erratum-edges", "score-is-not-use", "few-singular-directions", "credit-over-scores",
-    "trained-basis",
-)  # fmt: skip
-"""Claims whose measurements read the basis of the stream, so that another may give another estimate."""
-WHITE = 24
-"""Windows of training text on which the stream is made white."""
 
 
 def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) -> dict[int, str]:
@@ -72,32 +63,25 @@ def measured(subject: Subject) -> dict[str, Any]:
 
     `held_out`: the loss on the `windows` of `cross_entropy`, in nats per token and per character.
     `estimates`: of every rule of the two-layer model, mean and interval over so many units.
-    `estimates_white`: the same of the claims `OF_THE_BASIS`, where the stream between the layers is
-    white on training text.
+    `estimates_white`: the same of those that read the basis of the stream, where the stream
+    between the layers is white on training text.
     `edges`: see `edges`.
     """
-    white = whitened(subject)
+    white, measurements = subjects.white(subject), catalogue.measurements()
     of = [
         name
-        for name, measurement in catalogue.measurements().items()
+        for name, measurement in measurements.items()
         if measurement.rule.of == OF and measurement.__module__ != about_why_they_form.__name__
     ]
     found = {
         "held_out": held_out(subject),
         "estimates": estimates(subject, of),
-        "estimates_white": estimates(white, [name for name in of if name in OF_THE_BASIS]),
+        "estimates_white": estimates(
+            white, [name for name in of if measurements[name].reads_basis]
+        ),
         "edges": edges(subject, white),
     }
     return _rounded(found)
-
-
-def whitened(subject: Subject) -> Subject:
-    """The subject in `composition.white_basis`, on `WHITE` windows of the small training text."""
-    text = corpus.tokens("small", "train")
-    inputs, _ = windows.evenly(text, WHITE, subject.model.config)
-    exact = copy.deepcopy(subject.model).double()
-    white = composition.change_basis(exact, composition.white_basis(exact, inputs))
-    return dataclasses.replace(subject, name="white", model=white.to(subject.model.W_E))
 
 
 def held_out(subject: Subject) -> dict[str, int | float]:
@@ -113,12 +97,13 @@ def held_out(subject: Subject) -> dict[str, int | float]:
     }
 
 
-def estimates(subject: Subject, of: list[str]) -> dict[str, dict[str, Any]]:
+def estimates(subject: Subject, names: list[str]) -> dict[str, dict[str, Any]]:
     """What the measurement of each claim comes to; or why it cannot be had of such a model."""
     measurements, found = catalogue.measurements(), {}
-    for name in of:
+    for name in names:
         try:
-            found[name] = dataclasses.asdict(measurements[name].interval(subject))
+            of = measurements[name].interval(subject)
+            found[name] = dataclasses.asdict(of) if of.n else {"not applicable": str(of)}
         except subjects.NotToBeHad as error:
             found[name] = {"not applicable": f"{type(error).__name__}: {error}"}
     return found

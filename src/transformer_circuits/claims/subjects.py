@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, head_roles
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.claims import samples
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.general import GeneralTransformer
@@ -28,6 +29,11 @@ class NotToBeHad(files.UserError):
     """
 
 
+LEAST = 0.05
+"""A head that adds less than a twentieth of what the present token alone does to the logits, does
+nothing to speak of."""
+WHITE = 24
+"""Windows of training text on which the stream is made white."""
 Log = tuple[dict, ...]
 """The records along a training, see `development.probe`."""
 LOGGED = ("tokens", "held_out", "in_context_learning_score", "previous_token", "matching_random",
@@ -48,6 +54,10 @@ class Subject:
     """Empty where there is none."""
     own: bool = False
     """Whether it is a reader's own model, without siblings from the same seed."""
+    of_the_book: bool = False
+    """Whether the text is the book's held-out text, of whose documents the packages are known."""
+    as_stored: "Subject | None" = None
+    """The same function of tokens in the basis it is stored in, where this one's is another."""
     null_runs: bool = False
     """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
     another seed: what differs then is chance."""
@@ -55,7 +65,7 @@ class Subject:
     @cached_property
     def matching(self) -> Float[Tensor, " head"]:
         """Prefix matching of the heads of the last layer, see `head_roles.matching`. 0 to 1."""
-        return head_roles.matching(self.model)
+        return self.as_stored.matching if self.as_stored else head_roles.matching(self.model)
 
     @property
     def induction_head(self) -> Head:
@@ -65,7 +75,32 @@ class Subject:
     @cached_property
     def previous_token_head(self) -> Head:
         """The first-layer head that looks most at the token before, see `head_roles`."""
+        if self.as_stored:
+            return self.as_stored.previous_token_head
         return head_roles.previous_token_head(self.model, self.text)
+
+    @cached_property
+    def added(self) -> Float[Tensor, "layer head"]:
+        """What each head adds to the logits by itself, as a share of what the direct path does.
+
+        By root mean squares over places of text and over the vocabulary, from whose mean logits
+        are measured. 0: the head does nothing to them. No basis of the stream moves it.
+        """
+        model, (inputs, _) = self.model, self.windows(*samples.OF_EFFECTS)
+        W_U = model.W_U - model.W_U.mean(dim=0)
+        gram = W_U.T @ W_U  # x gram x is the squared length of what x does to the logits
+        x, W_P = model.embed(inputs)
+        direct, rows = ((x @ gram) * x).sum(dim=-1).mean(), []
+        for index, layer in enumerate(model.layers):
+            written = layer.head_outputs(x, layer.pattern(x, x, W_P))
+            rows.append(((written @ gram) * written).sum(dim=-1).mean(dim=(0, 2)))
+            x = x + written.sum(dim=1)
+            x = x + model.mlps[index](x) if model.mlps else x
+        return (torch.stack(rows) / direct.clamp(min=1e-30)).sqrt()
+
+    def does(self, head: tuple[int, int]) -> bool:
+        """Whether a head does anything to speak of: adds `LEAST` of what the direct path does."""
+        return bool(self.added[head[0], head[1]] >= LEAST)
 
     def require(self, holds: bool, needed: str) -> None:
         """Raise a `NotToBeHad` that says what is needed, unless it is there."""
@@ -99,22 +134,40 @@ class Subject:
         """Uniformly random tokens that fit twice into a context, see `head_roles`."""
         return head_roles.random_passages(self.model.config, n, seed, length)
 
-    def by_document(self, values: Float[Tensor, "n n_ctx"]) -> Float[Tensor, " document"]:
-        """The mean in each document of what was measured at each target of evenly spaced windows.
-
-        They are those of `windows(n)`, or of `windows(n, n_ctx)`.
-        Places that are not a number are left out, as are documents without any other.
-        """
-        n, n_ctx = values.shape
+    def _documents(self, n: int, n_ctx: int) -> Int[Tensor, "n n_ctx"]:
+        """The number of the document that each target of `windows(n, n_ctx)` stands in; from 1."""
         first = windows.starts(self.text, n, self.model.config, n_ctx=n_ctx)
         document = (self.text == tokenizer.BEGIN).cumsum(dim=0)
         offset = int(not self.model.config.begin)
-        ids = document[first[:, None] + offset + torch.arange(n_ctx)]
-        _, index = ids.unique(return_inverse=True)
+        return document[first[:, None] + offset + torch.arange(n_ctx)]
+
+    def by_document(self, values: Float[Tensor, "n n_ctx"]) -> Float[Tensor, " document"]:
+        """The mean in each document of what was measured at each target of evenly spaced windows.
+
+        They are those of `windows(n)`, or of `windows(n, n_ctx)`. Places that are not a number are
+        left out; a document without any other is not a number itself.
+        """
+        _, index = self._documents(*values.shape).unique(return_inverse=True)
         there = ~values.isnan()
         sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index[there], values[there])
-        counts = index[there].bincount(minlength=len(sums))
-        return (sums / counts)[counts > 0]
+        return sums / index[there].bincount(minlength=len(sums))
+
+    def packages_of(
+        self, n: int, n_ctx: int | None = None, *, units: int
+    ) -> Int[Tensor, " unit"] | None:
+        """The package that each unit comes from: each document of `windows(n, n_ctx)`, or each window.
+
+        None, if it is another number of units, or a text whose packages nobody knows.
+        """
+        if not self.of_the_book:
+            return None
+        full = self.model.config.n_ctx
+        documents = self._documents(n, min(n_ctx or full, full))
+        own = documents.unique()
+        if units not in (len(own), n):
+            return None
+        places = own if units == len(own) else documents[:, documents.shape[1] // 2]
+        return _packages(tokenizer.path())[places - 1]
 
     @cache  # noqa: B019 (subjects live as long as the process)
     def losses(self, n: int = cross_entropy.N_WINDOWS) -> Float[Tensor, "n n_ctx"]:
@@ -123,7 +176,7 @@ class Subject:
 
     def with_model(self, name: str, model: Transformer) -> "Subject":
         """Another model on the same text, whose training left no log."""
-        return dataclasses.replace(self, name=name, model=model, log=())
+        return dataclasses.replace(self, name=name, model=model, log=(), as_stored=None)
 
     def sibling(self, name: str) -> "Subject":
         """The model of the book called `name` that was trained from the same seed.
@@ -155,13 +208,22 @@ def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
 
 
 @cache
+def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
+    """The package of each document of the held-out text, as a number."""
+    names = [one.name.split("/")[0] for one in corpus.read("small", "validation")]
+    number = {name: index for index, name in enumerate(dict.fromkeys(names))}
+    return torch.tensor([number[name] for name in names])
+
+
+@cache
 def named(name: str) -> Subject:
     """A model of the book, with the small profile's held-out text.
 
     Raises:
         UserError: if there is no such model, or it was not trained.
     """
-    return Subject(name, checkpoint.load(name), held_out(), tuple(checkpoint.records(name)))
+    log = tuple(checkpoint.records(name))
+    return Subject(name, checkpoint.load(name), held_out(), log, of_the_book=True)
 
 
 def of_seeds(name: str) -> list[Subject]:
@@ -181,7 +243,7 @@ def of_folder(place: Path) -> Subject:
             f"{place} has n_vocab {model.config.n_vocab}, but rules measure in {n_vocab} tokens"
         )
     records = tuple(files.read_json_lines(log)) if log.is_file() else ()
-    return Subject(str(place), model, held_out(), records, own=True)
+    return Subject(str(place), model, held_out(), records, own=True, of_the_book=True)
 
 
 def random_weights(subject: Subject) -> Transformer:
@@ -198,7 +260,33 @@ def random_weights(subject: Subject) -> Transformer:
     return model
 
 
+@cache
+def white(subject: Subject) -> Subject:
+    """The subject where the stream after its first layer is white on text, see `composition.white_basis`.
+
+    On `WHITE` windows of the small training text; of its own, if its vocabulary is another. A basis in
+    which all directions that text uses count alike.
+
+    Raises:
+        NotToBeHad: if the text does not fill the stream's dimensions.
+    """
+    model = subject.model
+    ours = model.config.n_vocab == tokenizer.load().get_vocab_size()
+    text = corpus.tokens("small", "train") if ours else subject.text
+    inputs, _ = windows.evenly(text, WHITE, model.config)
+    first = copy.deepcopy(model)  # without what comes after the stream that is to be white
+    first.layers, first.W_U = first.layers[:1], torch.nn.Parameter(first.W_U[:1])
+    try:
+        T = composition.white_basis(first, inputs)
+    except ValueError as error:
+        raise NotToBeHad(f"{subject.name} has no white basis: {error}") from error
+    other = composition.change_basis(copy.deepcopy(model).double(), T).to(model.W_E)
+    return dataclasses.replace(
+        subject, name=f"{subject.name}, white", model=other, as_stored=subject
+    )
+
+
 def in_basis(subject: Subject, name: str, basis: Float[Tensor, "d_model d_model"]) -> Subject:
     """The subject with its residual stream turned by a change of basis."""
     model = composition.change_basis(subject.model, basis.to(subject.model.W_E))
-    return dataclasses.replace(subject, name=name, model=model)
+    return dataclasses.replace(subject, name=name, model=model, as_stored=None)

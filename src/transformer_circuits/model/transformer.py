@@ -187,6 +187,17 @@ class Transformer(nn.Module):
         """Logits of a residual stream after the last layer."""
         return F.linear(x, self.W_U)
 
+    def stream(
+        self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """The residual stream after the first layers, or after all: what W_U makes logits of."""
+        x, W_P = self.embed(tokens)
+        for index, layer in enumerate(self.layers[:n_layers]):
+            x = x + layer(x, W_P)
+            if self.mlps:
+                x = x + self.mlps[index](x)
+        return x
+
     @torch.no_grad()
     def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
         """The same pass with every intermediate value kept."""

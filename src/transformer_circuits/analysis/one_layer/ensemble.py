@@ -35,15 +35,16 @@ def forms(texts: Sequence[str]) -> Int[Tensor, "token form"]:
 
 def copying(
     model: Transformer,
-    inputs: Int[Tensor, "batch pos"],
-    pattern: Pattern,
+    inputs: Int[Tensor, "batch src"],
+    pattern: Float[Tensor, "batch head dst src"],
     forms: Int[Tensor, "token form"],
-) -> Float[Tensor, "batch pos n_vocab"]:
+) -> Float[Tensor, "batch dst n_vocab"]:
     """What the heads of the first layer add to the logits of the very tokens that they look at, or
-    of their other forms. Each OV entry counts minus its column's mean."""
+    of their other forms. Each OV entry counts minus its column's mean.
+
+    `pattern`: of the places that are asked for."""
     model.require()
-    n_batch, n_pos = inputs.shape
-    added = pattern.new_zeros(n_batch, n_pos, model.config.n_vocab)
+    added = pattern.new_zeros(len(inputs), pattern.shape[2], model.config.n_vocab)
     W_U = model.W_U - model.W_U.mean(dim=0)
     x = model.W_E.T[inputs]  # [batch, src, d_model]
     written = [x @ heads.W_OV(model, head).right.T for head in heads.of_layer(model, 0)]

@@ -28,6 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import heads
+from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.transformer import Stack, Transformer
@@ -153,7 +154,7 @@ def raised_together(
     inputs where source and destination stand, whatever follows; not a number where there is none.
     """
     model.require()
-    patterns = model.trace(inputs).patterns[0]  # [batch, head, dst, src]
+    (patterns,) = of_all_layers(model, inputs)  # [batch, head, dst, src]
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
     for (one, other), sets in kept_apart.items():
         there = inputs == one
