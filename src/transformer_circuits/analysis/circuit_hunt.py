@@ -261,7 +261,7 @@ def by_scores(hunted: Hunt) -> Circuit:
     finders = [Head(1, int(head)) for head in (matching > 0.5).nonzero()[:, 0]]
     edges = []
     for kind in composition.KINDS:
-        scores = composition.scores(hunted.model, kind)
+        scores = composition.scores(hunted.model, kind, basis="stored")
         strong = scores > 2 * scores.median()
         edges += [
             (kind, to, by)
