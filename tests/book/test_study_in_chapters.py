@@ -1,7 +1,7 @@
 """Where a verdict may be about the size of our models, its chapter says what the study of size has."""
 
 import pytest
-from test_findings import sources
+from test_findings_in_prose import sources
 
 from transformer_circuits.claims import registry, rules, sizes
 from transformer_circuits.experiments import study
