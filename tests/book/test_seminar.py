@@ -57,6 +57,15 @@ def test_the_minutes_of_the_slides_are_those_of_the_plan():
     assert sum(MINUTES[k] for k in mechanism) == 15, "the most of all"
 
 
+def test_two_sessions_have_ninety_minutes_each_without_a_gap():
+    text = (SEMINAR / "plan-2x90.md").read_text(encoding="utf-8")
+    rows = [(int(a), int(b)) for a, b in re.findall(r"^\| (\d+)–(\d+) \|", text, re.M)]
+    second = rows.index((0, 10), 1)
+    for session in (rows[:second], rows[second:]):
+        assert [a for a, _ in session] == [0, *(b for _, b in session[:-1])]
+        assert session[-1][1] == 90
+
+
 def test_what_stands_behind_the_end_takes_as_long_as_the_plan_says():
     behind = [slide for slide in SLIDES[16:]]
     stills = [re.findall(r"In place of slide (\d+)", slide) for slide in behind]

@@ -274,7 +274,9 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
 def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
     page = browser.new_page()
     page.goto((HTML / f"{index}.html").as_uri())
-    links = page.eval_on_selector_all("article li a[href*='#']", "all => all.map((a) => a.href)")
+    links = page.eval_on_selector_all(
+        "[class*=index-of] li a[href*='#']", "all => all.map((a) => a.href)"
+    )
     page.close()
     listed = {}
     for link in links:
@@ -316,3 +318,13 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
     right = page.evaluate("document.querySelector('table.marks').getBoundingClientRect().right")
     page.close()
     assert right <= width
+
+
+def test_the_book_as_plain_text_has_every_page_and_no_markup():
+    whole, listed = ((HTML / name).read_text(encoding="utf-8") for name in ("book.txt", "llms.txt"))
+    pages = re.findall(r"^={80}\n(.*\.html)$", whole, re.MULTILINE)
+    assert pages == re.findall(r"^- \[.*?\]\(([\w/-]+\.html)\): ", listed, re.MULTILINE)
+    assert len(pages) > 20 and all((HTML / page).is_file() for page in pages)
+    assert "✓ " in whole and "[Figure: " in whole
+    assert not re.search(r"^(:::|```|\([\w-]+\)=)|</\w+>$", whole, re.MULTILINE)
+    assert str(ROOT) not in whole + listed

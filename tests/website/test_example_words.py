@@ -21,11 +21,13 @@ def prose(chapter):
 
 
 def examples():
-    """What chapter 5 gives as code before its figure of the two circuits, and the sources of every
-    skip-trigram, *source … destination*, in the two chapters on them, on the slides, in the plan."""
+    """What chapter 5 gives as code before its figure of the two circuits, what pairs are given on a
+    slide, and the sources of every skip-trigram, *source … destination*, in the two chapters on
+    them, on the slides, in the plan."""
     to_try = next(text for text in prose("05-one-layer") if "The figure opens" in text)
     lesson = [(ROOT / "seminar" / f"{name}.md").read_text() for name in ("slides", "plan-90")]
     everywhere = "\n".join([*prose("05-one-layer"), *prose("06-skip-trigrams"), *lesson])
+    to_try += "".join(re.findall(r"^`[^`|\n].*$", lesson[0], re.M))
     sources = re.findall(r"(\w+) ?… ?\w+", everywhere)
     return sorted({*re.findall(r"`([^`]+)`", to_try), *(source.lower() for source in sources)})
 
@@ -58,4 +60,4 @@ def test_an_example_can_be_tried_in_the_figure_of_the_two_circuits(page, word):
 
 
 def test_there_are_examples():
-    assert {"(", "keep", "back", "United"} <= {*examples()}
+    assert {"(", "keep", "back", "United", "king", "return"} <= {*examples()}

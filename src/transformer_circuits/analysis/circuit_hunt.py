@@ -44,7 +44,7 @@ class Circuit(NamedTuple):
     """Heads, and the edges between them by which they are used."""
 
     heads: frozenset[Head]
-    edges: frozenset[EdgeName]
+    edges: frozenset[tuple[str, Head, Head]]
 
 
 def circuit(members: Sequence[tuple[int, int]], edges: Sequence[EdgeName]) -> Circuit:
@@ -175,7 +175,8 @@ def _rotate(model: Transformer, generator: torch.Generator) -> None:
         return torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator)).Q
 
     R = turn(model.config.d_model)
-    model.W_E.copy_(R @ model.W_E), model.W_U.copy_(model.W_U @ R.T)
+    model.W_E.copy_(R @ model.W_E)
+    model.W_U.copy_(model.W_U @ R.T)
     model.W_P.copy_(model.W_P @ R.T)
     for layer in model.layers:
         for head in range(N_HEADS):
@@ -197,7 +198,8 @@ def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
             line[2 * length + 1 :] = passage[0]
             target = torch.full_like(line, -100)
             target[length + 1 : 2 * length] = passage[1:]
-            lines.append(line), targets.append(target)
+            lines.append(line)
+            targets.append(target)
     return torch.stack(lines), torch.stack(targets)
 
 
@@ -208,7 +210,7 @@ def left(hunted: Hunt, kept: Circuit) -> float:
     earlier, later = ([head for head in kept.heads if head.layer == layer] for layer in range(2))
     trace = alone.trace(hunted.tokens)
     nothing = torch.zeros_like(trace.residual[1])
-    cut = {
+    cut: dict[EdgeName, Tensor] = {
         (kind, to, by): nothing
         for kind in composition.KINDS for to in later for by in earlier
         if (kind, to, by) not in kept.edges
