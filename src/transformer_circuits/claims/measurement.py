@@ -124,6 +124,7 @@ class Measurement:
                 name: one for name, one in zip(controls, held, strict=True) if one is not None
             }
             found = rules.in_both(found, rules.verdict(self.rule, white, of_controls))
+            controls |= {f"{name}, white basis": one for name, one in of_controls.items()}
         return Decision(self, *found, seeds, controls, planted, power, white)
 
     def _on(
