@@ -42,7 +42,7 @@ def test_a_head_that_takes_two_tokens_for_one_gains_from_near_matches(built, mon
         about_heads_over_text.near_matches(dataclasses.replace(plain, name="both"))
     )
     plain.model.layers[1].W_Q.copy_(read)
-    assert alone.mean < 0.02 < both.low
+    assert both.low > 0.1 and not alone.mean > 0.02
 
 
 def test_order_counts_for_frequent_tokens_as_for_rare_ones_in_the_built_circuit(built):

@@ -42,10 +42,18 @@ def test_the_corner_is_where_heads_match_if_they_stand_in_the_same_order(monkeyp
 def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subject):
     above = torch.tensor([[9.0, 9.0, 9.0, 0.0, 1.0], [9.0, 9.0, 1.0, 9.0, 1.0]])
     monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: above)
-    share = about_how_they_work.share_of_copiers_that_match(subject)
-    assert float(share) == pytest.approx(2 / 3)
+    share = about_how_they_work.share_of_copiers_that_match
+    assert share(subject)[:3].tolist() == [1, 1, 0] and share(subject)[3:].isnan().all()
+    nothing = controls.heads_without_effect(subject)
+    assert share.interval(nothing) == rules.NOTHING
+    for other in (
+        about_how_they_work.weaker_spectrum,
+        about_how_they_work.gain_of_summed_ov,
+        about_how_they_work.other_form_as_key,
+    ):
+        assert other.interval(nothing) == rules.NOTHING, other.claim_id
     monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: 0 * above)
-    assert float(about_how_they_work.share_of_copiers_that_match(subject)) == 0
+    assert share(subject).isnan().all(), "no copier, no case"
 
 
 def test_another_form_is_the_best_key_where_it_looks_the_same(monkeypatch, built):

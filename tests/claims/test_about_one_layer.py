@@ -54,7 +54,8 @@ def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_lay
 
 def test_a_vocabulary_without_words_is_no_case(subject):
     for name in (*KINDS, "heads_of_destinations"):
-        assert getattr(about_skip_trigrams, name).interval(subject) == rules.NOTHING
+        found = getattr(about_skip_trigrams, name).interval(subject)
+        assert not found.n or found.low == found.high == 0, name
 
 
 def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
@@ -117,15 +118,13 @@ def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_no
     """The right word is raised by both; what counts is the lesser of the bugs."""
     loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
     assert rules.interval(about_one_layer.bugs(loose)).low > 0
-    assert rules.interval(about_one_layer.bugs(strict)).high < 0
+    assert rules.interval(about_one_layer.bugs(strict)) == rules.NOTHING, "nor both right ones"
 
 
 def test_bugs_are_those_of_heads(one_layer_subject):
     loose = _copier(one_layer_subject, 1)
     for control in (controls.without_heads, controls.heads_without_effect):
         assert about_one_layer.bugs.interval(control(loose)) == rules.NOTHING
-    for control in (controls.untrained, controls.random_heads):
-        assert not rules.interval(about_one_layer.bugs(control(one_layer_subject))).low > 0
 
 
 def test_a_copier_cannot_tell_what_comes_next(one_layer_subject):

@@ -90,7 +90,7 @@ def shuffled_text(subject: Subject) -> Subject:
 @named("random heads")
 def random_heads(subject: Subject) -> Subject:
     """The trained embeddings, and between them heads as they are before training."""
-    model = subjects.random_weights(subject)
+    model = subjects.random_weights(subject).to(subject.model.W_E.dtype)
     model.W_E.data, model.W_U.data = subject.model.W_E.data, subject.model.W_U.data
     return subject.with_model("random heads", model)
 

@@ -119,11 +119,15 @@ class Measurement:
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
-            held = [self._on(control, of[0], subjects.white) for control in self.controls]
+            # Made of the white subject, so that the basis it was stored in has no say in them either.
+            held = [self._on(c, subjects.white(of[0]), subjects.white) for c in self.controls]
             of_controls = {
                 name: one for name, one in zip(controls, held, strict=True) if one is not None
             }
-            found = rules.in_both(found, rules.verdict(self.rule, white, of_controls))
+            found = rules.in_both(
+                found, rules.verdict(self.rule, white, of_controls, windows=windows)
+            )
+            controls |= {f"{name}, white basis": one for name, one in of_controls.items()}
         return Decision(self, *found, seeds, controls, planted, power, white)
 
     def _on(
