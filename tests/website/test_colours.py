@@ -65,6 +65,9 @@ def known(colour, mode):
         return True
     ends = theme.GROUND[mode], getattr(theme.ROLES["ink"], mode)
     whole = [getattr(role, mode) for role in MEANT.values()]
+    # Scales are painted on a dark page as on a light one; those of views a little lighter.
+    for role in (theme.LESS, theme.MORE):
+        whole += [role.light, theme.tinted(role.light, "#ffffff", 0.85)]
     return any(
         apart(colour, theme.tinted(of, end, share / 20)) < NEAR
         for of in whole for end in ends for share in range(1, 21)

@@ -86,6 +86,10 @@ def test_text_heads_predictions_and_causes_are_in_one_view(live):
     for part in (".lm-text", ".lm-next table >> nth=0", ".lm-tiles", ".lm-pattern", ".lm-parts"):
         box = live.locator(part).bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= 900, part
+    live.set_viewport_size({"width": 1280, "height": 720})
+    for part in (".lm-text", ".lm-next table >> nth=0", ".lm-tiles"):
+        box = live.locator(part).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 720, part
     live.set_viewport_size({"width": 390, "height": 844})
     places = [
         live.locator(part).bounding_box()["y"] for part in (".lm-text", ".lm-next", ".lm-tiles")
@@ -139,6 +143,19 @@ def test_the_question_follows_what_is_typed(live):
     expect(text(live)).to_have_value("The kings and the queen")
     at = tokenizer.context("The kings").shape[-1] - 1
     expect(live.locator(".lm-next h2")).to_contain_text(f"({at})")
+    text(live).press("Home")
+    expect(live.locator(".lm-next h2")).to_contain_text("(0)")
+    text(live).press("End")
+    expect(live.locator(".lm-next h2")).to_contain_text(f"({last + 1})")
+
+
+def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(live):
+    text(live).fill("The king and the queen")
+    expect(live).to_have_url(re.compile("king"))
+    opened(live, PAGE.as_uri())
+    expect(text(live)).to_have_value("The king and the queen")
+    live.get_by_role("button", name="Forget").click()
+    expect(text(live)).to_have_value(NAME)
 
 
 def slowly(page):

@@ -13,8 +13,8 @@ import vl_convert
 from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.record import SVG, Record
 
-FONT = "system-ui, sans-serif"
-"""The font of the page, whatever that is."""
+FONT = "'Source Sans 3', system-ui, sans-serif"
+"""The font of the page, else that of the machine."""
 WIDE_FONT = "DejaVu Sans"
 """A font at least as wide as those of pages; see `_svg`."""
 vl_convert.register_font_directory(str(drawing.FONTS))
@@ -87,7 +87,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
     chart = chart.configure(
         background="transparent", font=FONT, axis=words | lines, legend=words, header=words,
-        text={"color": ink}, title={"color": ink}, view={"stroke": muted},
+        text={"color": ink}, title={"color": ink}, view={"stroke": muted}, mark={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
     return json.loads(theme.themed(json.dumps(spec)))

@@ -16,6 +16,7 @@ const { names, views } = Circuits;
 const { isDark } = views;
 const LISTED = 8; // likely tokens in a list
 const STARTING = "The model is starting …";
+const KEPT = "live-model"; // where the browser keeps what was chosen last
 const PATIENCE = 100; // milliseconds before it is said that an answer is not there yet
 const FOLDER = new URL("../live/", document.currentScript.src);
 const host = document.querySelector("[data-live-model]");
@@ -70,7 +71,8 @@ function buildTop() {
   const title = "Twenty random tokens, three times over";
   const random = button("Random tokens", () => replace(randomRepeats(20, 3)), { title });
   const model = field("Model", parts.model);
-  return h("div", { class: "lm-controls" }, model, compare, random, copy);
+  parts.anew = button("Forget", anew, { title: "Forget what this browser keeps of this page" });
+  return h("div", { class: "lm-controls" }, model, compare, random, copy, parts.anew);
 }
 
 // --- what is asked ------------------------------------------------------------------------------
@@ -171,7 +173,15 @@ function paint() {
 function writeFragment() {
   const said = toFragment(page.state);
   // Not at every hover: browsers allow only so many changes in a minute.
-  if (page.state.looked === null && location.hash !== said) history.replaceState(null, "", said);
+  if (page.state.looked !== null || location.hash === said) return;
+  history.replaceState(null, "", said);
+  Book.keep(KEPT, said);
+}
+
+function anew() {
+  Book.tried(() => localStorage.removeItem(KEPT));
+  history.replaceState(null, "", location.pathname);
+  location.reload();
 }
 
 // --- what the reader does -----------------------------------------------------------------------
@@ -254,7 +264,8 @@ async function follow(state) {
 async function start() {
   page = { state: new State(), change, look, keep, peek, write, ask, follow, fail };
   build();
-  if (location.hash.length > 1) await follow(fromFragment(location.hash));
+  const said = location.hash.length > 1 ? location.hash : Book.kept(KEPT);
+  if (said) await follow(fromFragment(said));
   else await parts.examples.begin();
   if (host.dataset.wrong) throw new Error(host.dataset.wrong);
   new MutationObserver(paint).observe(document.documentElement, {

@@ -18,6 +18,8 @@ export class Text {
       rows: 2,
       "aria-label": "Text for the model",
       input: () => this.type(),
+      keyup: () => this.go(),
+      click: () => this.go(),
     });
     this.status = h("p", { class: "lm-status", role: "status" });
     this.show = select(SHOWS, (show) => change({ show }));
@@ -41,6 +43,14 @@ export class Text {
     const { value: text, selectionEnd } = this.box;
     const token = tokenAt(text, selectionEnd);
     this.page.change({ text, ids: null, token, looked: null, past: [] });
+  }
+
+  // The caret has gone to another token, and the answers go with it.
+  go() {
+    const { state, change } = this.page;
+    const token = tokenAt(this.box.value, this.box.selectionEnd);
+    if (this.box.value === state.text && state.ids === null && token !== state.token)
+      change({ token, looked: null });
   }
 
   buildWriting() {
