@@ -9,7 +9,6 @@ from transformer_circuits.experiments import study
 SAID_OF = {
     "embedding-pca": ("size-basis", "How evenly W_E and W_U are spread"),
     "resting-place": ("size-nearer", "The rest on the begin token"),
-    "previous-token-head": ("size-basis", "What the picked head gives the token before"),
     "below-random": ("size-basis", "The share of pairs below random"),
     "k-composition": ("size-basis", "The lead of the previous-token head's keys"),
     "induction-resting": ("size-nearer", "The rest of this head on the begin token"),

@@ -61,6 +61,7 @@ def keep(one: Planned, run: Trainer) -> dict[str, Any]:
 def measured(subject: Subject) -> dict[str, Any]:
     """What a line has beside the log; numbers have four significant digits.
 
+    `measured`: when the rules were last mended that it was measured by.
     `held_out`: the loss on the `windows` of `cross_entropy`, in nats per token and per character.
     `estimates`: of every rule of the two-layer model, mean and interval over so many units.
     `estimates_white`: the same of those that read the basis of the stream, where the stream
@@ -74,6 +75,7 @@ def measured(subject: Subject) -> dict[str, Any]:
         if measurement.rule.of == OF and measurement.__module__ != about_why_they_form.__name__
     ]
     found = {
+        "measured": study.MEASURED,
         "held_out": held_out(subject),
         "estimates": estimates(subject, of),
         "estimates_white": estimates(

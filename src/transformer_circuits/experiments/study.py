@@ -17,6 +17,13 @@ STORED, WHITE = "estimates", "estimates_white"
 ENOUGH_HEADS = 4
 """Models with fewer heads in a layer are left out of trends: there is little among which to choose."""
 Trend = Literal["nearer", "farther", "neither"]
+MEASURED = "2026-11-24"
+"""What a line has under `measured`, if it was measured as rules do since they were mended then."""
+MENDED = frozenset({
+    "previous-token-head", "memory-deletion", "copy-suppression", "value-weighted", "erratum-edges",
+    "fuzzy-on-text", "statistical-induction", "few-singular-directions",
+})  # fmt: skip
+"""Claims of which a line without `measured` has another quantity than their rules now ask about."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,12 @@ class Trained:
         return self.line["held_out"]["nats_per_token"]
 
     def interval(self, claim: str, basis: str = STORED) -> tuple[float, float, float, int] | None:
-        """Mean, ends and number of units of what the claim's rule measures; None if there is none."""
+        """Mean, ends and number of units of what the claim's rule measures; None if there is none.
+
+        There is none of a claim whose measurement was mended after this model was measured.
+        """
+        if claim in MENDED and self.line.get("measured") != MEASURED:
+            return None
         found = self.line[basis].get(claim, {})
         return (found["mean"], found["low"], found["high"], found["n"]) if "mean" in found else None
 
