@@ -152,13 +152,15 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
     """
     model, head, found = subject.model, subject.induction_head.head, []
     least = subject.matching.argsort()[: max(1, model.config.n_heads // 2)]
-    for inputs, targets in cross_entropy.batches(*subject.windows(*samples.MANY)):
+    every = subject.windows(*samples.MANY)
+    within = tokenizer.inside_words(torch.cat([every[0][:, :1], every[1]], dim=1))[:, 1:]
+    for part in torch.arange(len(within)).split(8):
+        inputs, targets, inside = every[0][part], every[1][part], within[part]
         x, last = model.stream(inputs, len(model.layers) - 1), model.layers[-1]
         patterns = last.pattern(x, x, model.W_P[: inputs.shape[1]])
         A = patterns[:, head]
         written = A @ (x @ last.W_V[head].T) @ last.W_O[head].T
 
-        inside = tokenizer.inside_words(torch.cat([inputs[:, :1], targets], dim=1))[:, 1:]
         followed = induction.followers(inputs)
         again = (followed & (inputs[:, None, :] == targets[:, :, None])).any(dim=2)
         looks = (A * followed).sum(dim=2) > 0.5
