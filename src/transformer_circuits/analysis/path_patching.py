@@ -41,12 +41,14 @@ def patched(
     model: Transformer,
     trace: Trace,
     instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
-) -> Float[Tensor, "batch pos n_vocab"]:
+    places: slice = slice(None),
+) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model where each edge given carries something else than it did.
 
     All other readers of the earlier heads read them as before. Exact, since nothing comes after the
     second layer; so the stream changes by the sum of what it changes for each later head alone.
-    `trace` is that of the whole model on the same tokens.
+    `trace` is that of the whole model on the same tokens, `places` are the positions whose logits are
+    wanted: with a large vocabulary they are what takes time.
     """
     heads.require_two_layers(model, *general.all_but(general.HELD))
     for kind, later, earlier in instead:
@@ -67,7 +69,7 @@ def patched(
             W_P = model.W_P[: full.shape[1]]
             A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
         last = last + layer.written(read["V"], A, head) - trace.head_outputs[1][:, head]
-    return model.unembed(last)
+    return model.unembed(last[:, places])
 
 
 def without_edge(
@@ -76,14 +78,15 @@ def without_edge(
     kind: str,
     later: tuple[int, int],
     earlier: tuple[int, int],
-) -> Float[Tensor, "batch pos n_vocab"]:
+    places: slice = slice(None),
+) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model when one head of the second layer does not read one of the first.
 
     The output of `earlier` is missing from what `later` makes its queries ("Q"), keys ("K") or
-    values ("V") from; everyone else still reads it. `trace` as for `patched`.
+    values ("V") from; everyone else still reads it. `trace` and `places` as for `patched`.
     """
     zero = torch.zeros_like(trace.residual[1])
-    return patched(model, trace, {(kind, later, earlier): zero})
+    return patched(model, trace, {(kind, later, earlier): zero}, places)
 
 
 def loss_increase(

@@ -13,12 +13,14 @@ from transformer_circuits.model.transformer import Trace, Transformer
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
     """The patterns of every layer: those of a trace, without its logits, which cost the most."""
-    model.require_attention_only(*general.ALL)
+    model.require(*general.ALL)
     x, W_P = model.embed(tokens)
     found = []
-    for layer in model.layers:
+    for index, layer in enumerate(model.layers):
         found.append(layer.pattern(x, x, W_P))
         x = x + layer(x, W_P, found[-1])
+        if model.mlps:
+            x = x + model.mlps[index](x)
     return tuple(found)
 
 

@@ -43,10 +43,10 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
     tokens = repeats.copies(passages)
     trace = model.trace(tokens)
-    rise = {}
+    rise, second = {}, slice(tokens.shape[1] // 2, None)
     for kind in composition.KINDS:
         for earlier in heads.of_layer(model, 0):
-            logits = path_patching.without_edge(model, trace, kind, to, earlier)
+            logits = path_patching.without_edge(model, trace, kind, to, earlier, second)
             rise[kind, earlier] = about_induction.loss_of_second_copy(logits, tokens)
     claimed = rise.pop(("K", subject.previous_token_head))
     whole = about_induction.loss_of_second_copy(trace.logits, tokens)

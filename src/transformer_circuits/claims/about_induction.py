@@ -17,10 +17,13 @@ from transformer_circuits.text import tokenizer
 
 
 def loss_of_second_copy(
-    logits: Float[Tensor, "n pos n_vocab"], tokens: Int[Tensor, "n pos"]
+    logits: Float[Tensor, "n last n_vocab"], tokens: Int[Tensor, "n pos"]
 ) -> Float[Tensor, " n"]:
-    """Mean loss on the second copy of passages that `repeats.copies` made. [nats per token]"""
-    targets = repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
+    """Mean loss on the second copy of passages that `repeats.copies` made. [nats per token]
+
+    `logits`: of all positions, or of the last ones.
+    """
+    targets = repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)[:, -logits.shape[1] :]
     losses = cross_entropy.per_token(logits, targets).double()
     return losses.sum(dim=1) / (targets != -100).sum(dim=1)
 

@@ -6,6 +6,7 @@ program, on NumPy alone, that recomputes lines of it.
 """
 
 import html
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -55,8 +56,8 @@ def of_heads(model: Transformer) -> list[dict[str, Any]]:
     rows = []
     for row in head_roles.census(model):
         ov = heads.full_ov(model, row.head)
-        square = ov.shape[0] == ov.shape[1]
-        sign = copying_scores.positivity(ov.eigenvalues()) if square else None
+        values = ov.eigenvalues() if ov.shape[0] == ov.shape[1] else ov.left.new_zeros(1)
+        sign = copying_scores.positivity(values) if values.any() else None
         looks = {
             "here": row.here,
             "one back": row.one_back,
@@ -88,7 +89,7 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
         return why
     found = []
     layers = range(model.config.n_layers)
-    for late, early in ((late, early) for late in layers for early in range(late)):
+    for late, early in itertools.combinations(reversed(layers), 2):
         for kind in composition.KINDS:
             scores = composition.scores(model, kind, late, early)
             for later, earlier in composition.top_pairs(scores, min(n, scores.numel())):
@@ -110,12 +111,13 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
         return why
     tokens, targets = _second_copy(model)
     trace, later = model.trace(tokens), head_roles.induction_head(model)
+    second = slice(tokens.shape[1] // 2, None)
     whole = cross_entropy.mean(trace.logits, targets)
     found = []
     for kind in composition.KINDS:
         for earlier in heads.of_layer(model, 0):
-            logits = path_patching.without_edge(model, trace, kind, later, earlier)
-            nats = float(cross_entropy.mean(logits, targets) - whole)
+            logits = path_patching.without_edge(model, trace, kind, later, earlier, second)
+            nats = float(cross_entropy.mean(logits, targets[:, second]) - whole)
             found.append({"kind": kind, "later": str(later), "earlier": str(earlier), "nats": nats})
     return sorted(found, key=lambda edge: -edge["nats"])[:n]
 

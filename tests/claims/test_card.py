@@ -1,0 +1,176 @@
+"""The card of a model: planted induction is found in every form, and NumPy alone recomputes its lines."""
+
+import json
+import os
+import re
+
+import forms
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from transformer_circuits import __main__ as cli
+from transformer_circuits import files
+from transformer_circuits.claims import card
+from transformer_circuits.interop import own_model
+
+LONG = {"n_ctx": 41, "d_vocab": 50, "d_model": 138, "d_head": 42}
+PLANTABLE = [
+    name for name in forms.FORMS
+    if name not in ("no positions", "one layer, scaled", "outputs of its own", "one head, odd stream",
+                    "wide values", "rotary in part, adjacent")
+]  # fmt: skip
+"""The forms in which a head can look one back by its weights alone as it does here, and in two layers."""
+
+
+def planted(name):
+    """Weights by TransformerLens's names in which head 0.0 looks one back and the last layer's head 0
+    looks for what followed, among random heads that write little.
+    """
+    c = forms.config(name) | LONG
+    w = {k: 0.02 * W if W.ndim == 3 else W for k, W in forms.draw(c, bias=0.0).items()}
+    w = {k: 0.02 * W if ".mlp." in k else W for k, W in w.items()}
+    rng, n, d, last = np.random.default_rng(1), 32, c["d_model"], c["n_layers"] - 1
+    code = np.sign(rng.standard_normal((50, n))) * 3
+    w["embed.W_E"] = np.zeros((50, d))
+    w["embed.W_E"][:, :n] = code
+    w["unembed.W_U"] = np.zeros((d, 50))
+    w["unembed.W_U"][2 * n : 3 * n] = 0.05 * code.T
+    if "pos_embed.W_pos" in w:
+        w["pos_embed.W_pos"] = np.zeros((41, d))
+        w["pos_embed.W_pos"][:, 3 * n : 3 * n + 41] = 6 * np.eye(41)
+    first, then = "blocks.0.attn.", f"blocks.{last}.attn."
+    for at in (first, then):
+        for k in "QKVO":
+            w[f"{at}W_{k}"][0] = 0
+    if c["positional_embedding_type"] == "rotary":  # the query is one step behind the key
+        half, rate = 21, 10000.0 ** (-np.arange(21) / 21)
+        w[first + "b_K"][0, :half] = w[first + "b_Q"][0, :half] = 12
+        w[first + "b_Q"][0] = 12 * np.concatenate([np.cos(rate), -np.sin(rate)])
+    else:
+        at = np.arange(41)
+        w[first + "W_Q"][0, 3 * n + at[1:], at[:-1]] = 20
+        w[first + "W_K"][0, 3 * n + at, at] = 20
+    some = np.arange(n)
+    w[first + "W_V"][0, some, some] = w[first + "W_O"][0, some, n + some] = 1
+    w[then + "W_Q"][0, some, some] = w[then + "W_K"][0, n + some, some] = 6
+    w[then + "W_V"][0, some, some] = 1
+    w[then + "W_O"][0, some, 2 * n + some] = 1
+    return w, c
+
+
+def saved(w, c, place):
+    save_file(
+        {k: torch.from_numpy(np.ascontiguousarray(W)) for k, W in w.items()},
+        place / "w.safetensors",
+    )
+    (place / "config.json").write_text(json.dumps(c))
+    return place
+
+
+def of(w, c, place):
+    return own_model.load(saved(w, c, place))
+
+
+@pytest.mark.parametrize("name", PLANTABLE)
+def test_the_planted_induction_head_is_found_and_without_its_note_there_is_none(tmp_path, name):
+    w, c = planted(name)
+    last = c["n_layers"] - 1
+    model = of(w, c, tmp_path)
+    roles = {row["head"]: row["role"] for row in card.of_heads(model)}
+    assert roles["0.0"] == "previous token" and roles[f"{last}.0"] == "induction"
+    assert card.does_induction(model) == f"induction heads: {last}.0"
+    w["blocks.0.attn.W_O"][0] = 0
+    said = card.does_induction(of(w, c, tmp_path))
+    assert re.match(
+        r"no head does induction: none pays more than 0.4 .* uniform attention, 0\.\d\d", said
+    )
+
+
+def test_the_chance_of_a_model_that_is_too_short_is_not_reported(tmp_path):
+    c = forms.config("layer norm") | {"n_ctx": 7}
+    with pytest.raises(
+        files.UserError, match="contexts have 7 tokens, but nothing is found in less"
+    ):
+        card.does_induction(of(forms.draw(c), c, tmp_path))
+
+
+@pytest.fixture(scope="module", params=["layer norm", "RMS norm, rotary, grouped", "relu"])
+def written(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp("card")
+    w, c = planted(request.param)
+    page = card.write(saved(w, c, place), place)
+    return w, c, json.loads((place / "card.json").read_text()), page.read_text()
+
+
+def test_a_card_says_what_it_rests_on(written):
+    _, c, found, page = written
+    assert (
+        re.fullmatch("[0-9a-f]{64}", found["model"]["sha256"]) and found["model"]["sha256"] in page
+    )
+    assert found["made by"].startswith("transformer_circuits ")
+    rules = {rule["rule"]: rule for rule in found["rules"]}
+    known = rules["induction-head-exists"]
+    assert known["verdict"] == "reproduced: 1 of 1 seeds" and known["must be"] == "above 0.4"
+    assert known["estimate"]["low"] > 0.4 > known["controls"]["untrained"]["high"]
+    assert known["power"]["built induction"]["low"] > 0.9
+    cut = found["edges"]
+    if c["attn_only"]:
+        assert rules["induction-mechanism"]["verdict"].startswith("reproduced")
+        assert (cut[0]["kind"], cut[0]["later"], cut[0]["earlier"]) == ("K", "1.0", "0.0")
+        assert found["terms"]["order 2"] < found["terms"]["order 0"]
+    else:
+        assert cut == found["terms"] == "it is exact without MLPs only"
+    if c["positional_embedding_type"] == "rotary":
+        assert found["composition"] == rules["k-composition"]["verdict"].removeprefix("left out: ")
+        assert found["composition"] == "it does not know rotary positions"
+    else:
+        strongest = max(
+            (row for row in found["composition"] if row["kind"] == "K"), key=lambda r: r["score"]
+        )
+        assert (strongest["later"], strongest["earlier"]) == ("1.0", "0.0")
+    assert "<script" not in page and "http" not in page and "induction heads: 1.0" in page
+
+
+def test_numpy_alone_recomputes_lines_of_the_card(written):
+    """Attention of a head, the loss without an edge, and the loss of the whole model."""
+    w, c, found, _ = written
+    groups = [np.array(tokens) for tokens in found["tokens"]]
+    shares, one_back = [], []
+    for tokens in groups:
+        kept = {}
+        forms.forward(w, c, tokens, keep=kept)
+        same = (tokens[:, :, None] == tokens[:, None, :]) & (tokens != 0)[:, :, None]
+        after = np.zeros_like(same)
+        after[:, :, 1:] = same[:, :, :-1]
+        after &= (tokens != 0)[:, None, :] & np.tril(np.ones(after.shape[1:], bool), -1)
+        have = after.any(-1)
+        shares.append((kept[1, 0][0] * after).sum(-1)[have].mean())
+        one_back.append(np.diagonal(kept[0, 0][0], -1, axis1=1, axis2=2).mean())
+    rows = {row["head"]: row for row in found["heads"]}
+    assert np.mean(shares) == pytest.approx(rows["1.0"]["matches"], abs=1e-6)
+    assert np.mean(one_back) == pytest.approx(rows["0.0"]["one back"], abs=1e-6)
+    if c["attn_only"]:
+        tokens = groups[1][:2]
+        length = (tokens.shape[1] - 1) // 2
+
+        def loss(**how):
+            each = forms.losses(forms.forward(w, c, tokens, **how)[:, :-1], tokens[:, 1:])
+            return each[:, length + 1 :].mean()
+
+        assert loss() == pytest.approx(found["terms"]["order 2"], rel=1e-5)
+        edge = found["edges"][0]
+        head = tuple(map(int, edge["later"].split(".")))
+        cut = loss(unread=[(edge["kind"], head, tuple(map(int, edge["earlier"].split("."))))])
+        assert cut - loss() == pytest.approx(edge["nats"], rel=1e-4)
+
+
+def test_the_command_writes_both_files(tmp_path, capsys, monkeypatch):
+    w, c = planted("as in the paper")
+    place = saved(w, c, tmp_path)
+    monkeypatch.setattr(card, "of_rules", lambda subject: [])
+    cli.main(["card", str(place), "--folder", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert said.startswith("induction heads: 1.0\nThe card is at ")
+    assert sorted(os.listdir(tmp_path / "out")) == ["card.html", "card.json"]
