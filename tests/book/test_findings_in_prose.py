@@ -7,7 +7,6 @@ import pytest
 
 from tools import manifest
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import rules
 from transformer_circuits.training import checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -16,15 +15,6 @@ ROOT = Path(__file__).parents[2]
 def sources(chapter, kind):
     cells = notebooks.read(notebooks.path(chapter))["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
-
-
-def test_the_head_that_looks_one_back_is_the_one_that_keys_read():
-    """The chapter on heads says so before it shows that the score picks another one."""
-    found = manifest.read(ROOT / manifest.COMMITTED)["claims"]["induction-mechanism"]["verdict"]
-    text = " ".join(sources("03-attention-heads", "markdown"))
-    costs_most = "cutting the edge from *this* head into the keys of an induction head costs most"
-    assert (costs_most in text) == (found == rules.REPRODUCED)
-    assert "not read by others" not in text
 
 
 def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_tokens():
