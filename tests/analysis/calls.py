@@ -93,6 +93,7 @@ CALLS = {
     edge_effects.effects: lambda f, m, t, x: f(m, x.IN, x.OUT, PLACES),
     expansion.paths: lambda f, m, t, x: f(m, x.IN),
     expansion.score_terms: lambda f, m, t, x: f(m, x.IN, (1, 2)),
+    head_roles.census: lambda f, m, t, x: [row[1:] for row in f(m)],
     head_roles.matching: lambda f, m, t, x: f(m),
     head_roles.induction_head: lambda f, m, t, x: f(m),
     head_roles.previous_token_head: lambda f, m, t, x: f(m, STREAM),

@@ -112,6 +112,17 @@ def looks_back(np_model, stream):
     return patterns.by_distance(np_model.trace(tokens).patterns[0], 2).argmax(dim=0).tolist()
 
 
+def looks(n):
+    """The census, of the patterns that NumPy makes."""
+    sums = 0
+    for tokens in head_roles.twice(n.config):
+        A = torch.cat(n.trace(tokens).patterns, dim=1)
+        near, rests = patterns.by_distance(A, 2), patterns.to_begin(A)
+        matches = induction.prefix_matching_score(A, tokens)
+        sums = sums + torch.stack([*near.T, rests, matches], dim=1)
+    return [tuple(row) for row in (sums / len(head_roles.LENGTHS)).tolist()]
+
+
 def of_tokens(n, circuit, out=False):
     """A circuit of the stream as one of tokens, and of outputs if it ends there."""
     W_E, W_U = forms.ends(n.w, n.c)
@@ -163,6 +174,7 @@ RIGHT = {
     path_patching.loss_increase: lambda n, m, t, x: rises(n, x),
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
+    head_roles.census: lambda n, m, t, x: looks(n),
     head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),
     head_roles.cast: lambda n, m, t, x: (
         (0, looks_back(n, STREAM)[1]), (0, looks_back(n, STREAM)[0]),

@@ -207,7 +207,8 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         config, {**sizes, "d_model": d, "d_head": parts.d_qk, "n_ctx": n_ctx, "d_vocab_out": len(U)}
     )
     turned = found["positional_embedding_type"] == "rotary"
-    read = found["positional_embedding_type"] == "standard" and _reads(parts, W_P)
+    added = found["positional_embedding_type"] == "standard"
+    read = added and W_P is not None and _reads(parts, W_P)
     gated, act = any(name.endswith("W_G") for name in parts.readers), found["act_fn"]
     biased = any(bool(b.any()) for _, b in parts.readers.values())
     biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
@@ -250,7 +251,7 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         )
     if norm:
         for name, offset in parts.offsets.items():
-            model.get_submodule(name).offset.copy_(offset)
+            model.get_buffer(name + ".offset").copy_(offset)
     return model
 
 

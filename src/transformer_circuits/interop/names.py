@@ -131,7 +131,7 @@ def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, 
         for (_, part, last), W in placed.items()
     )
     of_queries = [len(W) for (_, part, _), W in placed.items() if part == "attn.W_Q"]
-    found = {"d_head": of_queries[0] // n_heads if of_queries else None} | dict(found)
+    found = {"d_head": of_queries[0] // (n_heads or 1) if of_queries else None} | dict(found)
     made: dict[str, Tensor] = {}
     for (at, part, last), W in placed.items():
         W = W.mT if turned and W.ndim == 2 and at and last == "weight" else W

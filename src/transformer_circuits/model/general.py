@@ -84,7 +84,7 @@ class Norm(nn.Module):
 
     def scale(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch one"]:
         """One over the root mean square, at each position."""
-        return (self._inside(x).square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()
+        return (self._inside(x).square().mean(dim=-1, keepdim=True) + (self.eps or 0.0)).rsqrt()
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         if self.eps is None:
