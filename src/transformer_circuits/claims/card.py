@@ -84,7 +84,10 @@ def does_induction(model: Transformer) -> str:
 
 
 def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
-    """The strongest scores of each kind between all pairs of layers, beside what random heads have."""
+    """The strongest scores of each kind between all pairs of layers, as the weights are stored.
+
+    They order edges badly where nothing fixes the basis of the stream; `of_edges` says what they do.
+    """
     if why := left_out(model, *general.all_but(general.ROTARY)):
         return why
     found = []
