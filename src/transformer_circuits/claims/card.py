@@ -94,7 +94,7 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
     layers = range(model.config.n_layers)
     for late, early in itertools.combinations(reversed(layers), 2):
         for kind in composition.KINDS:
-            scores = composition.scores(model, kind, late, early)
+            scores = composition.scores(model, kind, late, early, basis="stored")
             for later, earlier in composition.top_pairs(scores, min(n, scores.numel())):
                 pair = {
                     "later": str(Head(late, later.head)),
