@@ -93,7 +93,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
     """
     single = subject.sibling("one-layer").model
-    inputs, _ = subject.windows(samples.WINDOWS_OF_HEADS, samples.TOKENS_OF_HEADS)
+    inputs, _ = subject.windows(*samples.MANY)
     head, rows = subject.induction_head.head, []
     for part in inputs.split(4):
         A = patterns.of_all_layers(subject.model, part)[-1][:, head]
