@@ -147,7 +147,7 @@ def written(drawing):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_has_the_colours_and_the_type_of_the_voice_and_names_itself(path):
+def test_a_file_has_the_colours_and_the_type_of_the_theme_and_names_itself(path):
     layout, drawn = path.stem.rpartition("-")[2], loaded(path)
     root = ElementTree.fromstring(drawn.svgs[layout == "tall"])
     title, said, style = (root.findtext(f"{{*}}{tag}") for tag in ("title", "desc", "style"))
@@ -223,7 +223,7 @@ OF_VOICE = {
 
 
 @pytest.mark.parametrize("path", OF_VOICE)
-def test_scripts_and_styles_have_the_colours_of_the_voice(path):
+def test_scripts_and_styles_have_the_colours_of_the_theme(path):
     source = Path(theme.__file__).parents[1] / path
     written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source.read_text(encoding="utf-8"))
     for name, role in OF_VOICE[path].items():
@@ -250,7 +250,7 @@ PAINTED = {
 
 
 @pytest.mark.parametrize("path", PAINTED)
-def test_scripts_paint_with_the_colours_of_the_voice(path):
+def test_scripts_paint_with_the_colours_of_the_theme(path):
     source = (Path(theme.__file__).parents[1] / path).read_text(encoding="utf-8")
     triples = re.findall(r"\[\s*(\d{1,3}), (\d{1,3}), (\d{1,3})\s*\]", source)
     painted = [hexadecimal(t) for t in triples if max(map(int, t)) > 9]  # else places, not colours

@@ -6,6 +6,7 @@ Every figure has a title that states the finding and an `alt` text for those who
 `axes` are matplotlib's, and whatever a reader changes on them is shown.
 """
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -188,9 +189,8 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
             raise ValueError(f'"{name}" must have {parts}, none below zero, but has {row}')
 
     def paint(axes):
-        colours = [
-            _colour(p) if p == "direct path" else COLOURS[k + 1] for k, p in enumerate(parts)
-        ]
+        others = itertools.cycle(COLOURS)
+        colours = [_colour(p) if p == "direct path" else next(others) for p in parts]
         drawn, start = [], [0.0] * len(rows)
         for k, part in enumerate(parts):
             lengths = [row[part] for row in rows.values()]
