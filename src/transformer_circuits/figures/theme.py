@@ -11,7 +11,7 @@ second  the second layer (layer 1)               #b84300   5.47  #ff9a5c   8.95 
 query   queries: what a destination asks         #8a3fa0   6.37  #d9a0ee   9.11  dotted
 key     keys: what a source answers to           #00704f   6.12  #3fcf9f   9.49  dashed
 value   values, OV circuits: what is moved       #86590a   6.09  #f0bf4c  10.94  solid
-curve   one of several things, with ink and grey #9c1f63   7.53  #f294c1   8.73  solid
+curve   one of several, with ink and grey        #9c1f63   7.53  #f294c1   8.73  solid
 ======  =======================================  =======  =====  =======  =====  ======
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
@@ -20,10 +20,10 @@ lines, too. No colour has two meanings: what is no layer and no query, key or va
 `curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
 lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
 a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
-the point, and no line of the one looks like one of the other. An arrow that looks is dotted, from destination to source; one that moves is solid, from
-source to destination. Words in boxes are ink, on a tint of the box's colour. A figure has no ground of its own: it lies on
-the page, and its colours are variables that follow the page's theme. Scripts and styles of pages
-write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
+the point, and no line of the one looks like one of the other. An arrow that looks is dotted, from destination
+to source; one that moves is solid, from source to destination. Words in boxes are ink, on a tint of
+the box's colour. A figure has no ground of its own: it lies on the page, and its colours are variables
+that follow the page's theme. Scripts and styles of pages write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
 
 Type is the page's own, 14 px and for notes 13 px, tokens in its monospaced face. A drawing for a
 phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are
