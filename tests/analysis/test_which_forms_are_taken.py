@@ -49,6 +49,12 @@ class Numpy(Transformer):
     def __call__(self, tokens, **how):
         return torch.from_numpy(forms.forward(self.w, self.c, tokens.numpy(), **how))
 
+    def stream(self, tokens):
+        return self(tokens)
+
+    def unembed(self, x):
+        return x
+
     def trace(self, tokens):
         kept = {}
         self(tokens, keep=kept)

@@ -25,7 +25,8 @@ WEAKER = {"induction-resting", "importance-second-layer", "importance-first-laye
 def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     found = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))["claims"]
     assert {found[claim]["verdict"] for claim in HOLD} == {"reproduced"}
-    assert {found[claim]["verdict"] for claim in WEAKER | {"k-composition"}} == {"not reproduced"}
+    assert {found[claim]["verdict"] for claim in WEAKER} == {"not reproduced"}
+    assert found["score-is-not-use"]["verdict"] == "depends on the basis"
     means = {
         claim: [seed["mean"] for seed in found[claim]["seeds"].values()]
         for claim in ("induction-resting", "others-local")
@@ -43,13 +44,13 @@ def test_the_short_book_is_short():
 def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
     said = text("the-induction-circuit")
     assert (
-        "about a third. Where the re-coder" in said
+        "between a quarter and a third. Where the re-coder" in said
         and "it is about two thirds, in the one model" in said
     )
     found = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))
     seeds = found["claims"]["causal-scrubbing"]["seeds"].values()
-    assert all(abs(seed["mean"] - 1 / 3) < 0.05 for seed in seeds)
+    assert all(0.24 < seed["mean"] < 0.34 for seed in seeds)
     figures = found["chapters"]["12-how-they-work"]["figures"]
     (scrubbed,) = (of for title, of in figures.items() if "scrubbed" in title)
     plain, with_recoder = (int(share.rstrip("%")) / 100 for share in scrubbed["words"]["recovered"])
-    assert abs(plain - 1 / 3) < 0.05 and abs(with_recoder - 2 / 3) < 0.05
+    assert 0.24 < plain < 0.34 and abs(with_recoder - 2 / 3) < 0.05

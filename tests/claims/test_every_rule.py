@@ -96,11 +96,11 @@ def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch)
     away = 1 if rule.side == "above" else -1
     beyond, short = (Interval(*[rule.threshold + by] * 3, n=1) for by in (away, -away))
     for passes in (None, *made):
-        failing = [one for each, one in made.items() if each != passes]
-        assert subject not in failing
+        failing = {one.name for each, one in made.items() if each != passes}
+        assert subject.name not in failing
 
-        def interval(measurement, one, failing=failing):
-            return short if (one.as_stored or one) in failing else beyond
+        def interval(measurement, one, failing=failing):  # one may be white, or made of a white one
+            return short if failing & {one.name, (one.as_stored or one).name} else beyond
 
         monkeypatch.setattr(Measurement, "interval", interval)
         found = measurement.decision([subject])

@@ -72,6 +72,7 @@ def test_the_article_follows_the_verdicts(committed):
     named = next(
         name for name, of in committed["claims"].items()
         if of["verdict"] == rules.REPRODUCED and registry.read()[name].source == "paper"
+        and name not in article.questions()
     )  # fmt: skip
     committed["claims"][named]["verdict"] = rules.NOT_REPRODUCED
     text = article.text(committed)
