@@ -96,11 +96,12 @@ def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch)
     away = 1 if rule.side == "above" else -1
     beyond, short = (Interval(*[rule.threshold + by] * 3, n=1) for by in (away, -away))
     for passes in (None, *made):
-        failing = {one.name for each, one in made.items() if each != passes}
-        assert subject.name not in failing
+        failing = [one for each, one in made.items() if each != passes]
+        named = {one.name for one in failing} - {subject.name}  # also those of the white subject
+        assert subject not in failing
 
-        def interval(measurement, one, failing=failing):  # one may be white, or made of a white one
-            return short if failing & {one.name, (one.as_stored or one).name} else beyond
+        def interval(measurement, one, failing=failing, named=named):
+            return short if one in failing or one.name in named else beyond
 
         monkeypatch.setattr(Measurement, "interval", interval)
         found = measurement.decision([subject])
