@@ -21,6 +21,15 @@ COLLISIONS = """async (end) => {
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
   const LEGIBLE = 9; // pixels
   const SLACK = 1.5; // pixels: the box of a text is a little higher than its letters
+  const SPARE = 0.13; // of the size of type, on either side: the book's faces have boxes of 1.42 of it
+  const letters = (each) => {
+    const { left, right, top, bottom } = each.getBoundingClientRect();
+    if (each.tagName !== "text") return { left, right, top, bottom };
+    const { a, b } = each.getScreenCTM();
+    const spare = SPARE * parseFloat(getComputedStyle(each).fontSize) * Math.hypot(a, b);
+    const [x, y] = Math.abs(b) > Math.abs(a) ? [spare, 0] : [0, spare]; // turned text, or not
+    return { left: left + x, right: right - x, top: top + y, bottom: bottom - y };
+  };
   const place = document.querySelector("article") ?? document.body;
   // The picture of a live chart is hidden, but some readers get only that.
   for (const still of place.querySelectorAll(".circuit-plot[hidden]")) still.hidden = false;
@@ -31,7 +40,7 @@ COLLISIONS = """async (end) => {
     const boxes = (selector) =>
       [...svg.querySelectorAll(selector)]
         .filter((each) => each.getAttribute("opacity") !== "0")
-        .map((each) => [each.textContent.trim() || "a dot", each.getBoundingClientRect()]);
+        .map((each) => [each.textContent.trim() || "a dot", letters(each)]);
     for (const text of svg.querySelectorAll("text")) {
       const scale = Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b); // also of turned text
       const size = parseFloat(getComputedStyle(text).fontSize) * scale;
