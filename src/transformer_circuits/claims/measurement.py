@@ -178,13 +178,17 @@ class Decision:
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
-        """Seeds in the white basis, controls, and what was planted."""
-        white = {f"{name}, white": found for name, found in self.white.items()}
+        """Controls, and what was planted."""
         planted = {f"planted, {name}": found for name, found in self.planted.items()}
         if self.power:
             of_size = self.power.found.items()
             planted = {f"planted, {self.power.what.format(f'{s:g}')}": f for s, f in of_size}
-        return white | self.controls | planted
+        return self.controls | planted
+
+    @property
+    def _in_white(self) -> dict[str, Interval | None]:
+        """The seeds in the white basis, under names of their own."""
+        return {f"{name}, white": found for name, found in self.white.items()}
 
     @property
     def _must(self) -> str:
@@ -218,7 +222,8 @@ class Decision:
             + (over if least else ""),
             "must be": f"{self._must}: {self.measurement.rule.threshold_from}",
             "controls": "; ".join(
-                f"{name} {_or_not(found)}" for name, found in self._beside.items()
+                f"{name} {_or_not(found)}"
+                for name, found in (self._in_white | self._beside).items()
             ),
             "verdict": f"{self.verdict}: {self.why}",
         }
@@ -230,8 +235,7 @@ class Decision:
         rows = {ours: [*self.seeds.values()]}
         if self.white:
             rows[f"{ours}, white basis"] = [*self.white.values()]
-        others = {n: f for n, f in self._beside.items() if f is not None}
-        rows |= {name: [found] for name, found in others.items() if not name.endswith(", white")}
+        rows |= {name: [found] for name, found in self._beside.items() if found is not None}
         spans = {
             name: [(f.mean, f.low, f.high) for f in found if f.n] for name, found in rows.items()
         }
@@ -255,7 +259,7 @@ class Decision:
     @property
     def record(self) -> Record:
         """What it leaves for the scorecard and the manifest; of each estimate mean, ends and n."""
-        measured = self.seeds | self._beside
+        measured = self.seeds | self._in_white | self._beside
         details = {
             "verdict": self.verdict,
             "why": self.why,
