@@ -90,14 +90,14 @@ def second_copy():
 
 
 def bump():
-    return 2 if CLAIMS["phase-bump"]["verdict"] == "not reproduced" else 1
+    return 2 if all(faster < 0 for faster in means("phase-bump")) else 1
 
 
 def virtual_heads():
     title = "What each kind of path brings"
     ours, theirs = shown("15-term-importance", title, "here", "in the paper")
     assert ours.index(max(ours)) == theirs.index(max(theirs)) == 1
-    assert abs(theirs[2] - 0.04) < 0.005 and abs(ours[2] - 1 / 7) < 0.01
+    assert (round(ours[2], 2), round(theirs[2], 2)) == (0.15, 0.04)
     return 3
 
 
