@@ -28,15 +28,28 @@ from transformer_circuits.claims.placebos import (
 )
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.experiments import development
+from transformer_circuits.experiments import development, formation, plan
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import corpus, windows
+from transformer_circuits.training import checkpoint
 
 DRAWS = 200
 """Of noise, for an interval of the gain from context."""
 
 
-@decides("phase-change", controls=[loss_for_heads, one_layer])
+@cache
+def race(subject: Subject) -> Subject:
+    """The subject with the log of the training from its seed in which no layer has to wait for positions.
+
+    Up to where the learning rate begins to fall. In the training of the book's own models the second
+    layer sees positions late, while its heads form: their order and speed are partly those of the plan.
+    """
+    seed = checkpoint.settings(subject.name)[1].seed
+    log = formation.records("race between layers")[plan.SEEDS.index(seed)]
+    return dataclasses.replace(subject, log=tuple(log))
+
+
+@decides("phase-change", controls=[loss_for_heads, one_layer], trained=race)
 def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     """How many times as many tokens nine tenths of the induction head take as one tenth.
 
@@ -49,7 +62,7 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(end / start, dtype=torch.float64)
 
 
-@decides("formation-order", controls=[heads_swapped, one_layer])
+@decides("formation-order", controls=[heads_swapped, one_layer], trained=race)
 def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     """By how many doublings of tokens each stage ends after the one before; the smaller of two.
 

@@ -30,6 +30,7 @@ def decides(
     planted: Control | Graded | None = None,
     sample: Sample | None = None,
     reads_basis: bool = False,
+    trained: Callable[[Subject], Subject] = lambda subject: subject,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim of `data/claims.toml`.
 
@@ -43,9 +44,11 @@ def decides(
     `sample`: the windows of text that units come from, so that those of one package are drawn
     together. `reads_basis`: whether another basis of the stream may give another value. The claim
     is then decided as stored and in the white basis, see `subjects.white`.
+    `trained`: for a claim about training, what a model of the book is made before it is measured:
+    the same with the log of another training from its seed.
     """
     return lambda function: Measurement(
-        claim_id, function, tuple(controls), planted, sample, reads_basis
+        claim_id, function, tuple(controls), planted, sample, reads_basis, trained
     )
 
 
@@ -60,10 +63,11 @@ class Measurement:
         planted: Control | Graded | None,
         sample: Sample | None,
         reads_basis: bool,
+        trained: Callable[[Subject], Subject],
     ):
         self.claim_id, self.function = claim_id, function
         self.controls, self.planted = controls, planted
-        self.sample, self.reads_basis = sample, reads_basis
+        self.sample, self.reads_basis, self.trained = sample, reads_basis, trained
         functools.update_wrapper(self, function)
 
     def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
@@ -105,7 +109,7 @@ class Measurement:
         Raises:
             UserError: if a model of the book is not trained.
         """
-        of = of or subjects.of_seeds(self.rule.of)
+        of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         seeds = {subject.name: self.interval(subject) for subject in of}
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
         planted, power = {}, None
