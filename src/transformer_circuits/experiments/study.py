@@ -21,7 +21,8 @@ MEASURED = "2026-11-24"
 """What a line has under `measured`, if it was measured as rules do since they were mended then."""
 MENDED = frozenset({
     "previous-token-head", "memory-deletion", "copy-suppression", "value-weighted", "erratum-edges",
-    "fuzzy-on-text", "statistical-induction", "few-singular-directions",
+    "fuzzy-on-text", "statistical-induction", "few-singular-directions", "phase-change",
+    "formation-order",
 })  # fmt: skip
 """Claims of which a line without `measured` has another quantity than their rules now ask about."""
 
