@@ -44,7 +44,7 @@ def test_the_short_book_is_short():
 def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
     said = text("the-induction-circuit")
     assert (
-        "between a quarter and a third. Where the re-coder" in said
+        "between a quarter and a third. If what the re-coder writes" in said
         and "it is about two thirds, in the one model" in said
     )
     found = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))
