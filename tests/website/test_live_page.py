@@ -304,7 +304,7 @@ def test_arcs_lead_to_what_the_head_looks_at(live):
     model = quantisation.rounded(checkpoint.load("two-layer"))
     tokens = tokenizer.context(text(live).input_value())
     at = keep(live, "ad", 1)
-    live.get_by_role("button", name="head 0.0", exact=True).click()
+    live.get_by_role("button", name="head 0.0, the note-taker", exact=True).click()
     pattern = model.trace(tokens).patterns[0][0, 0, at]
     expect(live.locator(f".lm-arcs path[data-to='{int(pattern.argmax())}']")).to_have_count(1)
     widths = [float(w) for w in live.locator(".lm-arcs path").evaluate_all(
@@ -340,7 +340,7 @@ def test_the_model_writes_and_what_it_wrote_can_be_undone(live):
     text(live).fill("The king and the")
     expect(status(live)).to_contain_text("5 tokens")
     likeliest = live.locator(".lm-next tbody button").first.inner_text()
-    expect(live.locator(".lm-question")).to_contain_text("Each example")  # it was of another text
+    expect(live.locator(".lm-question")).to_contain_text("Each step")  # it was of another text
     live.get_by_role("button", name="Write the next token").click()
     expect(status(live)).to_contain_text("6 tokens")
     assert words(live)[-1] == likeliest
@@ -385,12 +385,13 @@ def test_the_chosen_head_says_what_it_does_with_one_token(live):
 
 
 def test_an_answer_is_hidden_until_there_is_a_guess(live):
-    """Every example: its question, a guess, an answer with numbers, and a link to all of it."""
+    """The whole tour: a question, a guess, an answer with numbers, and a link to all of it."""
     names = live.evaluate("Object.keys(Circuits.live.EXAMPLES)")
-    assert len(names) >= 5
+    assert len(names) == 10
     expect(live.locator(".lm-next table").first).not_to_be_visible()
-    for name in names:
-        live.get_by_label("Example", exact=True).select_option(name)
+    for step, name in enumerate(names):
+        if step:
+            live.get_by_role("button", name="Next step").click()
         live.wait_for_function("(name) => location.hash.includes(`example=${name}`)", arg=name)
         guesses = live.locator(".lm-guesses button")
         guesses.first.wait_for()
@@ -405,10 +406,10 @@ def test_an_answer_is_hidden_until_there_is_a_guess(live):
 
 def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):
     assert live.locator(".lm-tiles [tabindex='0']").count() == 2
-    live.get_by_role("button", name="head 0.0", exact=True).focus()
+    live.get_by_role("button", name="head 0.0, the note-taker", exact=True).focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         live.keyboard.press(key)
-    expect(live.get_by_role("button", name="head 1.1", exact=True)).to_have_attribute(
+    expect(live.get_by_role("button", name="head 1.1, the finder", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
     live.keyboard.press("Tab")

@@ -52,6 +52,15 @@ def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
     assert abs(float((rounded - exact).mean())) < 0.01
 
 
+def test_the_team_has_its_names_on_the_page_too():
+    model, text = checkpoint.load("two-layer"), corpus.tokens("small", "validation")
+    names = weights.team(model, text)
+    assert json.loads(weights.dumps(model, names))["team"] == {str(k): v for k, v in names.items()}
+    assert [names[0], names[5]] == ["note-taker", "re-coder"]
+    assert [head for head, name in names.items() if name == "finder"] == [8, 9, 12, 15]
+    assert weights.team(checkpoint.load("one-layer"), text) == {}
+
+
 def test_models_with_mlps_are_rounded_but_not_packed(generator):
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=7))
     model.randomise(generator=generator)

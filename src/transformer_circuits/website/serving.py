@@ -19,6 +19,7 @@ from sphinxcontrib import katex
 
 from transformer_circuits import files
 from transformer_circuits.figures.html import SCRIPTS
+from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint
 from transformer_circuits.website import summaries, train
 from transformer_circuits.website.live import weights
@@ -193,8 +194,10 @@ def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
     data = f"{{vocabulary:{weights.vocabulary()},names:{json.dumps(LIVE_MODELS)}}}"
     yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
+    held_out = corpus.tokens("small", "validation")
     for name in LIVE_MODELS:
-        packed = weights.dumps(checkpoint.load(name))
+        model = checkpoint.load(name)
+        packed = weights.dumps(model, weights.team(model, held_out))
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'
 
 

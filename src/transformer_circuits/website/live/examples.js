@@ -1,5 +1,5 @@
-// Examples that each make one point: a question, guesses, and an answer that is computed when the
-// reader has guessed. Until then what would give it away is covered.
+// A tour of examples that each make one point: a question, guesses, and an answer that is computed when
+// the reader has guessed. Until then what would give it away is covered.
 import { button, field, h, select } from "./parts.js";
 import { passages, percent, previous, quoted, strongest } from "./seen.js";
 import { KINDS, labels, randomRepeats, State } from "./state.js";
@@ -9,7 +9,8 @@ const NAME =
   "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
 const ONCE =
   "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
-const NONE = "Each example makes one point: it asks, and answers once you have guessed.";
+const INVENTED = "My dog Brumblewick ran away this morning. Has anybody here seen Brumblewick";
+const NONE = "Each step of the tour makes one point: it asks, and answers once you have guessed.";
 const PIECE = "ad";
 const DESTINATIONS = ["the work,", "the work of"];
 
@@ -70,6 +71,53 @@ export const EXAMPLES = {
         right,
         `${target} has ${percent(first.p)} the first time and ${percent(found.p)} the second. Follow the arcs: where does head ${state.heads[state.head]} look, and which token stands there?`,
         state,
+      ];
+    },
+  },
+  finders: {
+    title: "Who finds it?",
+    async open(page) {
+      const { state } = await ofName(page);
+      return [
+        state,
+        `How many of the ${state.shape.n_heads} heads of the second layer give more than half of their attention here to what followed an earlier “${PIECE}”? Point at their tiles, below, and follow the arcs.`,
+      ];
+    },
+    guesses: ["None", "One", "Two or more"],
+    async answer(page) {
+      const { state, found } = await ofName(page);
+      const [first, here] = places(found.ids);
+      const n = found.ids.length;
+      const finds = (head) => found.patterns[head][here * n + first + 1] > 0.5;
+      const names = state.heads.filter((_, i) => i >= state.shape.n_heads && finds(i));
+      return [
+        Math.min(names.length, 2),
+        `${names.length ? `It is ${names.join(", ")}` : "It is none"}. Heads that do this with any tokens are the finders. But how do they know which place followed “${PIECE}”?`,
+        state,
+      ];
+    },
+  },
+  note: {
+    title: "Where the note lies",
+    async open(page) {
+      const { state, found, previous } = await ofName(page);
+      const after = places(found.ids)[0] + 1;
+      return [
+        of(state, { token: after, head: null }),
+        `The place after the first “${PIECE}” is chosen. Heads of the second layer can tell what stood before it, so a head of the first must have written that there. Where does head ${state.heads[previous]} look from here?`,
+      ];
+    },
+    guesses: ["At this token", "At the token before", "At the begin token"],
+    async answer(page) {
+      const { state, found, previous } = await ofName(page);
+      const after = places(found.ids)[0] + 1;
+      const shares = [after, after - 1, 0].map(
+        (to) => found.patterns[previous][after * found.ids.length + to],
+      );
+      return [
+        shares.indexOf(Math.max(...shares)),
+        `It gives ${percent(shares[1])} of its attention to the token before, wherever it stands: look at the stripe in its picture. It leaves a note at every place, of what came just before.`,
+        of(state, { token: after, head: previous }),
       ];
     },
   },
@@ -207,6 +255,28 @@ export const EXAMPLES = {
       ];
     },
   },
+  invented: {
+    title: "A name that nobody has",
+    covered: true,
+    async open() {
+      const state = Object.assign(new State(), { text: INVENTED });
+      state.token = state.all.length - 2;
+      return [
+        state,
+        "This name stands in no text that the model has read. One piece of it is missing at the chosen token, the second time. How likely is the right one?",
+      ];
+    },
+    guesses: ["Less than a tenth", "A tenth to a half", "More than half"],
+    async answer(page) {
+      const [state] = await this.open();
+      const { next, p } = await look(page, state);
+      return [
+        p < 0.1 ? 0 : p < 0.5 ? 1 : 2,
+        `${quoted(next.target)} has ${percent(p)}. Whatever the model knows of this name, it has read a few words ago. Write one of your own, twice, and see.`,
+        state,
+      ];
+    },
+  },
   bug: {
     title: "One head, two destinations",
     async open(page) {
@@ -259,14 +329,22 @@ export class Examples {
       Object.entries(EXAMPLES).map(([name, { title }], i) => [name, `${i + 1}. ${title}`]),
     );
     this.pick = select({ "": "choose …", ...titles }, (name) => name && this.open(name));
+    this.onwards = button("Next step", () => this.open(this.after()));
     this.question = h("p", { class: "lm-question" });
     this.guesses = h("div", { class: "lm-guesses", role: "group", "aria-label": "Your guess" });
     this.answer = h("p", { class: "lm-answer", role: "status" });
-    host.append(field("Example", this.pick), this.question, this.guesses, this.answer);
+    const chosen = h("div", { class: "lm-controls" }, field("Tour", this.pick), this.onwards);
+    host.append(chosen, this.question, this.guesses, this.answer);
   }
 
   begin() {
     return this.open(Object.keys(EXAMPLES)[0]);
+  }
+
+  // The step that follows the one that is open; after the last, the first.
+  after() {
+    const all = Object.keys(EXAMPLES);
+    return all[(all.indexOf(this.page.state.example) + 1) % all.length];
   }
 
   // What is asked is known before the page shows the state that it is about.

@@ -71,8 +71,8 @@ export class Heads {
       {
         class: "lm-head",
         type: "button",
-        "aria-label": `head ${name}`,
-        title: `Look at head ${name}`,
+        "aria-label": `head ${this.page.state.called(index)}`,
+        title: `Look at head ${this.page.state.called(index)}`,
         tabindex,
         click: () => change({ head: index }),
         pointerenter: (event) => event.pointerType !== "touch" && peek(index),
@@ -88,7 +88,14 @@ export class Heads {
     };
     const said = { "aria-label": `${name} on`, title: `Take head ${name} out` };
     const box = h("input", { type: "checkbox", role: "switch", ...said, tabindex, change: turn });
-    return h("div", { class: "lm-tile" }, look, h("label", { class: "lm-switch" }, box, name));
+    const role = h("span", { class: "lm-role" }, Circuits.models[this.filled].team[index] ?? "");
+    return h(
+      "div",
+      { class: "lm-tile" },
+      look,
+      h("label", { class: "lm-switch" }, box, name),
+      role,
+    );
   }
 
   // Arrow keys move among the heads, or among the switches. For the Tab key, one tile has both.
@@ -164,7 +171,8 @@ export class Picture {
   paint(view) {
     this.view = view;
     const off = this.page.state.off.has(view.head) ? ", off" : "";
-    this.title.textContent = `Head ${view.heads[view.head]}${off}: rows look at columns`;
+    const { state } = this.page;
+    this.title.textContent = `Head ${state.called(view.head)}${off}: rows look at columns`;
     this.canvas.setAttribute("aria-label", this.title.textContent);
     draw(this.canvas, view, view.head, LARGE);
     const pen = this.canvas.getContext("2d");

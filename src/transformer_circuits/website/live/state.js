@@ -69,6 +69,12 @@ export class State {
     );
   }
 
+  // A head by its number, and by its name in the story if it has one.
+  called(head) {
+    const name = Circuits.models[this.model].team[head];
+    return name ? `${this.heads[head]}, the ${name}` : this.heads[head];
+  }
+
   get all() {
     return [begin, ...(this.ids ?? encode(this.text))];
   }
