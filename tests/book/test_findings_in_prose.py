@@ -27,7 +27,7 @@ def test_our_runs_are_about_a_thousand_times_shorter_than_those_of_ten_billion_t
     assert said == "thousand" and 500 < times < 2000
 
 
-def test_a_third_of_the_score_compares_the_previous_tokens_and_two_heads_are_needed():
+def test_a_third_of_the_score_compares_the_previous_tokens_and_one_head_is_not_enough():
     figures = manifest.read(ROOT / manifest.COMMITTED)["chapters"]["12-how-they-work"]["figures"]
     text = " ".join(sources("12-how-they-work", "markdown"))
     (terms,) = (of for title, of in figures.items() if title.startswith("Advantage of the right"))
@@ -39,7 +39,7 @@ def test_a_third_of_the_score_compares_the_previous_tokens_and_two_heads_are_nee
     first, second = (
         max(nats for edge, nats in cost.items() if edge.startswith(head)) for head in ("0.0", "0.5")
     )
-    assert text.count("only one of two heads that the circuit needs") == 1
+    assert text.count("only one of the first-layer heads that the circuit needs") == 1
     assert 0.7 * first < second < first
 
 

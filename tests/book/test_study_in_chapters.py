@@ -13,7 +13,7 @@ SAID_OF = {
     "k-composition": ("size-basis", "The lead of the previous-token head's keys"),
     "induction-resting": ("size-nearer", "The rest of this head on the begin token"),
     "others-local": ("size-away", "How near those heads look"),
-    "phase-bump": ("size-away", "The bump in the loss"),
+    "phase-bump": ("size-away", "How much faster the loss falls while heads form"),
     "importance-second-layer": ("size-nearer", "The second layer's share of the gain"),
     "importance-first-layer": ("size-nearer", "What the first layer adds"),
     "importance-hides-patterns": ("size-nearer", "What freezing hides, beyond what it shows,"),
