@@ -191,9 +191,6 @@ PAINTED = {
         FIRST.light, SECOND.light, FIRST.dark, SECOND.dark,
     ],
     "figures/scripts/attention.js": [INK.dark, INK.light],
-    "website/live/seen.js": [
-        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, theme.MORE.light, theme.LESS.light,
-    ],
     "website/live/heads.js": [INK.dark, INK.light],
 }  # fmt: skip
 """Colours with which scripts paint, in their order."""

@@ -38,13 +38,6 @@ def test_its_record_and_its_words_are_those_of_the_runs():
     assert html.escape(found["text"]) in shown[record.SVG]
 
 
-def test_what_is_not_on_the_line_is_refused():
-    with pytest.raises(ValueError, match=r"places \[4\] and \[\], which must be the same"):
-        made(without=Run("w", [], [], SAYS))
-    with pytest.raises(ValueError, match=r"5 tokens are on the stage, but attention is \(1, 6\)"):
-        made(tokens=TOKENS[:5])
-
-
 @pytest.fixture
 def page(watched, tmp_path):
     def opened(**media):

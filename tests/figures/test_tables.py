@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.figures import forest_plot, tables, views
-from transformer_circuits.figures.status_matrix import status_matrix
+from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.values import array
 
 ROWS = [{"token": "</b>", "logits": 1.23456}, {"token": "1", "logits": 2}]
@@ -157,7 +157,7 @@ def test_every_mark_of_a_status_has_a_symbol_a_name_and_leads_somewhere():
         "second": {"does not": [tables.Link("d", "#d")], "holds": []},
     }
     symbols = {"holds": "✓", "does not": "✗"}
-    shown = status_matrix(rows, symbols=symbols, title="All")._repr_mimebundle_()[0]
+    shown = StatusMatrix(rows, symbols=symbols, title="All")._repr_mimebundle_()[0]
     text = shown["text/html"]
     links = re.findall(r'<a href="(.*?)" title="(.*?)" aria-label="(.*?)"><b .*?>(.)</b></a>', text)
     assert links == [

@@ -93,13 +93,12 @@ def test_the_page_does_not_say_which_answer_is_right():
 
 @pytest.fixture
 def page(watched, tmp_path):
-    (script,) = (path for path in serving.INVENTORY if path.suffix == ".js")
+    (ours,) = (path for path in serving.INVENTORY if path.suffix == ".js")
+    scripts = (path.read_text("utf-8") for path in (ROOT / "_static" / "book.js", ours))
     forms = "".join(inventory.form_html(form, asked) for form, asked in FORMS.items())
-    (tmp_path / "page.html").write_text(
-        f'<!doctype html><div data-inventory><p class="inventory-none">?</p>{forms}</div>'
-        f"<script>{script.read_text('utf-8')}</script>",
-        encoding="utf-8",
-    )
+    body = f'<div data-inventory><p class="inventory-none">?</p>{forms}</div>'
+    body += "".join(f"<script>{script}</script>" for script in scripts)
+    (tmp_path / "page.html").write_text(f"<!doctype html>{body}", encoding="utf-8")
     watched.goto((tmp_path / "page.html").as_uri())
     return watched
 

@@ -22,8 +22,6 @@
 .circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
 .circuit-view .cv-dim canvas{opacity:.3}
-.circuit-view .cv-off{border-style:dotted!important}
-.circuit-view .cv-off span{text-decoration:line-through}
 .circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
 .circuit-view .cv-token{white-space:pre;padding:1px 2px;margin-right:1px;border:1px solid transparent}
 .circuit-view .cv-token.cv-focus{border-color:var(--fg)}
@@ -187,12 +185,6 @@
       group.setAttribute("role", "group");
       group.setAttribute("aria-label", "Tokens");
       arrows(group);
-      this.fillTokens(group, tokens);
-      return group;
-    }
-
-    fillTokens(group, tokens) {
-      group.textContent = "";
       tokens.forEach((text, index) => {
         const button = make("button", "cv-token", text);
         button.type = "button";
@@ -201,6 +193,7 @@
         button.setAttribute("aria-pressed", "false");
         group.append(button);
       });
+      return group;
     }
 
     // Looking at an element: by pointer, or by keyboard.
@@ -239,6 +232,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, mount, ofHead, readableOn, register, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, ofHead, readableOn, register, triangles,
   };
 })(window);
