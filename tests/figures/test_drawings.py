@@ -180,38 +180,13 @@ OF_VOICE = {
 """The colours that a script or a style of the pages takes from the theme, by their variables."""
 
 
-def hexadecimal(triple):
-    return "#" + "".join(f"{int(part):02x}" for part in triple)
-
-
-FIRST, SECOND, INK = (theme.ROLES[name] for name in ("first", "second", "ink"))
-PAINTED = {
-    "figures/scripts/views.js": [
-        theme.MORE.light, theme.LESS.light, theme.GROUND["dark"], theme.GROUND["light"],
-        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark,
-    ],
-    "figures/scripts/attention.js": [INK.dark, INK.light],
-    "website/live/heads.js": [INK.dark, INK.light],
-}  # fmt: skip
-"""Colours with which scripts paint, in their order."""
-
-
-def test_scripts_and_styles_have_the_colours_of_the_theme_and_no_other_module_writes_them():
+def test_scripts_and_styles_have_the_colours_of_the_theme():
     package = Path(theme.__file__).parents[1]
     for path, of in OF_VOICE.items():
         source = (package / path).read_text(encoding="utf-8")
         written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source)
         for name, role in of.items():
             assert [one for known, one in written if known == name] == [role.light, role.dark]
-    for path, of in PAINTED.items():
-        source = (package / path).read_text(encoding="utf-8")
-        triples = re.findall(r"\[\s*(\d{1,3}), (\d{1,3}), (\d{1,3})\s*\]", source)
-        painted = [hexadecimal(t) for t in triples if max(map(int, t)) > 9]  # else places
-        assert painted + re.findall(r'"(#[0-9a-f]{6})"', source) == of, path
-    roles = (*theme.ROLES.values(), theme.LESS, theme.MORE)
-    known = {colour for role in roles for colour in (role.light, role.dark)}
-    for path in set(package.rglob("*.py")) - {Path(theme.__file__)}:
-        assert not known & set(re.findall(r"#[0-9a-f]{6}\b", path.read_text("utf-8"))), path
 
 
 def test_the_table_of_the_theme_is_true():

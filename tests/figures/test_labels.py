@@ -84,12 +84,9 @@ def with_names(n, name):
 
 CASES = {
     "places": with_places({"slower": 14.3, "copies": 14.7}),
-    "places alike": with_places({"one": 5, "the same": 5, "again": 5, "far": 29}),
-    "places at the ends": with_places({"first": 0, "last": 29, "the very last of them": 28.9}),
     "many places": with_places({f"place {i}": 10 + i / 5 for i in range(8)}),
     "levels": with_levels(0.5, 0.52, 0.5),
     "levels at the ends": with_levels(0, 0, 1, 1),
-    "levels far off": with_levels(-3, 40),
     "many curves": (
         plots.curves,
         {f"seed {i}, heads that look one back": (range(9), [i] * 9) for i in range(12)},
@@ -100,13 +97,9 @@ CASES = {
         {"a": 0.47, "b": 0.0, "c": 0.81, "d": -0.2},
         {"unit": "nats", "baseline": ("chance", 0.48)},
     ),
-    "many bars": (plots.bars, {f"head {i}": i / 9 for i in range(40)}, {"unit": "nats"}),
-    "few names": with_names(6, "␣destination"),
     "many names": with_names(130, "␣destination"),
     "a rank": (plots.singular_values, {"W_OV": np.geomspace(1, 1e-9, 64)}, {"rank": 64}),
     "long titles": (plots.curves, {"a": rising(9), "b": rising(9)}, {"x": LONG + LONG, "y": LONG}),
-    "a long unit": (plots.bars, {"a": 1.0}, {"unit": LONG + LONG}),
-    "long titles of a matrix": (plots.matrix, np.eye(3), dict.fromkeys(SQUARE, LONG)),
 }
 """A plot, what it shows, and its options."""
 

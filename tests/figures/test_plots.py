@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import html, plots, theme
+from transformer_circuits.figures import plots
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -35,18 +35,6 @@ def test_what_a_reader_changes_on_the_axes_is_shown():
     plot.axes.set_xlabel("steps")
     assert ">10<" in page(plot) and ">10<" not in before and ">steps<" in page(plot)
     assert plot.record.numbers["a: y"] == [3, 1]
-
-
-def test_the_style_has_the_colours_of_the_voice():
-    text = (html.SCRIPTS.parent / "book.mplstyle").read_text(encoding="utf-8")
-    (cycle,) = re.findall(r"cycler\((.*)\)", text)
-    found = re.findall(r"#[0-9a-f]{6}", cycle)
-    assert found == [theme.ROLES[name].light for name in theme.CURVES]
-    of = dict(re.findall(r"([\w.]+): \"(#[0-9a-f]{6})\"", text))
-    assert {key: colour for key, colour in of.items() if colour == theme.ROLES["ink"].light}.keys() == {
-        "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor",
-    }  # fmt: skip
-    assert {*of.values()} == {theme.ROLES[name].light for name in ("ink", "muted")}
 
 
 @pytest.mark.parametrize("figure", FIGURES)

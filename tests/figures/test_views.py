@@ -8,10 +8,7 @@ import pytest
 import torch
 
 from transformer_circuits import files
-from transformer_circuits.analysis import patterns
 from transformer_circuits.figures import views
-from transformer_circuits.text import corpus, tokenizer, windows
-from transformer_circuits.training import checkpoint
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]
@@ -77,17 +74,6 @@ def test_patterns_arrive_to_half_a_step(generator):
     assert np.abs(levels / 255 - expected).max() <= 0.5 / 255 + 1e-6
     assert data["heads"] == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
     assert data["columns"] == 3
-
-
-def test_a_page_of_the_papers_size_stays_small():
-    """24 heads on 290 tokens in at most 250 KB, with the lengths of the values."""
-    model = checkpoint.load("two-layer")
-    text, _ = windows.evenly(corpus.tokens("small", "validation"), 1, model.config, n_ctx=290)
-    trace = model.trace(text)
-    A = torch.stack([pattern[0] for pattern in trace.patterns])
-    norms = torch.stack([patterns.value_norms(model, trace, layer)[0] for layer in (0, 1)])
-    view = views.attention(tokenizer.labels(text[0]), A, norms, **WORDS)
-    assert len(view._body().encode()) <= 250_000
 
 
 def test_no_token_can_end_the_script():

@@ -65,13 +65,6 @@ def test_a_link_that_is_cut_off_is_no_error(watched):
     expect(watched.locator(".reading")).to_be_visible()
 
 
-def test_a_link_opened_on_the_open_page_is_followed(live):  # noqa: F811
-    live.evaluate("location.hash = '#model=two-layer&text=Quite+another+text&off=1.5&how=frozen'")
-    expect(text(live)).to_have_value("Quite another text")
-    expect(live.get_by_label("1.5 on", exact=True)).not_to_be_checked()
-    expect(live.get_by_label("A head that is off adds")).to_have_value("frozen")
-
-
 def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live):  # noqa: F811
     """Tokens that no text has stay as they are."""
     text(live).fill("one two three " * 4000)

@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 import pytest
 from conftest import barriers
-from playwright.sync_api import expect
 
 from transformer_circuits.website import printing
 
@@ -118,20 +117,3 @@ def test_slides_are_the_page_of_slides_and_nothing_is_beyond_their_edge(watched,
     missing = [link for link in links if not Path(unquote(link[7:]).split("#")[0]).is_file()]
     assert links and missing == []
     assert barriers(watched) == []
-
-
-@pytest.mark.browser
-def test_the_stage_moves_on_the_first_slide_and_its_arcs_end_at_their_tokens(watched):
-    """Also where the slide is scaled to the screen."""
-    watched.set_viewport_size({"width": 1600, "height": 900})
-    watched.emulate_media(reduced_motion="reduce")
-    watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
-    stage = watched.locator("section.present .circuit-stage")
-    stage.get_by_role("switch").click()
-    expect(stage.locator(".says")).to_contain_text("composition")
-    off = stage.evaluate("""(stage) => {
-        const arc = stage.querySelector(".arcs path").getBoundingClientRect();
-        const now = stage.querySelector(".now").getBoundingClientRect();
-        return arc.right - (now.left + now.width / 2);
-    }""")
-    assert abs(off) < 8

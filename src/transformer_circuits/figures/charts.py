@@ -7,7 +7,7 @@ import numpy as np
 
 from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.labels import GREY, near
+from transformer_circuits.figures.labels import GREY, near, shared
 from transformer_circuits.figures.values import Numbers, array
 
 SCATTER = (480, 280)
@@ -77,7 +77,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _named(points, written, x_domain, y_domain) -> list[dict]:
-    """One row per printed name.
+    """One row per printed name; those of dots that lie on each other are printed as one.
 
     x, y: its point; at, up: the centre of the name; x2, y2: where the line from the point ends.
     """
@@ -86,9 +86,10 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
     pixels = [
         ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
     ]
-    widths = [7.5 * len(name) if name in written else None for name, _, _ in points]
+    names = shared([name if name in written else None for name, _, _ in points], pixels)
+    widths = [name and 7.5 * len(name) for name in names]
     rows = []
-    for (name, x, y), place in zip(points, near(pixels, widths, SCATTER), strict=True):
+    for (_, x, y), name, place in zip(points, names, near(pixels, widths, SCATTER), strict=True):
         if place:
             (at, x2), (up, y2) = (
                 [left + px / wide * (right - left) for px, _ in place],

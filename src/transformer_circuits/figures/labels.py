@@ -123,6 +123,21 @@ def apart(places: Sequence[float], least: float, low: float, high: float) -> lis
     return moved
 
 
+def shared(names: Sequence[str | None], points: Sequence[Point]) -> list[str | None]:
+    """The names of points, in pixels; those of points that lie on each other in one, at the first.
+
+    >>> shared(["a", "b", None, "c"], [(0.0, 0.0), (50.0, 0.0), (51.0, 0.0), (1.0, 1.0)])
+    ['a, c', 'b', None, None]
+    """
+    found = list(names)
+    for i, name in enumerate(names):
+        for k, other in enumerate(found[:i]):
+            if name and other and math.dist(points[i], points[k]) < DOT:
+                found[k], found[i] = f"{other}, {name}", None
+                break
+    return found
+
+
 def near(
     points: Sequence[Point], widths: Sequence[float | None], size: tuple[int, int]
 ) -> list[tuple[Point, Point] | None]:
