@@ -170,7 +170,7 @@ def test_values_are_said_and_one_colour_is_one_value_whichever_row_is_shown(save
     expect(scale).to_have_text("-5.005.00 nats")
     token.nth(1).hover()
     expect(page.locator(".cv-say")).to_have_text(
-        "“␣one” (1): one 1.00 nats, two 1.00 nats, saved 0.00 nats"
+        "“␣one” (1): one 1.00 nats, saved 0.00 nats, two 1.00 nats"
     )
     expect(token.nth(0)).to_have_attribute("aria-label", re.compile("one not defined"))
     colours = []

@@ -1,7 +1,7 @@
 // The attention explorer: heads as thumbnails, tokens as text. Hovering shows one alone, a click keeps it.
 (function () {
   "use strict";
-  const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, register, triangles } = Circuits.views;
+  const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, register, squares, triangles } = Circuits.views;
 
   // data: label, tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms: one list of n per head, or nothing; head and token: the indices of what is kept
@@ -157,25 +157,8 @@
     image(canvas, heads) {
       const n = this.data.tokens.length;
       const step = Math.ceil(n / canvas.width);
-      const side = Math.ceil(n / step);
-      const small = make("canvas");
-      small.width = small.height = side;
-      const pen = small.getContext("2d");
-      const pixels = pen.createImageData(side, side);
-      const future = this.ground.map((c) => (c < 128 ? c + 16 : c - 15));
-      for (let i = 0; i < side; i++) {
-        for (let j = 0; j < side; j++) {
-          const colour = j > i ? future : this.colour(heads, (h) => this.pooled(h, i * step, j * step, step));
-          const at = (i * side + j) * 4;
-          for (let k = 0; k < 3; k++) pixels.data[at + k] = colour[k];
-          pixels.data[at + 3] = 255;
-        }
-      }
-      pen.putImageData(pixels, 0, 0);
-      const target = canvas.getContext("2d");
-      target.imageSmoothingEnabled = false;
-      target.drawImage(small, 0, 0, canvas.width, canvas.height);
-      return small;
+      return squares(canvas, Math.ceil(n / step), isDark(), (i, j) =>
+        this.colour(heads, (h) => this.pooled(h, i * step, j * step, step)));
     }
 
     pooled(head, dst, src, step) {

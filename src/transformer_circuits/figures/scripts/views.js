@@ -90,6 +90,23 @@
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
   }
 
+  // Squares of `side` rows and columns on a canvas, which rows look at columns up to their own with:
+  // `colour(row, column)`. Gives the small picture with one pixel for each.
+  function squares(canvas, side, dark, colour) {
+    const small = make("canvas");
+    small.width = small.height = side;
+    const pen = small.getContext("2d");
+    const pixels = pen.createImageData(side, side);
+    const future = ground(dark).map((c) => (c < 128 ? c + 16 : c - 15));
+    for (let i = 0; i < side; i++)
+      for (let j = 0; j < side; j++) pixels.data.set([...(j > i ? future : colour(i, j)), 255], (i * side + j) * 4);
+    pen.putImageData(pixels, 0, 0);
+    const target = canvas.getContext("2d");
+    target.imageSmoothingEnabled = false;
+    target.drawImage(small, 0, 0, canvas.width, canvas.height);
+    return small;
+  }
+
   function choice(name, options, onChange, chosen = 0) {
     const box = make("fieldset");
     box.append(make("legend", "", name));
@@ -232,6 +249,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, ofHead, readableOn, register, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, ofHead, readableOn, register, squares, triangles,
   };
 })(window);

@@ -4,7 +4,7 @@ import { button, checkbox, field, h, select } from "./parts.js";
 import { largest, previous, value } from "./seen.js";
 import { HOWS, KINDS } from "./state.js";
 
-const { blend, css, ground, isDark, ofHead } = Circuits.views;
+const { blend, css, ground, isDark, ofHead, squares } = Circuits.views;
 const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -183,22 +183,8 @@ export class Picture {
 function draw(canvas, view, head, least) {
   const n = view.run.ids.length;
   const dark = isDark();
-  const paper = ground(dark);
   const full = ofHead(view.heads[head], dark);
   const most = view.show === "weighted" ? largest(view) : 1;
-  const small = new OffscreenCanvas(n, n);
-  const pen = small.getContext("2d");
-  const pixels = pen.createImageData(n, n);
-  const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) {
-      const colour = j > i ? future : blend(paper, full, value(view, head, i, j) / most);
-      pixels.data.set([...colour, 255], (i * n + j) * 4);
-    }
-  }
-  pen.putImageData(pixels, 0, 0);
   canvas.width = canvas.height = n * Math.ceil(least / n);
-  const target = canvas.getContext("2d");
-  target.imageSmoothingEnabled = false;
-  target.drawImage(small, 0, 0, canvas.width, canvas.height);
+  squares(canvas, n, dark, (i, j) => blend(ground(dark), full, value(view, head, i, j) / most));
 }
