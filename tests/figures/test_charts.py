@@ -105,17 +105,18 @@ def test_chosen_names_stand_beside_their_points_those_of_points_on_each_other_in
 
 
 def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_apart():
-    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0], [0, 0]])}
+    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0.5], [0, 0]])}
     chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)
     edges = [row for row in values(chart) if "panel" in row]
     assert {(e["panel"], e["from"], e["to"], e["value"], e["share"]) for e in edges} == {
-        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5), ("K", "a", "d", 4.0, 1.0),
+        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5),
+        ("K", "a", "d", 4.0, 1.0), ("K", "b", "d", 0.5, 0.125),
     }  # fmt: skip
     panel = next(signal for signal in chart.spec["signals"] if signal["name"] == "panel")
     assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"], "the largest is shown"
     both = values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
-    alone = [row["to"] for row in both if row.get("line") == "in this panel only"]
-    assert alone == ["e"]
+    alone = [row for row in both if row.get("line") == "in this panel only"]
+    assert {(row["panel"], row["to"]) for row in alone} == {("Q", "e"), ("K", "d")}
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
