@@ -179,13 +179,21 @@ def watched(browser):
     assert page.wrong == []
 
 
+def view_page(view, tmp_path):
+    """The address of a page with a view, which brings all that it needs."""
+    body = view._repr_mimebundle_()[0]["text/html"]
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>A view</title>'
+    page = tmp_path / "view.html"
+    page.write_text(f"{head}<body>{body}</body></html>", encoding="utf-8")
+    return page.as_uri()
+
+
 @pytest.fixture
 def saved(watched, tmp_path):
-    """Opens a view as a saved page."""
+    """Opens a view."""
 
     def open_it(view):
-        view.save(tmp_path / "view.html")
-        watched.goto((tmp_path / "view.html").as_uri())
+        watched.goto(view_page(view, tmp_path))
         watched.wait_for_selector(".circuit-view[role=group]")
         return watched
 

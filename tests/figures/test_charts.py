@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, diagrams, explorers, html, vega
+from transformer_circuits.figures import charts, diagrams, explorers, html, labels
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
@@ -76,11 +77,12 @@ def values(chart):
     return [row for data in chart.spec["data"] for row in data.get("values", ())]
 
 
-@pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_a_still_picture_and_a_specification(chart):
+@pytest.mark.parametrize("chart, again", [*zip(CHARTS, every_chart(), strict=True)])
+def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(chart, again):
     assert ElementTree.fromstring(chart.svg).tag.endswith("svg")
     assert chart.spec["$schema"].endswith("vega/v6.json")
     shown = chart._repr_mimebundle_()[0]
+    assert shown == again._repr_mimebundle_()[0]
     assert 'aria-label="A line that &lt;falls&gt;"' in shown["text/html"]
     assert json.loads(re.search(r'json">(.*?)</script>', shown["text/html"])[1]) == chart.spec
     assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
@@ -88,79 +90,33 @@ def test_a_chart_is_a_still_picture_and_a_specification(chart):
     assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
 
 
-def test_charts_are_the_same_bytes_each_time():
-    for one, other in zip(CHARTS, every_chart(), strict=True):
-        assert one._repr_mimebundle_()[0] == other._repr_mimebundle_()[0]
+def test_chosen_names_stand_beside_their_points_those_of_points_on_each_other_in_one_line():
+    points = [(0.0, 0.0), (0.5, 0.5), (0.99, 0.99), (0.99, 0.985), (0.95, 0.99)]
+    xs, ys = zip(*points, strict=True)
+    words = {"labels": "pqrst", "written": "prst", "x": "a", "y": "b", **WORDS}
+    names = re.findall(r">([pqrst, ]+)</text>", charts.scatter(xs, ys, **words).svg)
+    assert sorted(names) == ["p", "r, s", "t"]
+    pixels, widths = [(100 * x, 100 * y) for x, y in points], [7.5, None, 7.5, 7.5, 7.5]
+    centres = [place[0] for place in labels.near(pixels, widths, (110, 110)) if place]
+    for (x, y), (other, its) in itertools.combinations(centres, 2):
+        assert abs(x - other) >= 7.5 or abs(y - its) >= labels.LINE
+    with pytest.raises(ValueError, match="there is no room for 2 names"):
+        labels.near([(5.0, 5.0)] * 2, [30.0, 30.0], (50, 30))
 
 
-def test_numbers_may_be_tensors():
-    one = [
-        charts.scatter([number(1.0), 2.0], [2, number(1)], labels="pq", x="a", y="b", **WORDS)
-        for number in (float, torch.tensor)
-    ]
-    assert one[0] == one[1]
-    spectra = [
-        charts.eigenvalues({"W": [n(1 + 1j), n(-2)]}, **WORDS) for n in (complex, as_complex)
-    ]
-    assert spectra[0] == spectra[1]
-
-
-def as_complex(number):
-    return torch.tensor(number, dtype=torch.complex128)
-
-
-def test_chosen_names_stand_beside_their_points():
-    words = {"labels": "pq", "x": "a", "y": "b"} | WORDS
-    assert ">q</text>" in charts.scatter([1, 2], [2, 1], written="q", **words).svg
-    assert ">q</text>" not in CHARTS[0].svg
-
-
-def test_names_of_points_on_each_other_stand_in_one_line_within_the_frame():
-    xs, ys = [0.0, 0.5, 0.99, 0.991, 0.992, 0.99], [0.0, 0.5, 0.99, 0.985, 0.99, 0.992]
-    words = {"labels": "pqrstu", "x": "a", "y": "b"} | WORDS
-    svg = charts.scatter(xs, ys, written="pqrstu", **words).svg
-    for name in ("p", "q", "r, s, t, u"):
-        assert f">{name}</text>" in svg
-    assert ">s</text>" not in svg
-    rows = charts._named(list(zip("pqrstu", xs, ys, strict=True)), "pqrstu", (-0.1, 1), (-0.1, 1))
-    for row in rows:
-        half = 7.5 * len(row["name"]) / 2 * 1.1 / charts.SCATTER[0]
-        assert row["at"] - half >= -0.1 and row["at"] + half <= 1 and row["up"] < 1
-
-
-def test_few_points_are_also_a_table():
-    assert "The numbers" in CHARTS[0]._repr_mimebundle_()[0]["text/html"]
-    n = vega.MOST_ROWS + 1
-    many = charts.scatter(range(n), range(n), labels=["p"] * n, x="a", y="b", **WORDS)
-    assert "The numbers" not in many._repr_mimebundle_()[0]["text/html"]
-
-
-def test_only_what_is_positive_is_linked_and_the_largest_panel_comes_first():
-    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0], [0, 0]])}
+def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_apart():
+    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0.5], [0, 0]])}
     chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)
     edges = [row for row in values(chart) if "panel" in row]
     assert {(e["panel"], e["from"], e["to"], e["value"], e["share"]) for e in edges} == {
-        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5), ("K", "a", "d", 4.0, 1.0),
+        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5),
+        ("K", "a", "d", 4.0, 1.0), ("K", "b", "d", 0.5, 0.125),
     }  # fmt: skip
     panel = next(signal for signal in chart.spec["signals"] if signal["name"] == "panel")
-    assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"]
-
-
-def test_without_scripts_all_panels_stand_side_by_side():
-    panels = {"Q": np.eye(2), "K": 2 * np.eye(2)}
-    still = diagrams.links(panels, earlier="ab", later="de", **WORDS).svg
-    assert ">Q</text>" in still and ">K</text>" in still
-
-
-def test_lines_that_one_panel_has_alone_are_told_apart():
-    panels = {"Q": np.eye(2), "K": np.array([[1.0, 0.5], [-1.0, 1.0]])}
-    edges = [
-        row
-        for row in values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
-        if "panel" in row
-    ]
-    alone = [(e["panel"], e["from"], e["to"]) for e in edges if e["line"] == "in this panel only"]
-    assert alone == [("K", "b", "d")] and len(edges) == 5
+    assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"], "the largest is shown"
+    both = values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
+    alone = [row for row in both if row.get("line") == "in this panel only"]
+    assert {(row["panel"], row["to"]) for row in alone} == {("Q", "e"), ("K", "d")}
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
@@ -170,13 +126,6 @@ def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
     assert abs(np.angle(place["1 + 1i"]) - np.pi / 4) < 1e-3
     assert abs(abs(place["1 + 1i"]) - (1 + np.log10(2**0.5 / 2) / 3)) < 1e-3
     assert abs(place["0.001 + 0i"]) < 1e-3  # more than three decades below the largest
-
-
-def test_no_plane_of_eigenvalues_stands_in_a_row_alone():
-    for n in (2, 8, 9):
-        spectra = {str(name): [1, -1] for name in range(n)}
-        columns = charts.eigenvalues(spectra, **WORDS).spec["layout"]["columns"]
-        assert n % columns != 1 and columns <= 5, (n, columns)
 
 
 def test_eigenvalues_are_those_of_the_mixture():
@@ -204,17 +153,6 @@ def test_paths_are_grouped_by_their_heads():
     assert [list(map(float, row[1:])) for row in chart.table.rows] == [
         [2.0, 1.0], [2.0, 1.0], [0.0, 4.0], [0.5, 0.25],
     ]  # fmt: skip
-
-
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="2 x, 2 y and 1 labels given"):
-        charts.scatter([1, 2], [2, 1], labels="p", x="a", y="b", **WORDS)
-    with pytest.raises(ValueError, match="0 x, 0 y and 0 labels given"):
-        charts.scatter([], [], labels="", x="a", y="b", **WORDS)
-    with pytest.raises(ValueError, match=r"\['z'\] are to be written but labels are"):
-        charts.scatter([1], [2], labels="p", written="z", x="a", y="b", **WORDS)
-    with pytest.raises(ValueError, match='both axes are called "a"'):
-        charts.scatter([1], [2], labels="p", x="a", y="a", **WORDS)
 
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():

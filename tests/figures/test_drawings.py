@@ -9,14 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from transformer_circuits.figures import drawings, theme
-from transformer_circuits.figures.drawings import (
-    heads,
-    induction,
-    page,
-    paths,
-    words,
-)
-from transformer_circuits.figures.drawings.canvas import LOOK
+from transformer_circuits.figures.drawings import heads, induction, page, paths, words
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
 VIRTUAL = {
@@ -52,28 +45,17 @@ DRAWINGS = {
         LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
     ),
 } | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
-LAYOUTS = [(name, layout) for name in DRAWINGS for layout in ("wide", "tall")]
 
 
 class Words(NamedTuple):
-    """A piece of text, its role and the box around it, as estimated with a wide font."""
+    """A piece of text and the box around it, as estimated with a wide font."""
 
     text: str
-    role: str
     left: float
     top: float
     right: float
     bottom: float
     size: float
-
-
-class Line(NamedTuple):
-    """The points on a line, its role, whether it is dotted, and whether it ends in an arrow's head."""
-
-    points: list
-    role: str
-    dotted: bool
-    arrow: bool
 
 
 def tags(svg):
@@ -89,61 +71,40 @@ def tags(svg):
     yield from walk(ElementTree.fromstring(svg), 0.0, 0.0)
 
 
+def curve(t, p, q, r, s):
+    """A cubic curve at t, from 0 to 1, in one direction."""
+    return (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t**3 * s
+
+
 def read(svg):
-    """Words and lines of a drawing; a head belongs to the line before it."""
+    """The words of a drawing, and the points on each line."""
     texts, lines = [], []
     for tag, element, dx, dy in tags(svg):
-        role = (re.findall(r"(?:fill|stroke):var\(--(\w+)\)", element.get("style", "")) or [""])[0]
         if tag == "text":
             size, mono = float(element.get("font-size")), element.get("class") == "mono"
             pieces = [(element.text, size)] + [
                 piece for part in element
                 for piece in ((part.text, float(part.get("font-size", size))), (part.tail, size))
             ]  # fmt: skip
+            bold = bool(element.get("font-weight"))
             wide = sum(
-                words.width(
-                    (text or "").strip("\u200b"),
-                    of,
-                    mono=mono,
-                    bold=bool(element.get("font-weight")),
-                )
+                words.width((text or "").strip("\u200b"), of, mono=mono, bold=bold)
                 for text, of in pieces
             )
-            left = (
-                float(element.get("x"))
-                + dx
-                - wide * {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
-            )
+            before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
+            left = float(element.get("x")) + dx - wide * before
             y = float(element.get("y")) + dy - 0.35 * size
             text = "".join(text or "" for text, _ in pieces)
-            texts.append(Words(text, role, left, y - 0.6 * size, left + wide, y + 0.6 * size, size))
-        numbers = [
-            float(n)
-            for n in re.findall(r"-?[\d.]+", element.get("d") or element.get("points") or "")
-        ]
-        points = [(x + dx, y + dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+            texts.append(Words(text, left, y - 0.6 * size, left + wide, y + 0.6 * size, size))
         if tag == "path":
+            numbers = [float(n) for n in re.findall(r"-?[\d.]+", element.get("d"))]
+            points = [(x + dx, y + dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
             if "C" in element.get("d"):
                 points = [
-                    tuple(
-                        (1 - t) ** 3 * p
-                        + 3 * (1 - t) ** 2 * t * q
-                        + 3 * (1 - t) * t * t * r
-                        + t**3 * s
-                        for p, q, r, s in zip(*points, strict=True)
-                    )
-                    for t in (i / 24 for i in range(25))
+                    tuple(curve(t / 24, *of) for of in zip(*points, strict=True)) for t in range(25)
                 ]
-            lines.append(Line(points, role, element.get("stroke-dasharray") == LOOK, False))
-        if tag == "polygon":
-            last = lines.pop()
-            lines.append(last._replace(points=[*last.points, points[0]], arrow=True))
+            lines.append(points)
     return texts, lines
-
-
-def written(drawing):
-    """All words of the wide layout."""
-    return [word.text for word in read(drawing.svgs[0])[0]]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -154,13 +115,14 @@ def test_a_file_has_the_colours_and_the_type_of_the_theme_and_names_itself(path)
     assert root.get("class") == f"circuit-drawing {layout}" and root.get("aria-label") == said
     assert (title, said) == (drawn.record.title, drawn.record.text)
     assert style == theme.style("circuit-drawing")
-    looks = "".join(value for _, element, *_ in tags(ElementTree.tostring(root)) if element.get("style")
+    looks = "".join(value for element in root.iter() if element.get("style")
                     for value in element.attrib.values())  # fmt: skip
     assert {*re.findall(r"var\((.*?)\)", looks)} <= {"--on", *(f"--{name}" for name in theme.ROLES)}
     assert not re.search(r"#[0-9a-f]{3}|rgb", looks)
 
 
-@pytest.mark.parametrize("name, layout", LAYOUTS)
+@pytest.mark.parametrize("name", DRAWINGS)
+@pytest.mark.parametrize("layout", ["wide", "tall"])
 def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
     svg = DRAWINGS[name].svgs[layout == "tall"]
     texts, lines = read(svg)
@@ -173,32 +135,29 @@ def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
             beside = one.right <= other.left or other.right <= one.left
             assert beside or one.bottom <= other.top or other.bottom <= one.top, (one, other)
         for line in lines:
-            for (x0, y0), (x1, y1) in itertools.pairwise(line.points):
+            for (x0, y0), (x1, y1) in itertools.pairwise(line):
                 for share in range(41):
                     x, y = x0 + (x1 - x0) * share / 40, y0 + (y1 - y0) * share / 40
                     over = one.left < x < one.right and one.top + 1 < y < one.bottom - 1
                     assert not over, (one.text, line)
 
 
-@pytest.mark.parametrize("name, layout", LAYOUTS)
-def test_what_looks_is_dotted_and_goes_back_and_what_moves_is_solid_and_goes_on(name, layout):
-    """Text runs to the right, in a column downwards; a head looks back in it and moves on in it."""
-    texts, lines = read(DRAWINGS[name].svgs[layout == "tall"])
-    arrows = [line for line in lines if line.arrow]
-    if name not in ("residual-stream", "circuit-paths", "superposition"):  # without a line of text
-        for arrow in arrows:
-            (x0, y0), (x1, y1) = arrow.points[0], arrow.points[-1]
-            on = (x1 - x0) if abs(x1 - x0) > 0.2 else y1 - y0
-            assert arrow.role == "ink" or arrow.dotted == (on < 0), arrow
-    for word in texts:
-        for verb, dotted in (("looks", True), ("moves", False)):
-            if (
-                word.role not in ("ink", "muted")
-                and re.search(rf"\b{verb}\b", word.text)
-                and arrows
-            ):
-                its = {arrow.dotted for arrow in arrows if arrow.role == word.role}
-                assert dotted in its, (word.text, its)
+def linear(colour):
+    """Red, green and blue of a colour `#rrggbb`, from 0 to 1, as light adds up."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+
+
+def tinted(colour, ground):
+    """A colour laid over the ground as the fill of a box."""
+    pairs = ((int(colour[i : i + 2], 16), int(ground[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(theme.TINT * c + (1 - theme.TINT) * g):02x}" for c, g in pairs)
+
+
+def contrast(one, other):
+    """WCAG's contrast ratio of two colours, from 1 to 21; words need 4.5 and lines 3."""
+    light = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in map(linear, (one, other))]
+    return (max(light) + 0.05) / (min(light) + 0.05)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -206,9 +165,8 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(mode):
     ground = theme.GROUND[mode]
     for name, role in theme.ROLES.items():
         colour = getattr(role, mode)
-        assert theme.contrast(colour, ground) >= 4.5, name
-        box = theme.tinted(colour, ground)
-        assert theme.contrast(getattr(theme.ROLES["ink"], mode), box) >= 4.5, name
+        assert contrast(colour, ground) >= 4.5, name
+        assert contrast(getattr(theme.ROLES["ink"], mode), tinted(colour, ground)) >= 4.5, name
 
 
 OF_VOICE = {
@@ -222,49 +180,13 @@ OF_VOICE = {
 """The colours that a script or a style of the pages takes from the theme, by their variables."""
 
 
-@pytest.mark.parametrize("path", OF_VOICE)
-def test_scripts_and_styles_have_the_colours_of_the_theme(path):
-    source = Path(theme.__file__).parents[1] / path
-    written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source.read_text(encoding="utf-8"))
-    for name, role in OF_VOICE[path].items():
-        assert [colour for known, colour in written if known == name] == [role.light, role.dark]
-
-
-def hexadecimal(triple):
-    return "#" + "".join(f"{int(part):02x}" for part in triple)
-
-
-FIRST, SECOND, INK = (theme.ROLES[name] for name in ("first", "second", "ink"))
-PAINTED = {
-    "figures/scripts/views.js": [
-        theme.MORE.light, theme.LESS.light, theme.GROUND["dark"], theme.GROUND["light"],
-        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark,
-    ],
-    "figures/scripts/attention.js": [INK.dark, INK.light],
-    "website/live/seen.js": [
-        FIRST.light, SECOND.light, FIRST.dark, SECOND.dark, theme.MORE.light, theme.LESS.light,
-    ],
-    "website/live/heads.js": [INK.dark, INK.light],
-}  # fmt: skip
-"""Colours with which scripts paint, in their order."""
-
-
-@pytest.mark.parametrize("path", PAINTED)
-def test_scripts_paint_with_the_colours_of_the_theme(path):
-    source = (Path(theme.__file__).parents[1] / path).read_text(encoding="utf-8")
-    triples = re.findall(r"\[\s*(\d{1,3}), (\d{1,3}), (\d{1,3})\s*\]", source)
-    painted = [hexadecimal(t) for t in triples if max(map(int, t)) > 9]  # else places, not colours
-    assert painted + re.findall(r'"(#[0-9a-f]{6})"', source) == PAINTED[path]
-
-
-def test_python_writes_no_colour_of_a_role_beside_the_voice():
+def test_scripts_and_styles_have_the_colours_of_the_theme():
     package = Path(theme.__file__).parents[1]
-    roles = (*theme.ROLES.values(), theme.LESS, theme.MORE)
-    known = {colour for role in roles for colour in (role.light, role.dark)}
-    for path in set(package.rglob("*.py")) - {Path(theme.__file__)}:
-        assert not known & set(re.findall(r"#[0-9a-f]{6}\b", path.read_text(encoding="utf-8"))), (
-            path
-        )
+    for path, of in OF_VOICE.items():
+        source = (package / path).read_text(encoding="utf-8")
+        written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source)
+        for name, role in of.items():
+            assert [one for known, one in written if known == name] == [role.light, role.dark]
 
 
 def test_the_table_of_the_theme_is_true():
@@ -275,35 +197,31 @@ def test_the_table_of_the_theme_is_true():
         role = theme.ROLES[name]
         assert (light, dark) == (role.light, role.dark)
         for colour, ratio, mode in ((light, of_light, "light"), (dark, of_dark, "dark")):
-            assert theme.contrast(colour, theme.GROUND[mode]) == pytest.approx(
-                float(ratio), abs=0.006
-            )
+            assert contrast(colour, theme.GROUND[mode]) == pytest.approx(float(ratio), abs=0.006)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_a_drawing_says_what_is_to_be_seen(name):
-    shown = DRAWINGS[name]._repr_mimebundle_()[0]
-    assert len(DRAWINGS[name].record.text.split()) >= 12
-    for svg in DRAWINGS[name].svgs:
+    drawn = DRAWINGS[name]
+    shown = drawn._repr_mimebundle_()[0]["text/html"].replace("&#x27;", "'")
+    assert len(drawn.record.text.split()) >= 12
+    assert f">{drawn.record.title}</figcaption>" in shown
+    for svg in drawn.svgs:
         assert svg.count('role="img"') == 1 and "<title>" in svg and "<desc>" in svg
         assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
-    assert f">{DRAWINGS[name].record.title}</figcaption>" in shown["text/html"].replace(
-        "&#x27;", "'"
-    )
 
 
 def test_bars_add_up_and_what_has_no_row_shares_one():
-    drawn = paths.path_sum(BOTH, what="x", unit="logits", most=4)
-    shown = written(drawn)
+    drawn = paths.path_sum(BOTH, what="x", unit="logits")
+    shown = [word.text for word in read(drawn.svgs[0])[0]]
+    rest = sorted(BOTH.items(), key=lambda item: -abs(item[1]) if item[0] else -9)[9:]
     assert f"{sum(BOTH.values()):+.2f}" in shown
-    assert f"{len(BOTH) - 5} more" in shown
-    rest = sorted(BOTH.items(), key=lambda item: -abs(item[1]) if item[0] else -9)[5:]
-    assert f"{sum(value for _, value in rest):+.2f}" in shown
+    assert f"{len(rest)} more" in shown and f"{sum(value for _, value in rest):+.2f}" in shown
 
 
 def test_what_is_filled_in_is_text_and_stays_in_its_box():
-    odd = VIRTUAL | {"read": "a<b", "waits": "x" * 40}
-    drawn = drawings.load("virtual-head", **odd)
-    assert "a<b" in written(drawn) and "x" * 14 in written(drawn)
+    drawn = drawings.load("virtual-head", **VIRTUAL | {"read": "a<b", "waits": "x" * 40})
+    shown = [word.text for word in read(drawn.svgs[0])[0]]
+    assert "a<b" in shown and "x" * 14 in shown
     assert 'from "a<b" to' in drawn.record.text
     assert drawn.record.numbers["attention"] == [0.81, 0.64]

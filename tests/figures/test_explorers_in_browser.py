@@ -33,11 +33,8 @@ def paths(page):
     page.locator("input[type=text]").fill("0.1")
     expect(sums.nth(-1)).to_have_text("5.00")
     page.locator("input[type=text]").fill("")
-    bar = page.locator(".hc-live").get_by_label("path: direct path").first
-    bar.click(force=True)
-    expect(sums.nth(-1)).to_have_text("5.25")
     page.locator(".hc-live").get_by_label("path: direct path").first.click(force=True)
-    expect(sums.nth(-1)).to_have_text("6.25")
+    expect(sums.nth(-1)).to_have_text("5.25")
     page.get_by_role("radio", name="␣b").check()
     two = page.locator('.hc-live [aria-label="group: two heads in a row; value: 0.25"]')
     expect(two).to_have_count(1)
@@ -49,14 +46,8 @@ def edges(page):
     expect(said).to_contain_text("score 0.400, place 1 of 8; by chance 0.200 ± 0.010")
     expect(said).to_contain_text("cut: 0.5 nats, place 1 of 8")
     expect(said).to_contain_text("“a” (2) loses most: 0.90 becomes 0.10.")
-    expect(page.locator(".hc-live").get_by_label("token: a (2); probability: 0.1; ")).to_have_count(
-        1
-    )
     page.locator("select[name=edge_later]").press("ArrowDown")
     expect(said).to_contain_text("0.1 → 1.1, into K")
-    page.get_by_role("radio", name="Q").check()
-    expect(said).to_contain_text("0.1 → 1.1, into Q")
-    page.get_by_role("radio", name="K").check()
     page.locator("select[name=edge_later]").select_option("all")
     expect(said).to_contain_text("several edges at once")
     expect(said).to_contain_text("“b” (1) loses most: 0.50 becomes 0.20.")

@@ -10,7 +10,6 @@ from test_built_book import HTML, ROOT
 from transformer_circuits.website import address
 
 OPTIONS = {
-    "repository_url": "https://example.org/some/book",
     "use_download_button": True,
     "launch_buttons": {"colab_url": "https://colab.example.org"},
 }
@@ -20,24 +19,17 @@ def written(url):
     """What the role of the handout becomes: a link, or its own words."""
     role = address.Repository()
     role.text = "in the folder"
-    options = {"repository_url": url}
-    environment = SimpleNamespace(config=SimpleNamespace(html_theme_options=options))
-    role.inliner = SimpleNamespace(
-        document=SimpleNamespace(settings=SimpleNamespace(env=environment))
-    )
-    (node,), messages = role.run()
-    assert messages == []
-    return node
+    config = SimpleNamespace(html_theme_options={"repository_url": url})
+    settings = SimpleNamespace(env=SimpleNamespace(config=config))
+    role.inliner = SimpleNamespace(document=SimpleNamespace(settings=settings))
+    return role.run()[0][0]
 
 
-def test_with_an_address_pages_have_their_buttons_and_links():
-    shown = address.buttons(OPTIONS)
-    assert shown == OPTIONS | dict.fromkeys(address.BUTTONS, True)
-    assert not address.buttons(OPTIONS | {address.BUTTONS[0]: False})[address.BUTTONS[0]]
-    assert written("https://example.org/some/book")["refuri"] == "https://example.org/some/book"
-
-
-def test_without_an_address_there_are_no_buttons_and_links():
+def test_pages_have_buttons_and_links_with_an_address_and_none_without():
+    url = "https://example.org/some/book"
+    options = OPTIONS | {"repository_url": url}
+    assert address.buttons(options) == options | dict.fromkeys(address.BUTTONS, True)
+    assert written(url)["refuri"] == url
     left = address.buttons(OPTIONS | {"repository_url": ""})
     assert left == {"repository_url": "", "use_download_button": True}
     assert written("").astext() == "in the folder" and "refuri" not in written("")

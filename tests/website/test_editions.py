@@ -64,23 +64,17 @@ def test_an_edition_has_every_page_that_is_for_its_readers(tmp_path, monkeypatch
         if path.name != "_build":
             (tmp_path / path.name).symlink_to(path)
     monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
-    (tmp_path / "_build" / edition / "source").mkdir(parents=True)
-    (tmp_path / "_build" / edition / "source" / "old.md").write_text("of an older build")
+    (tmp_path / "_build" / edition / "source" / "old").mkdir(parents=True)
     folder = editions.write(edition)
-    assert not (folder / "old.md").exists()
+    assert not (folder / "old").exists(), "of an older build"
     assert not (folder / "data").exists(), "executed chapters, with their solutions"
-    before = {path.relative_to(real) for path in real.glob("chapters/**/*.ipynb")}
-    before = {path for path in before if ".ipynb_checkpoints" not in path.parts}
-    assert {path.relative_to(folder) for path in folder.glob("chapters/**/*.ipynb")} >= before
-    for path in before:
-        nbformat.validate(nbformat.read(folder / path, as_version=4))
+    for chapter in notebooks.names():
+        notebook = nbformat.read(folder / "chapters" / f"{chapter}.ipynb", as_version=4)
+        nbformat.validate(notebook)
     for page in folder.glob("**/*.md"):
         for included in INCLUDED.findall(page.read_text(encoding="utf-8")):
             assert (page.parent / included).is_file(), f"{page} includes {included}"
-    instructors = f"{editions.FOR_INSTRUCTORS}.md"
-    assert (folder / instructors).exists() == (edition == "solutions")
+    for_those_who_teach = edition == "solutions"
+    assert (folder / f"{editions.FOR_INSTRUCTORS}.md").exists() == for_those_who_teach
     everything = "".join(p.read_text() for p in [*folder.glob("**/*.md"), folder / "_toc.yml"])
-    assert ("instructor.md" in everything or "instructor\n" in everything) == (
-        edition == "solutions"
-    )
-    assert notebooks.read(real / next(iter(before)))["cells"], "the source stays as it is"
+    assert bool(re.search(r"instructor(\.md|\n)", everything)) == for_those_who_teach

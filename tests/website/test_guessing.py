@@ -31,8 +31,7 @@ def places(page):
 def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_moves(asked):
     (box,) = asked.locator(".predict").all()
     came = asked.locator("article p", has_text="What came out: 2. It is head 0.5")
-    waiting = asked.locator(f"{COVERED} figure").first
-    expect(waiting).to_be_hidden()
+    expect(asked.locator(f"{COVERED} figure").first).to_be_hidden()
     expect(came).to_be_hidden()
     before = places(asked)
     box.get_by_role("button", name="The embedding.").click()
@@ -41,47 +40,29 @@ def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_moves(ask
     expect(came).to_be_visible()
     expect(asked.locator(COVERED)).to_have_count(0)
     assert places(asked) == before
-
-
-def test_a_right_guess_is_told_so(asked):
-    box = asked.locator(".predict")
+    asked.reload()
     box.get_by_role("button", name="A head of the first layer.").click()
     expect(box.locator(".guess-said")).to_have_text("You guessed right.")
 
 
-def test_one_may_see_without_a_guess(asked):
-    box = asked.locator(".predict")
-    box.get_by_role("button", name="Show what came out").click()
+def test_one_may_see_without_a_guess_now_or_always_and_change_that(asked):
+    asked.get_by_role("button", name="Show what came out").click()
     expect(asked.locator(COVERED)).to_have_count(0)
-    expect(box.get_by_role("button", name="Show what came out")).to_have_count(0)
-
-
-def test_whoever_wants_to_see_everything_says_so_once_and_may_change_that(asked):
+    asked.reload()
     asked.get_by_role("button", name="Always show everything").first.click()
+    asked.reload()
     expect(asked.locator(COVERED)).to_have_count(0)
-    asked.goto(ADDRESS.replace("02-residual-stream", "03-attention-heads"))
-    expect(asked.locator(COVERED)).to_have_count(0)
+    asked.get_by_role("button", name="Let me guess first").first.click()
+    expect(asked.locator(".predict button.guess").first).to_be_visible()
+    assert asked.locator(COVERED).count()
 
 
-def test_guessing_comes_back_on_request(browser):
-    page = browser.new_context().new_page()
-    page.goto(ADDRESS)
-    page.get_by_role("button", name="Always show everything").first.click()
-    page.reload()
-    page.get_by_role("button", name="Let me guess first").first.click()
-    expect(page.locator(".predict button.guess").first).to_be_visible()
-    assert page.locator(COVERED).count()
-    page.context.close()
-
-
-def test_a_link_into_an_answer_and_paper_show_it(browser):
-    page = browser.new_context().new_page()
-    page.goto(ADDRESS)
-    anchor = page.locator(f"{COVERED} [id]").first.get_attribute("id")
-    page.emulate_media(media="print")
-    expect(page.locator(f"[id='{anchor}']").first).to_be_visible()
-    page.emulate_media(media="screen")
-    expect(page.locator(f"[id='{anchor}']").first).to_be_hidden()
-    page.evaluate("(anchor) => { location.hash = anchor }", anchor)
-    expect(page.locator(f"[id='{anchor}']").first).to_be_visible()
-    page.context.close()
+def test_a_link_into_an_answer_and_paper_show_it(asked):
+    anchor = asked.locator(f"{COVERED} [id]").first.get_attribute("id")
+    target = asked.locator(f"[id='{anchor}']").first
+    asked.emulate_media(media="print")
+    expect(target).to_be_visible()
+    asked.emulate_media(media="screen")
+    expect(target).to_be_hidden()
+    asked.evaluate("(anchor) => { location.hash = anchor }", anchor)
+    expect(target).to_be_visible()

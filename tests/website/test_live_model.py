@@ -88,7 +88,7 @@ def test_what_was_computed_for_a_common_beginning_is_right_for_the_rest(live, ho
 
 
 @pytest.mark.parametrize("how", ["zero", "mean", "frozen"])
-@pytest.mark.parametrize("off", [[2], [N_HEADS + 3], [0, 5, 2 * N_HEADS - 1]], ids=str)
+@pytest.mark.parametrize("off", [[2], [0, 5, 2 * N_HEADS - 1]], ids=str)
 def test_heads_are_switched_off_as_in_pytorch(live, how, off):
     """They add nothing or their mean over this text; with frozen patterns, the others look as before."""
     model, tokens = rounded(), tokenizer.context(TEXTS[2])
@@ -119,11 +119,7 @@ def test_an_edge_is_cut_as_in_pytorch(live, kind):
         assert (found - expected).abs().max() < 1e-3
 
 
-@pytest.mark.parametrize(
-    "done",
-    [{}, {"off": [1, 12], "how": "mean"}, {"cut": {"kind": "V", "earlier": 0, "later": N_HEADS}}],
-    ids=["whole", "means", "cut"],
-)
+@pytest.mark.parametrize("done", [{}, {"off": [1, 12], "how": "mean"}], ids=["whole", "means"])
 def test_the_terms_of_a_logit_are_those_of_the_run(live, done):
     model, tokens = rounded(), tokenizer.context(TEXTS[2])
     ids = tokens[0].tolist()
@@ -194,35 +190,3 @@ def test_the_tokenizer_is_the_same(live):
     )
     wrong = [text for text, ids in zip(tokens, found, strict=True) if tokens[text] != ids]
     assert wrong == []
-
-
-def test_a_pass_is_quick_and_one_more_token_far_quicker(live):
-    """About 60 ms for 64 tokens on two quiet cores; the limits leave room for a busy machine."""
-    spent = live.evaluate(
-        """async () => {
-            const best = { whole: Infinity, more: Infinity };
-            const spec = { off: [], how: "zero", cut: null };
-            const look = async (ids) => {
-                const request = { kind: "look", name: "two-layer", spec, ids, at: ids.length - 1 };
-                return (await Circuits.live.ask({ ...request, asked: null, listed: 8, patterns: true })).spent;
-            };
-            for (let k = 0; k < 10; k++) {
-                const ids = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37 + k) % 2000));
-                best.whole = Math.min(best.whole, await look(ids));
-                best.more = Math.min(best.more, await look([...ids, 9]));
-            }
-            return best;
-        }"""
-    )
-    print(spent)
-    assert spent["whole"] < 180 and spent["more"] < spent["whole"] / 3
-
-
-def test_a_text_that_is_too_long_is_refused(live):
-    ids = [1] * (checkpoint.settings("two-layer")[0].n_ctx + 1)
-    problem = live.evaluate(
-        """(ids) => Circuits.live.ask({ kind: "logits", name: "two-layer", ids,
-            spec: { off: [], how: "zero", cut: null } }).then(() => "", (error) => error.message)""",
-        ids,
-    )
-    assert problem == f"tokens has length {len(ids)} but n_ctx is {len(ids) - 1}"

@@ -1,18 +1,16 @@
+"""What pages load."""
+
+import json
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
-from transformer_circuits.website import address, cross_references, executed, printing, serving
+import pytest
 
-
-def test_the_website_is_made_without_a_drawing_library():
-    modules = ", ".join(
-        m.__name__ for m in (address, cross_references, executed, printing, serving)
-    )
-    code = f"import sys, {modules}; print(sorted({{'altair', 'matplotlib'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+from transformer_circuits.model import cross_entropy, quantisation
+from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.training import checkpoint
+from transformer_circuits.website import serving
+from transformer_circuits.website.live import weights
 
 
 def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_path):
@@ -29,17 +27,33 @@ def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_p
 
 
 def test_tips_are_written_in_the_same_order_in_every_build():
-    pairs = [
-        (None, "term-b"),
-        ("glossary", None),
-        (None, "term-a"),
-        ("glossary", "x"),
-        (None, None),
-    ]
-    page = {"refs_in_page": set(pairs)}
+    page = {"refs_in_page": {(None, "term-b"), ("glossary", None), (None, "term-a"), (None, None)}}
     app = SimpleNamespace(env=SimpleNamespace(tippy_data={"pages": {"index": page}}))
     serving._sort_tips(app, None)
     assert page["refs_in_page"] == [
-        (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None), ("glossary", "x"),
+        (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None),
     ]  # fmt: skip
-    serving._sort_tips(SimpleNamespace(env=SimpleNamespace()), None)  # no page was written
+
+
+@pytest.mark.parametrize("name", serving.LIVE_MODELS)
+def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
+    model, text = checkpoint.load(name), corpus.tokens("small", "validation")
+    exact, rounded = (
+        cross_entropy.evaluate(m, text, 16) for m in (model, quantisation.rounded(model))
+    )
+    assert abs(float((rounded - exact).mean())) < 0.01
+
+
+def test_the_team_has_its_names_on_the_page_too():
+    model, text = checkpoint.load("two-layer"), corpus.tokens("small", "validation")
+    names = weights.team(model, text)
+    assert json.loads(weights.dumps(model, names))["team"] == {str(k): v for k, v in names.items()}
+    assert [names[0], names[5]] == ["note-taker", "re-coder"]
+    assert [head for head, name in names.items() if name == "finder"] == [8, 9, 12, 15]
+    assert weights.team(checkpoint.load("one-layer"), text) == {}
+
+
+def test_the_vocabulary_can_stand_in_a_script():
+    text = weights.vocabulary()
+    assert "<" not in text
+    assert len(json.loads(text)["labels"]) == tokenizer.load().get_vocab_size()

@@ -15,7 +15,7 @@ from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import findings, registry, rules
 from transformer_circuits.claims.registry import Claim
-from transformer_circuits.figures.status_matrix import StatusMatrix, status_matrix
+from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.tables import Link, Picture, Table, table
 from transformer_circuits.record import Record
 
@@ -229,7 +229,7 @@ class Scorecard:
             for name, row in parts.items()
         }
         symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
-        return status_matrix(
+        return StatusMatrix(
             linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
         )
 

@@ -12,6 +12,8 @@ from transformer_circuits.figures.values import Numbers, array
 
 SCATTER = (480, 280)
 """Size of a scatter plot in pixels."""
+DECADES = 3
+"""Powers of ten from the rim of a plane of eigenvalues to its centre."""
 _SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[theme.MORE.light, theme.LESS.light])
 
 
@@ -28,20 +30,12 @@ def scatter(
 ) -> vega.HoverChart:
     """A scatter plot of named points; a tooltip gives a point's name and values.
 
-    `written`: names to print beside their points, for readers who cannot hover over them; points
-    that lie on each other share a line of names.
+    `written`: names to print beside their points, for readers who cannot hover over them.
 
     Raises:
-        ValueError: if there are no points, the values and labels differ in number, a name to print
-            is no label or finds no room, or both axes have the same title.
+        ValueError: if the values and labels differ in number, or a name finds no room.
     """
     xs, ys = array(x_values), array(y_values)
-    if not 0 < len(xs) == len(ys) == len(labels):
-        raise ValueError(f"{len(xs)} x, {len(ys)} y and {len(labels)} labels given")
-    if unknown := set(written) - set(labels):
-        raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
-    if x == y:
-        raise ValueError(f'both axes are called "{x}"')
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
     shown = [{"name": name, x: a, y: b} for name, a, b in points]
     return vega.finish(
@@ -95,9 +89,7 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
     names = shared([name if name in written else None for name, _, _ in points], pixels)
     widths = [name and 7.5 * len(name) for name in names]
     rows = []
-    area = 0.0, 0.0, float(wide), float(tall)  # no name on the frame
-    found = near(pixels, widths, area)
-    for (_, x, y), name, place in zip(points, names, found, strict=True):
+    for (_, x, y), name, place in zip(points, names, near(pixels, widths, SCATTER), strict=True):
         if place:
             (at, x2), (up, y2) = (
                 [left + px / wide * (right - left) for px, _ in place],
@@ -107,20 +99,18 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
     return rows
 
 
-def eigenvalues(
-    spectra: Mapping[str, Numbers], *, title: str, alt: str, decades: float = 3.0
-) -> vega.HoverChart:
+def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega.HoverChart:
     """Complex eigenvalues of named matrices, each matrix in a small complex plane of its own.
 
     The angle is the eigenvalue's: positive lies to the right, negative to the left. The radius is
     logarithmic and the same for all planes: the rim is the largest eigenvalue of all, the centre
-    whatever is `decades` powers of ten smaller, or more.
+    whatever is `DECADES` powers of ten smaller, or more.
     """
     values = {name: array(v, complex) for name, v in spectra.items()}
     most = max(np.abs(v).max() for v in values.values())
     rows = []
     for name, each in values.items():
-        radius = np.log10(np.maximum(np.abs(each) / most, 10**-decades)) / decades + 1
+        radius = np.log10(np.maximum(np.abs(each) / most, 10**-DECADES)) / DECADES + 1
         for value, r in zip(each, radius, strict=True):
             place = r * np.exp(1j * np.angle(value))
             rows.append({
@@ -133,17 +123,17 @@ def eigenvalues(
         for name, each in values.items()
         for part, of in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
     }
-    return vega.finish(_planes(rows, list(values), decades), title, alt, numbers=numbers)
+    return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers)
 
 
-def _planes(rows: Sequence[Mapping], names: Sequence[str], decades: float):
+def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     """The planes with a circle per decade; `rows` as `eigenvalues` makes them, |x + iy| at most 1."""
     angle = np.linspace(0, 2 * np.pi, 17)[:-1]  # [16], enough corners for a smooth circle
     circles = [  # one row per matrix, decade and corner; `rows` have no "ring"
         {"matrix": name, "x": round(float(r * np.cos(a)), 3), "y": round(float(r * np.sin(a)), 3),
          "ring": float(r), "step": step}
         for name in names
-        for r in np.arange(1, decades + 1) / decades
+        for r in np.arange(1, DECADES + 1) / DECADES
         for step, a in enumerate(angle)
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1

@@ -357,17 +357,8 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed in its picture. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-
-    Raises:
-        ValueError: if a measure or an effect is not above zero, or the numbers are of other shapes.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
-    for name, of in {**across, "the effects": up}.items():
-        if of.shape != (len(kinds), len(labels)) or not (of > 0).all():
-            raise ValueError(
-                f"{name}: {of.shape} with a least value of {of.min():.2g}, but must be "
-                f"{(len(kinds), len(labels))} and above 0"
-            )
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     said = {name: f"rank correlation {number(agreement[name]):.2f}" for name in across}
     rows = [

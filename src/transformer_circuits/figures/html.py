@@ -1,4 +1,4 @@
-"""HTML around a figure: a caption, its data for the script, pages that are saved.
+"""HTML around a figure: a caption, and its data for the script.
 
 Imports no drawing library, so that the website can use it without one.
 """
@@ -22,6 +22,12 @@ SCRIPTS = Path(__file__).parent / "scripts"
 """Where the scripts of charts and views lie."""
 
 
+def bundle(kind: str, record: Record, shown: str, svg: str) -> tuple[dict, dict]:
+    """What Jupyter is given of a figure: HTML, the picture, words, and its record."""
+    plain = f"[{kind}: {record.title}. {record.text}]"
+    return {"text/html": shown, SVG: svg, "text/plain": plain}, record.metadata
+
+
 @dataclass(frozen=True)
 class Figure:
     """An SVG picture that Jupyter shows under its title, in the colours of its page."""
@@ -32,12 +38,8 @@ class Figure:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         record = self.record
-        shown = {
-            "text/html": captioned(record.title, inline(self.svg, record.title, record.text)),
-            SVG: self.svg,
-            "text/plain": f"[figure: {record.title}. {record.text}]",
-        }
-        return shown, record.metadata
+        shown = captioned(record.title, inline(self.svg, record.title, record.text))
+        return bundle("figure", record, shown, self.svg)
 
 
 def inline(svg: str, title: str, alt: str) -> str:
@@ -103,21 +105,10 @@ def scripts(*names: str) -> str:
 
     Empty while the book is built: there the page itself loads each of them once.
     """
-    return "" if os.environ.get(files.IN_BOOK) else _inline(*names)
-
-
-def _inline(*names: str) -> str:
+    if os.environ.get(files.IN_BOOK):
+        return ""
     found = []
     for name in names:
         tag = "style" if name.endswith(".css") else "script"
         found.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
     return "".join(found)
-
-
-def save_page(path: Path, title: str, body: str, *names: str) -> None:
-    """Write a page that loads nothing: it holds the body and the named scripts."""
-    head = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-    )
-    with files.atomic(path) as temporary:
-        temporary.write_text(f"{head}<body>{body}{_inline(*names)}</body></html>", encoding="utf-8")

@@ -139,52 +139,48 @@ def shared(names: Sequence[str | None], points: Sequence[Point]) -> list[str | N
 
 
 def near(
-    points: Sequence[Point], widths: Sequence[float | None], area: Box
+    points: Sequence[Point], widths: Sequence[float | None], size: tuple[int, int]
 ) -> list[tuple[Point, Point] | None]:
     """For each point the centre of its name, and where the line from the point meets the name.
 
-    All in pixels. `widths`: of the names; None for a point without a name, which gets None. No
-    name covers a dot, another name or its line, or leaves the `area`.
+    All in pixels, in a chart of the given size. `widths`: of the names; None for a point without a
+    name, which gets None. A name stands as near as it can without covering a dot or another name;
+    of places as near, the one to the right comes first.
 
     Raises:
         ValueError: if there is no room for a name.
     """
-    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
-    names, lines, found = [], [], []
+    taken = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    found: list[tuple[Point, Point] | None] = []
     for (x, y), width in zip(points, widths, strict=True):
         if width is None:
             found.append(None)
             continue
-        for box in _around(x, y, width, area):
-            edge = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
-            steps = [k / 20 for k in range(1, 20)]
-            line = [(x + k * (edge[0] - x), y + k * (edge[1] - y)) * 2 for k in steps]
-            if not _hit([box], dots + names + lines) and not _hit(line, names):
-                break
-        else:
+        box = next((box for box in _around(x, y, width, size) if not _hit(box, taken)), None)
+        if box is None:
             raise ValueError(f"there is no room for {len(widths) - widths.count(None)} names")
-        names.append(box)
-        lines += line
-        found.append((((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), edge))
+        taken.append(box)
+        left, top, right, bottom = box
+        edge = min(max(x, left), right), min(max(y, top), bottom)
+        found.append((((left + right) / 2, (top + bottom) / 2), edge))
     return found
 
 
-def _around(x: float, y: float, width: float, area: Box) -> Iterator[Box]:
+def _around(x: float, y: float, width: float, size: tuple[int, int]) -> Iterator[Box]:
     """Boxes for a name around a point: nearest first, and of these the one to the right first."""
-    for distance in range(DOT + 1, int(area[2] - area[0]), 4):
+    for distance in range(DOT + 1, size[0], 4):
         for turn in range(16):
             angle = math.pi * (turn - 1) / 8
             left = x + math.cos(angle) * (distance + width / 2) - width / 2
             top = y - math.sin(angle) * (distance + LINE / 2) - LINE / 2
             box = left, top, left + width, top + LINE
-            if min(left - area[0], top - area[1], area[2] - box[2], area[3] - box[3]) >= 0:
+            if min(left, top, size[0] - box[2], size[1] - box[3]) >= 0:
                 yield box
 
 
-def _hit(some: Sequence[Box], others: Sequence[Box]) -> bool:
-    return any(
-        a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a in some for b in others
-    )
+def _hit(box: Box, others: Sequence[Box]) -> bool:
+    left, top, right, bottom = box
+    return any(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in others)
 
 
 def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:

@@ -224,14 +224,13 @@ def histogram(
     y: str,
     title: str,
     alt: str,
-    bins: int = 40,
     marks: Mapping[str, Numbers] | None = None,
 ) -> Plot:
-    """How many values fall into each of `bins` equal intervals; `marks`: named values, drawn as
+    """How many values fall into each of 40 equal intervals; `marks`: named values, drawn as
     triangles on the axis."""
 
     def paint(axes):
-        axes.hist(array(values), bins=bins, color=theme.ROLES["muted"].light, rwidth=0.92)
+        axes.hist(array(values), bins=40, color=theme.ROLES["muted"].light, rwidth=0.92)
         drawn = []
         for i, places in enumerate((marks or {}).values()):
             style = {"ms": 8, "color": COLOURS[(i + 1) % len(COLOURS)], "clip_on": False}

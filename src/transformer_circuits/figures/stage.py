@@ -65,13 +65,8 @@ class Stage:
     svg: str
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        record = self.record
-        shown = {
-            "text/html": self.body + html.scripts("stage.css", "stage.js"),
-            SVG: self.svg,
-            "text/plain": f"[stage: {record.title}. {record.text}]",
-        }
-        return shown, record.metadata
+        shown = self.body + html.scripts("stage.css", "stage.js")
+        return html.bundle("stage", self.record, shown, self.svg)
 
 
 def stage(
@@ -85,26 +80,11 @@ def stage(
     """The line on its stage, with a switch between two runs of the same steps.
 
     `tokens`: labels, of which the first is the begin token; `switch`: what the switch turns off.
-    `title`: the finding. The text alternative is made of the runs.
-
-    Raises:
-        ValueError: if the runs have not the same places, or something lies outside the line.
+    `title`: the finding. The text alternative is made of the runs, which have the same places.
     """
-    n, places = len(tokens), [step.at for step in with_head.steps]
-    if not places or places != [step.at for step in without.steps]:
-        raise ValueError(
-            f"the runs have the places {places} and {[step.at for step in without.steps]}, which "
-            "must be the same, and at least one"
-        )
     numbers: dict[str, object] = {}
     for run in (with_head, without):
-        looks = np.stack([array(step.looks) for step in run.steps])
-        if looks.shape[1] != n or max(places) + 1 >= n or not {*run.notes} <= {*range(1, n)}:
-            raise ValueError(
-                f"{n} tokens are on the stage, but attention is {looks.shape}, places are {places} "
-                f"and notes stand at {[*run.notes]}"
-            )
-        numbers[f"attention, {run.name}"] = looks
+        numbers[f"attention, {run.name}"] = np.stack([array(step.looks) for step in run.steps])
         numbers[f"probability, {run.name}"] = [step.probability for step in run.steps]
     alt = " ".join(_told(tokens, run) for run in (with_head, without))
     record = Record("figure", title, alt, numbers, words={"tokens": tokens}, picture=SVG)

@@ -15,6 +15,8 @@ Rows = Mapping[str, Mapping[str, Sequence[str | Link]]]
 class StatusMatrix:
     """A table whose cells hold one mark for each thing; Jupyter shows it under its title.
 
+    `rows` are named and have the same named columns, in which a `Link` leads where it says and plain
+    text is a mark without a link. `symbols`: the character on the marks of each column, in order.
     A mark says in words what it stands for: to the keyboard and to screen readers as its name, to
     the mouse as its tip. Colour comes from the page's style and is never all that tells marks apart.
     """
@@ -69,12 +71,3 @@ class StatusMatrix:
 def _mark(symbol: str, column: str) -> str:
     kind = html.escape(column.replace(" ", "-"))
     return f'<b class="mark {kind}" aria-hidden="true">{html.escape(symbol)}</b>'
-
-
-def status_matrix(rows: Rows, *, symbols: Mapping[str, str], title: str) -> StatusMatrix:
-    """One mark for everything in `rows`, which are named and have the same named columns.
-
-    A `Link` leads where it says; plain text is a mark without a link. `symbols`: the character that
-    stands on the marks of each column; columns come in its order.
-    """
-    return StatusMatrix(rows, symbols, title)

@@ -123,25 +123,3 @@ def themed(text: str) -> str:
         return f"var(--{name},{found[0].lower()})" if name else found[0]
 
     return re.sub(r"#[0-9a-fA-F]{6}\b", variable, text)
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 has it, from 0 (black) to 1 (white), of a colour `#rrggbb`."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    """WCAG's contrast ratio of two colours, from 1 to 21; words need 4.5 and lines 3."""
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-def tinted(colour: str, ground: str, share: float = TINT) -> str:
-    """`#rrggbb` of a colour laid over the ground with the given opacity: the fill of a box."""
-    mixed = (
-        share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)
-        for i in (1, 3, 5)
-    )
-    return "#" + "".join(f"{round(part):02x}" for part in mixed)

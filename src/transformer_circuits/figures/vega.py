@@ -40,12 +40,8 @@ class HoverChart:
         body = f'<div class="hover-chart">{still}{html.data_script(self.spec)}</div>'
         if self.table:
             body += f"<details><summary>The numbers</summary>{self.table.as_html}</details>"
-        shown = {
-            "text/html": html.captioned(title, body) + html.scripts("charts.js"),
-            SVG: self.svg,
-            "text/plain": f"[chart: {title}. {alt}]",
-        }
-        return shown, self.record.metadata
+        shown = html.captioned(title, body) + html.scripts("charts.js")
+        return html.bundle("chart", self.record, shown, self.svg)
 
 
 def finish(

@@ -8,23 +8,12 @@
   root.querySelector(".inventory-none").remove();
 
   // A page from a file may have no storage; then answers last as long as the page.
-  let kept = { inventory: 1, who: "", forms: {} };
-  try {
-    kept = JSON.parse(localStorage.getItem(KEY)) ?? kept;
-  } catch {}
+  const kept = Book.tried(() => JSON.parse(Book.kept(KEY))) ?? { inventory: 1, who: "", forms: {} };
   if (!kept.who)
     kept.who = [...crypto.getRandomValues(new Uint8Array(8))].map((n) => n.toString(36)).join("");
-  const keep = () => {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(kept));
-    } catch {}
-  };
+  const keep = () => Book.keep(KEY, JSON.stringify(kept));
 
-  const make = (tag, text, parent) => {
-    const made = parent.appendChild(document.createElement(tag));
-    made.textContent = text;
-    return made;
-  };
+  const make = (tag, textContent, parent) => parent.appendChild(Book.element(tag, { textContent }));
   const bar = root.insertBefore(document.createElement("p"), forms[0]);
   bar.className = "inventory-bar";
   const buttons = forms.map((form) => {

@@ -61,11 +61,11 @@ class Canvas:
         )
         self._reach(y + 0.8 * size)
 
-    def note(self, x: Px, y: Px, words: str, room: Px, *, anchor: Anchor = "start") -> float:
+    def note(self, x: Px, y: Px, words: str, room: Px) -> float:
         """Words in lines of at most `room` pixels; y is the middle of the first. Returns the y
         that a next line would have."""
         for line in wrap(words, room):
-            self.text(x, y, line, role="muted", anchor=anchor, size=SMALL)
+            self.text(x, y, line, role="muted", size=SMALL)
             y += 1.35 * SMALL
         return y
 
@@ -129,19 +129,16 @@ class Canvas:
         self._stroke("M" + " L".join("{:.1f} {:.1f}".format(*p) for p in _short(points, arrow)),
                      points, role, thick, arrow, dash)  # fmt: skip
 
-    def curve(
-        self, points: Sequence[Point], role: Name, *, thick: Px = LINE, dash: str | None = None
-    ) -> None:
+    def curve(self, points: Sequence[Point], role: Name, *, dash: str | None = None) -> None:
         """A cubic curve from the first to the last of four points, with an arrow at its end."""
         a, b, c, d = _short(points, True)
         path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*a, *b, *c, *d)
-        self._stroke(path, points, role, thick, True, dash)
+        self._stroke(path, points, role, LINE, True, dash)
 
     def look(self, points: Sequence[Point], role: Name) -> None:
-        """A dotted arrow from the place that looks to the place that is looked at: a straight one
-        through two points, a curve of four. What is moved goes the other way, on a solid one."""
-        draw = self.line if len(points) == 2 else self.curve
-        draw(points, role, dash=LOOK)
+        """A dotted arrow, curved through four points, from the place that looks to the place that is
+        looked at. What is moved goes the other way, on a solid one."""
+        self.curve(points, role, dash=LOOK)
 
     def _stroke(self, path, points, role: Name, thick, arrow, dash) -> None:
         dash = ROLES[role].dash if dash is None else dash
@@ -151,7 +148,7 @@ class Canvas:
             f'stroke-linejoin="round"{dashes}/>'
         )
         if arrow:
-            self.parts.append(_head(points[-2], points[-1], role, max(1.0, thick / LINE)))
+            self.parts.append(_head(points[-2], points[-1], role))
         self._reach(max(y for _, y in points) + thick / 2)
 
     def _reach(self, y: Px) -> None:
@@ -166,14 +163,11 @@ def _short(points: Sequence[Point], arrow: bool) -> list[Point]:
     return [*points[:-1], (x + share * (to_x - x), y + share * (to_y - y))]
 
 
-def _head(start: Point, end: Point, role: Name, scale: Px) -> str:
+def _head(start: Point, end: Point, role: Name) -> str:
     """The head of an arrow as a triangle; no marker, whose id would have to be unique on a page."""
     angle = math.atan2(end[1] - start[1], end[0] - start[0])
     ends = (
-        (
-            end[0] - scale * HEAD * math.cos(angle + turn),
-            end[1] - scale * HEAD * math.sin(angle + turn),
-        )
+        (end[0] - HEAD * math.cos(angle + turn), end[1] - HEAD * math.sin(angle + turn))
         for turn in (-0.45, 0.45)
     )
     places = " ".join(f"{x:.1f},{y:.1f}" for x, y in (end, *ends))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import cut, width
+from transformer_circuits.figures.drawings.words import cut, width, wrap
 from transformer_circuits.figures.theme import SMALL, TALL, TEXT, Name, Px
 from transformer_circuits.figures.values import Number, number
 
@@ -14,6 +14,7 @@ _CELL = 28.0
 _AROUND = 2
 """How many tokens before a place are shown; those between are left out."""
 _LEGEND = "Dotted: looks. Solid: moves."
+_TITLE = "An induction head in two steps: note what stood before, then look for it"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,6 @@ def induction_steps(
     heads: Sequence[str],
     weights: Sequence[Number],
     predicted: str,
-    title: str = "An induction head in two steps: note what stood before, then look for it",
 ) -> page.Drawing:
     """How a model finds what followed the present token the last time.
 
@@ -63,7 +63,7 @@ def induction_steps(
         f'found is moved. The model puts "{predicted}" first.'
     )
     numbers = {"attention": line.weights}
-    return page.drawing(_across(line), _down(line), title, alt, numbers=numbers)
+    return page.drawing(_across(line), _down(line), _TITLE, alt, numbers=numbers)
 
 
 def _shown(tokens, now: int, found: int, heads, weights, predicted: str) -> _Line:
@@ -168,13 +168,7 @@ def _down(line: _Line) -> Canvas:
 
 
 def _block(canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name) -> None:
-    lines = [""]
-    for word in words.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if width(longer, SMALL, bold=True) > room and lines[-1]:
-            lines.append(word)
-        else:
-            lines[-1] = longer
+    lines = wrap(words, room, bold=True)
     for i, each in enumerate(lines):
         canvas.text(x, y + i * 1.35 * SMALL, each, role=role, size=SMALL, bold=True)
 

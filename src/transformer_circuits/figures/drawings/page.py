@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from transformer_circuits.figures import theme
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.html import captioned
+from transformer_circuits.figures.html import bundle, captioned
 from transformer_circuits.figures.theme import Px
 from transformer_circuits.figures.values import array
 from transformer_circuits.record import SVG, Record
@@ -40,13 +40,8 @@ class Drawing:
             "</style>"
         )
         body = f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
-        record = self.record
-        shown = {
-            "text/html": captioned(record.title, body),
-            SVG: self.svgs[0],
-            "text/plain": f"[drawing: {record.title}. {record.text}]",
-        }
-        return shown, record.metadata
+        shown = captioned(self.record.title, body)
+        return bundle("drawing", self.record, shown, self.svgs[0])
 
 
 def load(name: str, **data: object) -> Drawing:

@@ -11,6 +11,7 @@ LAYERS: tuple[Name, Name] = ("first", "second")
 """The roles of layers 0 and 1."""
 Path = tuple[str, ...]
 """The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
+_MOST = 8
 _ROW = 30.0
 """From one path to the next, in pixels."""
 
@@ -20,21 +21,19 @@ def path_sum(
     *,
     what: str,
     unit: str,
-    most: int = 8,
-    title: str = "The answer is a sum over paths",
 ) -> page.Drawing:
     """Each path as a track through the layers, with a bar for what it adds.
 
     `values`: by path; one layer has the paths () and ("0.3",), two layers also ("0.3", "1.5").
-    The direct path and the `most` largest others, either sign, have tracks of their own; all that
+    The direct path and the `_MOST` largest others, either sign, have tracks of their own; all that
     are left share the last one, so that the bars add up to the total below. `what`: the answer that
     is added up, `logit of " queen"`, say; `unit`: of the values.
     """
     named = {path: number(value) for path, value in values.items()}
     others = sorted((p for p in named if p), key=lambda path: -abs(named[path]))
-    shown = [path for path in named if not path] + sorted(others[:most], key=len)
+    shown = [path for path in named if not path] + sorted(others[:_MOST], key=len)
     rows = [(path, named[path]) for path in shown]
-    rest = [named[path] for path in others[most:]]
+    rest = [named[path] for path in others[_MOST:]]
     total = sum(named.values())
     alt = (
         f"{len(rows)} tracks with bars, one a path: "
@@ -47,7 +46,13 @@ def path_sum(
         return _tracks(room, rows, rest, total, what, unit)
 
     numbers = {_name(path): value for path, value in named.items()} | {"sum": total}
-    return page.twice(paint, title, alt, numbers=numbers, units=dict.fromkeys(numbers, unit))
+    return page.twice(
+        paint,
+        "The answer is a sum over paths",
+        alt,
+        numbers=numbers,
+        units=dict.fromkeys(numbers, unit),
+    )
 
 
 def _layer(head: str) -> int:

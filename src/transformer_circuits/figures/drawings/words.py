@@ -26,12 +26,12 @@ def _advance(c: str) -> float:
     return 0.72 if c.isupper() else 0.625
 
 
-def wrap(words: str, room: Px, size: Px = SMALL) -> list[str]:
-    """Lines of text no wider than the room, broken at spaces."""
+def wrap(words: str, room: Px, *, bold: bool = False) -> list[str]:
+    """Lines of a note no wider than the room, broken at spaces."""
     lines = [""]
     for word in words.split():
         longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and width(longer, size) > room:
+        if lines[-1] and width(longer, SMALL, bold=bold) > room:
             lines.append(word)
         else:
             lines[-1] = longer

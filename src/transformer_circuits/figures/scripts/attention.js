@@ -1,25 +1,22 @@
 // The attention explorer: heads as thumbnails, tokens as text. Hovering shows one alone, a click keeps it.
 (function () {
   "use strict";
-  if (Circuits.views.Attention) {
-    Circuits.views.mount();
-    return;
-  }
-  const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, triangles } = Circuits.views;
+  const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, register, squares, triangles } = Circuits.views;
 
-  // data: tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
-  // destinations; norms (optional): one Float32Array of n per head. Options: label; head and token, the
-  // indices of what is kept from the start.
+  // data: label, tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
+  // destinations; norms: one list of n per head, or nothing; head and token: the indices of what is kept
+  // from the start, or null.
   class Attention extends View {
-    constructor(host, data, options = {}) {
-      super(host, options.label || "Attention");
-      this.options = options;
-      this.lockedHead = this.lockedToken = this.lookedHead = this.lookedToken = null;
+    constructor(host, data) {
+      super(host, data.label);
+      this.data = data;
+      this.lockedHead = data.head;
+      this.lockedToken = data.token;
+      this.lookedHead = this.lookedToken = null;
       this.asSource = this.weighted = false;
+      this.most = this.largest();
       this.build();
-      this.update(data);
-      this.lockedHead = options.head ?? null;
-      this.lockedToken = options.token ?? null;
+      this.draw();
     }
 
     build() {
@@ -35,15 +32,18 @@
       this.heads.setAttribute("role", "group");
       this.heads.setAttribute("aria-label", "Heads");
       arrows(this.heads, () => this.columns());
-      new ResizeObserver(() => this.data && this.fit()).observe(this.host);
+      this.fillHeads();
+      new ResizeObserver(() => this.fit()).observe(this.host);
       right.append(make("div", "cv-note", "Heads: point at one to see it alone, click to keep it"), this.heads);
       row.append(left, right);
-      this.tokens = this.tokenButtons([]);
+      this.tokens = this.tokenButtons(this.data.tokens);
+      [...this.tokens.children].forEach((button, i) => this.hook(button, "Token", i));
       const controls = make("div");
-      this.weighing = choice("Show", ["attention", "value-weighted"], (i) => this.set("weighted", i === 1));
+      const weighing = choice("Show", ["attention", "value-weighted"], (i) => this.set("weighted", i === 1));
+      weighing.hidden = !this.data.norms;
       controls.append(
         choice("Chosen token", ["looks at", "is looked at by"], (i) => this.set("asSource", i === 1)),
-        this.weighing
+        weighing
       );
       this.unlock = make("button", "cv-unlock", "Unlock (Esc)");
       this.unlock.type = "button";
@@ -92,21 +92,6 @@
       return this.asSource ? src : dst;
     }
 
-    update(data) {
-      const redo = !this.data || this.data.heads.join() !== data.heads.join();
-      if (redo) this.lockedHead = this.lookedHead = null;
-      this.data = data;
-      this.weighing.hidden = !data.norms;
-      this.most = this.largest();
-      this.drawn = null;
-      if (this.lockedToken >= data.tokens.length) this.lockedToken = null;
-      this.lookedToken = null;
-      if (redo) this.fillHeads();
-      this.fillTokens(this.tokens, data.tokens);
-      [...this.tokens.children].forEach((button, i) => this.hook(button, "Token", i));
-      this.draw();
-    }
-
     // As many heads in a row as fit, so that every layer takes whole rows.
     columns() {
       const fits = Math.max(1, Math.floor((this.host.clientWidth - 28) / 46));
@@ -120,7 +105,6 @@
     }
 
     fillHeads() {
-      this.heads.textContent = "";
       this.fit();
       this.data.heads.forEach((name, index) => {
         const button = make("button", "cv-head");
@@ -173,25 +157,8 @@
     image(canvas, heads) {
       const n = this.data.tokens.length;
       const step = Math.ceil(n / canvas.width);
-      const side = Math.ceil(n / step);
-      const small = make("canvas");
-      small.width = small.height = side;
-      const pen = small.getContext("2d");
-      const pixels = pen.createImageData(side, side);
-      const future = this.ground.map((c) => (c < 128 ? c + 16 : c - 15));
-      for (let i = 0; i < side; i++) {
-        for (let j = 0; j < side; j++) {
-          const colour = j > i ? future : this.colour(heads, (h) => this.pooled(h, i * step, j * step, step));
-          const at = (i * side + j) * 4;
-          for (let k = 0; k < 3; k++) pixels.data[at + k] = colour[k];
-          pixels.data[at + 3] = 255;
-        }
-      }
-      pen.putImageData(pixels, 0, 0);
-      const target = canvas.getContext("2d");
-      target.imageSmoothingEnabled = false;
-      target.drawImage(small, 0, 0, canvas.width, canvas.height);
-      return small;
+      return squares(canvas, Math.ceil(n / step), isDark(), (i, j) =>
+        this.colour(heads, (h) => this.pooled(h, i * step, j * step, step)));
     }
 
     pooled(head, dst, src, step) {
@@ -221,14 +188,12 @@
       }
       [...this.heads.children].forEach((button, h) => {
         button.classList.toggle("cv-dim", head !== null && head !== h);
-        button.classList.toggle("cv-off", Boolean(this.data.off?.has(h)));
         button.setAttribute("aria-pressed", String(this.lockedHead === h));
       });
       const shown = head === null ? all : [head];
       this.paintAll(shown, head, token, dark);
       this.paintTokens(shown, token);
       this.say.textContent = token === null ? "" : this.sentence(shown, token);
-      if (this.options.onFocus) this.options.onFocus(token, head);
     }
 
     paintAll(shown, head, token, dark) {
@@ -298,10 +263,8 @@
     }
   }
 
-  Circuits.views.Attention = Attention;
-  Circuits.views.register("attention", async (host, data) => {
-    const n = data.tokens.length;
-    const patterns = await triangles(data.patterns, n, data.heads.length);
-    return new Attention(host, { ...data, patterns }, data);
+  register("attention", async (host, data) => {
+    const patterns = await triangles(data.patterns, data.tokens.length, data.heads.length);
+    return new Attention(host, { ...data, patterns });
   });
 })();

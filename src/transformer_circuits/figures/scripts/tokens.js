@@ -1,52 +1,36 @@
 // Tokens coloured by a value each.
 (function () {
   "use strict";
-  if (Circuits.views.Tokens) {
-    Circuits.views.mount();
-    return;
-  }
-  const { DOWN, UP, View, blend, choice, css, ground, isDark, make, readableOn } = Circuits.views;
+  const { DOWN, UP, View, blend, choice, css, ground, isDark, make, readableOn, register } = Circuits.views;
 
   // data: tokens, values: {name: one number per token}, unit, label, differences: names of values with
   // a scale of their own, first: the name that is shown at first.
   class Tokens extends View {
     constructor(host, data) {
       super(host, data.label);
-      this.controls = make("div");
-      this.scale = make("span", "cv-note");
-      this.tokens = this.tokenButtons([]);
-      host.append(this.controls, this.tokens, this.say);
-      this.update(data);
-    }
-
-    // If there are as many rows of values as before, the choice among them stays, whatever their names.
-    update(data) {
-      const names = Object.keys(data.values);
-      if (names.length !== this.names?.length) {
-        this.index = Math.max(0, names.indexOf(data.first));
-        const pick = (i) => ((this.index = i), this.draw());
-        this.switch = choice("Show", names, pick, this.index);
-        this.switch.hidden = names.length < 2;
-        this.controls.replaceChildren(this.switch, this.scale);
-      }
-      this.names = names;
-      this.switch.querySelectorAll("label span").forEach((span, i) => (span.textContent = names[i]));
-      if (data.tokens.join("\n") !== this.data?.tokens.join("\n")) {
-        this.looked = null;
-        this.fillTokens(this.tokens, data.tokens);
-        [...this.tokens.children].forEach((button, i) => {
-          button.removeAttribute("aria-pressed");
-          this.onLook(button, (on) => ((this.looked = on ? i : null), this.draw()));
-          button.addEventListener("click", () => ((this.looked = i), this.draw()));
-        });
-      }
       this.data = data;
+      this.names = Object.keys(data.values);
+      this.index = this.names.indexOf(data.first);
+      this.looked = null;
+      const pick = (i) => ((this.index = i), this.draw());
+      const rows = choice("Show", this.names, pick, this.index);
+      rows.hidden = this.names.length < 2;
+      this.scale = make("span", "cv-note");
+      const controls = make("div");
+      controls.append(rows, this.scale);
+      this.tokens = this.tokenButtons(data.tokens);
+      [...this.tokens.children].forEach((button, i) => {
+        button.removeAttribute("aria-pressed");
+        this.onLook(button, (on) => ((this.looked = on ? i : null), this.draw()));
+        button.addEventListener("click", () => ((this.looked = i), this.draw()));
+      });
+      host.append(controls, this.tokens, this.say);
       this.draw();
     }
 
     // The largest size of all values on a name's scale, and whether the scale has a negative side.
     range(name) {
-      const { values, differences = [] } = this.data;
+      const { values, differences } = this.data;
       const apart = differences.includes(name);
       const alike = this.names.filter((other) => differences.includes(other) === apart);
       const known = alike.flatMap((other) => values[other].filter((v) => v !== null));
@@ -83,6 +67,5 @@
     }
   }
 
-  Circuits.views.Tokens = Tokens;
-  Circuits.views.register("tokens", (host, data) => new Tokens(host, data));
+  register("tokens", (host, data) => new Tokens(host, data));
 })();

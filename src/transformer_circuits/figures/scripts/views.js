@@ -22,8 +22,6 @@
 .circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
 .circuit-view .cv-dim canvas{opacity:.3}
-.circuit-view .cv-off{border-style:dotted!important}
-.circuit-view .cv-off span{text-decoration:line-through}
 .circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
 .circuit-view .cv-token{white-space:pre;padding:1px 2px;margin-right:1px;border:1px solid transparent}
 .circuit-view .cv-token.cv-focus{border-color:var(--fg)}
@@ -90,6 +88,23 @@
   function readableOn(colour) {
     const linear = colour.map((c) => (c / 255 <= 0.03928 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
+  }
+
+  // Squares of `side` rows and columns on a canvas, which rows look at columns up to their own with:
+  // `colour(row, column)`. Gives the small picture with one pixel for each.
+  function squares(canvas, side, dark, colour) {
+    const small = make("canvas");
+    small.width = small.height = side;
+    const pen = small.getContext("2d");
+    const pixels = pen.createImageData(side, side);
+    const future = ground(dark).map((c) => (c < 128 ? c + 16 : c - 15));
+    for (let i = 0; i < side; i++)
+      for (let j = 0; j < side; j++) pixels.data.set([...(j > i ? future : colour(i, j)), 255], (i * side + j) * 4);
+    pen.putImageData(pixels, 0, 0);
+    const target = canvas.getContext("2d");
+    target.imageSmoothingEnabled = false;
+    target.drawImage(small, 0, 0, canvas.width, canvas.height);
+    return small;
   }
 
   function choice(name, options, onChange, chosen = 0) {
@@ -187,12 +202,6 @@
       group.setAttribute("role", "group");
       group.setAttribute("aria-label", "Tokens");
       arrows(group);
-      this.fillTokens(group, tokens);
-      return group;
-    }
-
-    fillTokens(group, tokens) {
-      group.textContent = "";
       tokens.forEach((text, index) => {
         const button = make("button", "cv-token", text);
         button.type = "button";
@@ -201,6 +210,7 @@
         button.setAttribute("aria-pressed", "false");
         group.append(button);
       });
+      return group;
     }
 
     // Looking at an element: by pointer, or by keyboard.
@@ -239,6 +249,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, mount, ofHead, readableOn, register, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, ofHead, readableOn, register, squares, triangles,
   };
 })(window);

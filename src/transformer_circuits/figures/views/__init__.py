@@ -1,8 +1,8 @@
 """Interactive views for pointer, keyboard and touch.
 
 As in `plots`: arrays and labels, never a model. Each view is an HTML output that holds its data
-and works in the built book, in a notebook and in a saved file, without a network; where scripts
-do not run it is a picture or a table. Its script, and `views.js` that all share, lie in
+and works in the built book and in a notebook, without a network; where scripts do not run it is a
+picture or a table. Its script, and `views.js` that all share, lie in
 `figures/scripts`.
 """
 

@@ -30,25 +30,13 @@ def head_circuits(
     `weight`: [token], what destinations and raised outputs are ranked with, besides their value.
 
     Attention is carried in thousandths, logits in hundredths.
-
-    Raises:
-        ValueError: if there are no heads or sources, a source is no token, `head` is not there, or a
-            matrix has not a row and a column for every token.
     """
     n = len(tokens)
-    if not by_head or not len(sources) or not set(sources) <= set(range(n)):
-        raise ValueError(
-            f"{len(by_head)} heads and sources {list(sources)[:9]} given for {n} tokens"
-        )
-    if head not in (None, *by_head):
-        raise ValueError(f"head {head} is asked for but the heads are {list(by_head)}")
     rank = np.ones(n) if weight is None else array(weight)
     chosen, entries, used, rows = np.array(sources), [], {}, []
     listed: dict[str, list] = {name: [] for name in ("attention", "raised", "lowered")}
     for name, (attention, logits) in by_head.items():
         where, what = array(attention), array(logits)
-        if {where.shape, what.shape} != {(n, n)}:
-            raise ValueError(f"{name} has {where.shape} and {what.shape} but there are {n} tokens")
         lists = (
             (where, _first(where[:, chosen] * rank[:, None], MOST), 1000),
             (what, _first(what[:, chosen] * rank[:, None], MOST), 100),

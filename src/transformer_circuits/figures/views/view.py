@@ -4,7 +4,6 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -56,10 +55,6 @@ class View:
             "text/plain": f"[view: {self.record.title}]",
         }
         return shown, self.record.metadata
-
-    def save(self, path: Path) -> None:
-        """Write a page with this view that loads nothing."""
-        html.save_page(path, self.record.title, self._body(), "views.js", f"{self.kind}.js")
 
 
 def with_table(kind: str, data: Mapping, record: Record, table: tables.Table) -> View:

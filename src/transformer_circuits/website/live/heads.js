@@ -1,10 +1,10 @@
 // The right of the live page: a tile for each head (click: look at it; switch: off), the picture of the
 // head that is looked at, and an edge between two heads to cut.
 import { button, checkbox, field, h, select } from "./parts.js";
-import { largest, layerColour, previous, value } from "./seen.js";
+import { largest, previous, value } from "./seen.js";
 import { HOWS, KINDS } from "./state.js";
 
-const { blend, css, ground, isDark } = Circuits.views;
+const { blend, css, ground, isDark, ofHead, squares } = Circuits.views;
 const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -125,7 +125,7 @@ export class Heads {
       tile.classList.toggle("lm-off", off);
       tile.firstChild.setAttribute("aria-pressed", String(state.head === index));
       tile.querySelector("input").checked = !off;
-      tile.style.setProperty("--layer", css(layerColour(index, state.shape, isDark())));
+      tile.style.setProperty("--layer", css(ofHead(state.heads[index], isDark())));
       if (redo) draw(tile.querySelector("canvas"), view, index, TILE);
     });
     this.how.value = state.how;
@@ -191,22 +191,8 @@ export class Picture {
 function draw(canvas, view, head, least) {
   const n = view.run.ids.length;
   const dark = isDark();
-  const paper = ground(dark);
-  const full = layerColour(head, view.shape, dark);
+  const full = ofHead(view.heads[head], dark);
   const most = view.show === "weighted" ? largest(view) : 1;
-  const small = new OffscreenCanvas(n, n);
-  const pen = small.getContext("2d");
-  const pixels = pen.createImageData(n, n);
-  const future = paper.map((c) => (c < 128 ? c + 16 : c - 15));
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) {
-      const colour = j > i ? future : blend(paper, full, value(view, head, i, j) / most);
-      pixels.data.set([...colour, 255], (i * n + j) * 4);
-    }
-  }
-  pen.putImageData(pixels, 0, 0);
   canvas.width = canvas.height = n * Math.ceil(least / n);
-  const target = canvas.getContext("2d");
-  target.imageSmoothingEnabled = false;
-  target.drawImage(small, 0, 0, canvas.width, canvas.height);
+  squares(canvas, n, dark, (i, j) => blend(ground(dark), full, value(view, head, i, j) / most));
 }

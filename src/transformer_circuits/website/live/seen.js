@@ -1,23 +1,6 @@
 // What of a run is seen: attention of the chosen head, in numbers, colours and words.
 import { labels } from "./state.js";
 
-// As the roles `first` and `second` of figures/theme.py, and the two ends of every signed scale.
-const LAYERS = {
-  light: [
-    [0, 104, 168],
-    [184, 67, 0],
-  ],
-  dark: [
-    [99, 184, 242],
-    [255, 154, 92],
-  ],
-};
-export const HOT = [176, 18, 63];
-export const COLD = [0, 122, 135];
-
-export const layerColour = (head, { n_heads }, dark) =>
-  LAYERS[dark ? "dark" : "light"][Math.floor(head / n_heads)];
-
 // What a head pays from a destination to a source: attention, times ‖v‖ if it is weighted.
 export function value(view, head, dst, src) {
   const { ids, norms, patterns } = view.run;

@@ -1,10 +1,10 @@
 // The left of the live page: the text, its tokens with arcs to where the chosen head looks, and the
 // next token to write.
 import { button, checkbox, field, h, select, whole } from "./parts.js";
-import { attention, byPassage, COLD, HOT, layerColour, sentence, values } from "./seen.js";
+import { attention, byPassage, sentence, values } from "./seen.js";
 import { KINDS, LONGEST, labels, SHOWS, tokenAt } from "./state.js";
 
-const { arrows, blend, css, ground, isDark, readableOn } = Circuits.views;
+const { arrows, blend, css, DOWN, ground, isDark, ofHead, readableOn, UP } = Circuits.views;
 const SVG = "http://www.w3.org/2000/svg";
 const ARCS = 8; // at most
 const FAINT = 0.04; // attention below which no arc is drawn
@@ -156,12 +156,10 @@ export class Text {
     const most =
       state.show === "attention" ? 1 : Math.max(0, ...shown.map((v) => Math.abs(v ?? 0))) || 1;
     const full =
-      state.show === "logits" || state.show === "loss"
-        ? null
-        : layerColour(view.head, state.shape, dark);
+      state.show === "logits" || state.show === "loss" ? null : ofHead(view.heads[view.head], dark);
     [...this.tokens.children].forEach((token, i) => {
       const value = shown[i] ?? 0;
-      const to = full ?? blend(value < 0 ? COLD : HOT, [255, 255, 255], dark ? 0.15 : 0);
+      const to = full ?? blend(value < 0 ? DOWN : UP, [255, 255, 255], dark ? 0.15 : 0);
       const colour = blend(paper, to, Math.abs(value) / most);
       token.style.background = Math.abs(value) / most < 0.01 ? "" : css(colour);
       token.style.color = Math.abs(value) / most < 0.01 ? "" : readableOn(colour);
@@ -173,7 +171,6 @@ export class Text {
   // Arcs from the token to what the head looks at, as wide as the attention is large.
   drawArcs() {
     const { view } = this;
-    const { state } = this.page;
     const tokens = this.tokens.children;
     if (!tokens[view.at]) return;
     const box = this.tokens.getBoundingClientRect();
@@ -199,7 +196,7 @@ export class Text {
         return line;
       }),
     );
-    this.arcs.style.stroke = css(layerColour(view.head, state.shape, isDark()));
+    this.arcs.style.stroke = css(ofHead(view.heads[view.head], isDark()));
   }
 
   // Above the line for tokens of one line; else from one line to the other.

@@ -122,10 +122,9 @@ export class Training {
   }
 
   // What the model does on text that it never learns from. `known`: the loss in nats at places whose
-  // next letter can be known, since the word goes on and the present letter came before; `rest`: the
-  // loss elsewhere. Per layer and head, from 0 to 1: `previous`, attention to the letter before;
-  // `matching`, at the known places, to what followed the present letter before. `patterns`: of each
-  // head on the first context.
+  // next letter can be known, since the word goes on and the present letter came before. Per layer and
+  // head, from 0 to 1: `previous`, attention to the letter before; `matching`, at the known places, to
+  // what followed the present letter before. `patterns`: of each head on the first context.
   look() {
     const { n_layers, n_heads } = this.model.config;
     const runs = this.read(this.probe);
@@ -137,7 +136,6 @@ export class Training {
       });
     });
     const known = places.filter((place) => place.known);
-    const rest = places.filter((place) => !place.known);
     const later = places.filter((place) => place.i);
     const mean = (chosen, value) =>
       chosen.reduce((sum, place) => sum + value(place), 0) / chosen.length;
@@ -154,7 +152,6 @@ export class Training {
     return {
       step: this.adam.step,
       known: mean(known, ({ loss }) => loss),
-      rest: mean(rest, ({ loss }) => loss),
       previous: attention(later, ({ i }) => [i - 1]),
       matching: attention(known, ({ found }) => found),
       patterns: runs[0].patterns.map(square),
