@@ -9,10 +9,7 @@ from transformer_circuits.training import checkpoint
 
 ROOT = Path(__file__).parents[2]
 PLACES = [
-    "README.md",
-    "seminar/slides.md",
-    "seminar/handout.md",
-    *(f"chapters/{name}.ipynb" for name in (
+    "README.md", "seminar/slides.md", "seminar/handout.md", *(f"chapters/{name}.ipynb" for name in (
         "a-name-comes-again", "00-how-to-read", "04-zero-layers", "05-one-layer", "09-two-layers", "10-who-reads-whom",
         "11-induction-heads", "12-how-they-work", "13-how-they-form", "19-heads-over-text",
         "20-why-they-form",
