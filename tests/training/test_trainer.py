@@ -138,8 +138,8 @@ def test_a_layer_after_the_first_is_blind_then_sees_positions_more_and_more():
     assert seen == [[1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0.5, 0.5], [1, 1, 1], [1, 1, 1]]
     assert recipe.positions(0, PLAN, 2).tolist() == [1, 1]
     losses = []
-    for plan in (PLAN, plan):
-        run = trainer(plan=plan, every=1)
+    for each in (PLAN, plan):
+        run = trainer(plan=each, every=1)
         run.model.randomise(generator=torch.Generator().manual_seed(0))
         losses.append(next(run.run())["loss_nats"])
     assert abs(losses[0] - losses[1]) > 1e-3, "the first step is made with what is seen"
