@@ -83,7 +83,10 @@ def members(path):
         return sorted(name for name in archive.namelist() if not name.endswith("/"))
 
 
-def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(repository, capsys):
+def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(
+    repository, capsys, monkeypatch
+):
+    """And the same commit gives the same bytes at another time in another zone."""
     root = repository()
     cli.main(["release", "1.2.3"])
     folder = root / bundle.FOLDER
@@ -107,20 +110,13 @@ def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(rep
     with zipfile.ZipFile(folder / f"{top}-sources.zip") as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
     assert modes[f"{top}/.ci/run"] & 0o111 and not modes[f"{top}/README.md"] & 0o111
-
-
-def test_the_same_commit_gives_the_same_bytes_at_another_time_in_another_zone(
-    repository, monkeypatch
-):
-    root = repository()
-    bundle.write(root, "1.2.3")
-    first = (root / bundle.FOLDER / "SHA256SUMS").read_bytes()
+    first = (folder / "SHA256SUMS").read_bytes()
     os.utime(root / "_build/html/index.html", (0, time.time() + 10**7))
-    (root / bundle.FOLDER / "left-over.zip").write_text("")
+    (folder / "left-over.zip").write_text("")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     bundle.write(root, "1.2.3")
-    assert (root / bundle.FOLDER / "SHA256SUMS").read_bytes() == first
-    assert sorted(path.name for path in (root / bundle.FOLDER).iterdir()) == NAMES
+    assert (folder / "SHA256SUMS").read_bytes() == first
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
 
 
 def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):

@@ -64,7 +64,7 @@ def test_the_folder_gives_the_books_model_its_moments_and_its_tokenizer(written)
     assert settings["model_max_length"] == said["n_ctx"]
 
 
-def test_the_front_matter_is_what_the_hub_asks_for(written):
+def test_the_card_is_what_the_hub_asks_for_and_hides_no_setting(written):
     data = ModelCard.load(written["two-layer"] / "README.md").data
     assert data.language == ["en", "code"] and data.license == "mit"
     assert data.datasets == ["ada/transformer-circuits-text"]
@@ -72,10 +72,6 @@ def test_the_front_matter_is_what_the_hub_asks_for(written):
     (loss,) = data.eval_results
     assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
     assert loss.metric_value == checkpoint.held_out_nats("two-layer")
-
-
-def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):
-    """It hides no setting, above all not that positions were kept from the second layer."""
     text = ModelCard.load(written["two-layer"] / "README.md").text
     assert 'HubTransformer.from_pretrained("ada/transformer-circuits-two-layer")' in text
     assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text

@@ -76,9 +76,6 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_state(tmp_path):
     with pytest.raises(FloatingPointError, match="nan at step 4; the state of step 2"):
         next(steps)
     assert (tmp_path / "state.pt").read_bytes() == before
-
-
-def test_text_of_another_vocabulary_is_refused():
     model = Transformer(dataclasses.replace(SHAPE, n_vocab=5))
     with pytest.raises(ValueError, match="token 16 but n_vocab is 5"):
         Trainer(model, PLAN, STREAM, compile=False)
