@@ -46,20 +46,6 @@ def test_both_sides_have_every_family_and_held_out_text_is_of_many_packages():
     assert packages[0] == packages[1], "held out is the same of both profiles"
 
 
-def test_the_small_profile_takes_a_part_of_the_training_text_alone(tmp_path, monkeypatch):
-    """And no other documents of it than the full profile."""
-    take = sources.Take("prose", "documentation", ("*",), keep_small=0.5)
-    package = sources.Package("p", "1", "p.whl", "", "MIT", "by-document", True, (take,))
-    members = [(f"{n}.txt", b"words " * 50) for n in range(200)]
-    monkeypatch.setattr(sources, "manifest", lambda profile: [package])
-    monkeypatch.setattr(sources, "members", lambda path, inside: members)
-    small, full = ([*corpus._documents(profile, tmp_path)] for profile in ("small", "full"))
-    assert len(full) == 200 and all(document in full for document in small)
-    held_out = [document for document in full if document.split == "validation"]
-    assert held_out == [document for document in small if document.split == "validation"]
-    assert 0.4 < len(small) / len(full) < 0.6
-
-
 def test_held_out_packages_and_documents_are_never_trained_on():
     train, held_out = (corpus.read("small", split) for split in ("train", "validation"))
     assert not {d.name for d in train} & {d.name for d in held_out}
