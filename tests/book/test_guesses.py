@@ -97,7 +97,7 @@ def virtual_heads():
     title = "What each kind of path brings"
     ours, theirs = shown("15-term-importance", title, "here", "in the paper")
     assert ours.index(max(ours)) == theirs.index(max(theirs)) == 1
-    assert (round(ours[2], 2), round(theirs[2], 2)) == (0.15, 0.04)
+    assert ours[2] > 0.1 and 3 < ours[2] / theirs[2] < 4
     return 3
 
 
