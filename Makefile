@@ -9,7 +9,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments bench chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -133,11 +133,6 @@ models: data/cache/.done  ## train every model of the book again, and what it co
 experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: two to seven hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
-
-bench: .venv/.peers data/cache/.done  ## speed and memory next to TransformerLens
-	mkdir -p _build
-	$(BIN)/python -m tools bench > _build/bench.txt
-	mv _build/bench.txt results/bench.txt && cat results/bench.txt
 
 gain: .venv/.done  ## what a group has learned, of the files of Before and after: make gain FILES="answers/*.json"
 	@$(BIN)/python -m tools gain $(FILES)

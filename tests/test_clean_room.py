@@ -4,8 +4,8 @@ Each gets the book, from its repository or from `book.zip`, and what else it nee
 the tests, all of them by `make test-colab`; the scorecard then runs all other chapters again.
 """
 
+import importlib.metadata
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +17,7 @@ from zipfile import ZipFile
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from tools import bundle
 
@@ -24,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 ALWAYS = "01-notation"
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 # What Colab has before the first cell; the cell itself must bring the rest.
-PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "accelerate", "tqdm")
+PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "accelerate", "tqdm",
+                "ipykernel", "nbclient", "altair")  # fmt: skip
 STARTUP = """
 import sys
 from importlib.machinery import ModuleSpec
@@ -55,6 +57,29 @@ def published(folder):
     run([*git, "commit", "-qm", "published"], cwd=folder)
 
 
+def lend(names, site):
+    """Put links to packages of this environment, and to what they need, into another one."""
+    found, todo = set(), [*names]
+    while todo:
+        name = todo.pop().lower()
+        if name in found:
+            continue
+        found.add(name)
+        try:
+            package = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another machine
+        for requirement in map(Requirement, package.requires or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                todo.append(requirement.name)
+        for file in package.files:
+            if "bin" not in file.parts[:-1] or ".." not in file.parts:
+                target = Path(os.path.normpath(site / file))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if not target.exists():
+                    target.symlink_to(package.locate_file(file).resolve())
+
+
 @pytest.fixture(scope="module")
 def colab(tmp_path_factory):
     """Opens a chapter like a reader who opens it first, in a Colab session of its own."""
@@ -63,11 +88,9 @@ def colab(tmp_path_factory):
     (startup := place / "ipython/profile_default/startup").mkdir(parents=True)
     (startup / "00-colab.py").write_text(STARTUP)
     run([sys.executable, "-m", "venv", place / "venv"])
-    pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
-    wanted = [p for p in pins if re.split("==", p)[0] in (*PREINSTALLED, "ipykernel", "nbclient")]
+    lend(PREINSTALLED, *place.glob("venv/lib/*/site-packages"))
     # An older Altair than the book's, as Colab has.
-    pip = [place / "venv/bin/python", "-m", "pip", "install", "-q"]
-    run([*pip, *wanted, "altair==5.5.0", "nbconvert"])
+    run([place / "venv/bin/python", "-m", "pip", "install", "-q", "altair==5.5.0"])
 
     bundle.write_book_zip(place / "repository", place)
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
@@ -87,13 +110,13 @@ def colab(tmp_path_factory):
         (content := room / "content").mkdir()
         if not url:  # as a reader uploads it
             os.link(place / "book.zip", content / "book.zip")
-        shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content)
+        for name in (f"{chapter}.ipynb", "executed.ipynb"):
+            shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content / name)
         python = room / "venv/bin/python"
-        # By module: the scripts beside it start the Python they were first installed for.
-        convert = [python, "-m", "nbconvert", "--to", "notebook", "--execute", f"{chapter}.ipynb"]
+        execute = "from nbclient.cli import main; main()"
         start = time.perf_counter()
         run(
-            [*convert, "--output", "executed.ipynb"],
+            [python, "-c", execute, "--inplace", "--timeout=900", "executed.ipynb"],
             cwd=content,
             env=environment | {"JUPYTER_PATH": str(room / "venv/share/jupyter")},
         )
@@ -135,7 +158,6 @@ import altair
 from transformer_circuits.figures import charts, diagrams
 words = {"title": "t", "alt": "a"}
 charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **words)
-charts.eigenvalues({"W": [1, -1]}, **words)
 charts.over_time({"s": [[1, 2]]}, [0], items={"s": "pq"}, x="t", y="v", **words)
 diagrams.links({"K": [[1.0]]}, earlier="a", later="b", **words)
 print(altair.__version__)

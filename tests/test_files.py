@@ -14,31 +14,17 @@ def test_a_failed_write_leaves_the_old_content_and_no_litter(tmp_path):
     with pytest.raises(KeyError), files.atomic(path) as temporary:
         temporary.write_text("half of the n")
         raise KeyError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_full_disk_names_the_file(tmp_path):
     with (
         pytest.raises(OSError, match=r"File too large: '.*/kept.txt'"),
         full_disk(),
-        files.atomic(tmp_path / "kept.txt") as temporary,
+        files.atomic(path) as temporary,
     ):
         temporary.write_bytes(b"x" * 101)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_error_about_another_file_passes_as_it_is(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"/input.txt'"), files.atomic(tmp_path / "out"):
-        (tmp_path / "input.txt").read_text()
-
-
-def test_a_successful_write_replaces(tmp_path):
-    path = tmp_path / "new" / "file.txt"
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
     with files.atomic(path) as temporary:
         temporary.write_text("whole")
     assert path.read_text() == "whole"
-    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +33,7 @@ def test_a_successful_write_replaces(tmp_path):
         (None, "is not there"),
         (b"", "has no rows"),
         (b'{"a": 1}\n{"a"', "is not JSON: .* line 2"),
-        (b'{"a": 1}\n\n{"a": 2}\n', "is not JSON"),
         (b"\xff", "is not JSON"),
-        (b"[]", "has no rows"),
-        (b'[{"a": 1}]', "has no rows"),
         (b"1\n2\n", "has no rows"),
     ],
 )
@@ -60,20 +43,15 @@ def test_damaged_results_are_named_with_the_remedy(tmp_path, content, reason):
         path.write_bytes(content)
     with pytest.raises(files.UserError, match=f"seeds.jsonl {reason}.* Correct it"):
         files.read_json_lines(path)
-
-
-def test_json_is_read_line_by_line(tmp_path):
-    path = tmp_path / "x"
     path.write_text('{"a": 1}\n{"a": "é"}\n', encoding="utf-8")
     assert files.read_json_lines(path) == [{"a": 1}, {"a": "é"}]
 
 
-@pytest.mark.parametrize("content", ["no toml", "[table", '"\\ud800"'])
-def test_damaged_toml_is_named_with_the_remedy(tmp_path, content):
+def test_damaged_toml_is_named_with_the_remedy(tmp_path):
     path = tmp_path / "x.toml"
     with pytest.raises(files.UserError, match=r"x.toml is not there"):
         files.read_toml(path)
-    path.write_text(content)
+    path.write_text("[table")
     with pytest.raises(files.UserError, match=r"x.toml is not TOML.* Correct it"):
         files.read_toml(path)
 
@@ -85,12 +63,6 @@ def test_the_remedy_loses_nobody_s_work(tmp_path):
     assert "Correct it" in said and f"restore {files.data_dir() / 'x'}" in said
     said = str(files.damaged(tmp_path / "mine.toml", "is damaged"))
     assert "Correct it" in said and "git" not in said and "elete" not in said
-
-
-def test_sha256_is_the_standard_one(tmp_path):
-    path = tmp_path / "x"
-    path.write_bytes(b"abc")
-    assert files.sha256(path) == hashlib.sha256(b"abc").hexdigest()
 
 
 def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
@@ -107,9 +79,6 @@ def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
     (tmp_path / "c").write_bytes(b"tvo")
     with pytest.raises(files.UserError, match=r"/c has SHA-256 .* but SHA256SUMS .* Correct it"):
         files.require_as_listed(tmp_path / "c")
-    (tmp_path / "d").write_bytes(b"")
-    with pytest.raises(files.UserError, match=r"/d has SHA-256 .* beside it says nothing of it"):
-        files.require_as_listed(tmp_path / "d")
 
 
 def test_only_one_process_at_a_time_is_in_a_folder(tmp_path):

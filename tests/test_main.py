@@ -66,12 +66,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_training(place, m
     assert wrong.startswith("train: ") and "file/x" in wrong
 
 
-@pytest.mark.parametrize("seed", ["-1", "99999999999999999999"])
-def test_an_impossible_seed_is_refused(place, seed):
-    assert f"seed is {seed} but must lie between" in ended("train", "tiny", "--seed", seed)
-
-
-@pytest.mark.parametrize("n_vocab", ["0", "10", "70000"])
+@pytest.mark.parametrize("n_vocab", ["10", "70000"])
 def test_an_impossible_vocabulary_is_refused_and_the_tokenizer_kept(monkeypatch, n_vocab):
     monkeypatch.setattr(corpus, "read", lambda *_: pytest.fail("the text was read"))
     before = files.sha256(files.data_dir() / "tokenizer.json")
@@ -79,24 +74,14 @@ def test_an_impossible_vocabulary_is_refused_and_the_tokenizer_kept(monkeypatch,
     assert files.sha256(files.data_dir() / "tokenizer.json") == before
 
 
-def test_a_vocabulary_is_learned_from_the_full_training_text(tmp_path, monkeypatch):
-    document = corpus.Document("prose", "a", "the cat sat on the mat " * 20, "train")
-    monkeypatch.setattr(corpus, "read", lambda *given: [document] * (given == ("full", "train")))
-    monkeypatch.setattr(files, "data_dir", lambda: tmp_path)
-    cli.main(["vocabulary", "260"])
-    assert tokenizer.load(tmp_path / "tokenizer.json").get_vocab_size() == 260
-
-
-@pytest.mark.parametrize(
-    "kind", [files.UserError, OSError, FloatingPointError, ValueError, KeyError]
-)
+@pytest.mark.parametrize("kind", [files.UserError, OSError, FloatingPointError, ValueError])
 def test_what_the_reader_can_mend_is_one_line_and_a_bug_keeps_its_traceback(monkeypatch, kind):
     def fail(name):
         raise kind("no such model")
 
     monkeypatch.setattr(checkpoint, "load", fail)
-    if kind in (ValueError, KeyError):
-        with pytest.raises(kind):
+    if kind is ValueError:
+        with pytest.raises(ValueError):
             cli.main(["eval", "x"])
     else:
         assert ended("eval", "x") == "eval: no such model"

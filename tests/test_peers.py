@@ -6,11 +6,11 @@ Run by `make test-peers`, which installs each version in an environment of its o
 import dataclasses
 from importlib.metadata import version
 
+import peers
 import pytest
 import torch
 from conftest import SHAPE
 
-from tools import peers
 from transformer_circuits.analysis import (
     composition,
     expansion,

@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -58,31 +57,20 @@ def needed():
     return {name for name, _ in found}
 
 
-def test_git_changes_no_line_ending():
-    """Models belong to the very bytes of their tokenizer and settings."""
-    names = ["data/tokenizer.json", "data/models/one-layer/config.toml", "Makefile", ".ci/run"]
-    asked = ["git", "check-attr", "eol", "--", *names]
-    said = subprocess.check_output(asked, cwd=ROOT, text=True).splitlines()
-    assert said == [f"{name}: eol: lf" for name in names]
-
-
-def test_every_locked_package_has_a_hash_and_torch_is_not_among_them():
+def test_the_lock_pins_everything_by_hash_and_is_what_is_installed():
+    """Everything but torch, of which any build will do."""
     for pin, hashes in pins("requirements.lock"):
         assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes), pin
         assert not PIP_CHOOSES.match(pin.name), pin
-
-
-def test_every_pin_of_requirements_txt_is_in_the_lock():
     locked = versions("requirements.lock")
     for name, version in versions("requirements.txt").items():
         assert name == "torch" or locked[name] == version, name
-
-
-def test_what_is_installed_is_what_the_lock_says():
-    locked = versions("requirements.lock")
     for name in needed() - {"torch"}:
         assert f"=={importlib.metadata.version(name)}" == str(locked[name]), name
     assert importlib.metadata.version("torch") in versions("requirements.txt")["torch"]
+    for name in ("Makefile", ".binder/postBuild"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "--no-deps --require-hashes -r requirements.lock" in text, name
 
 
 def imported(paths):
@@ -114,7 +102,8 @@ def packages(requirements):
 def test_what_chapters_import_is_what_pyproject_asks_for():
     """No more, so that nothing is fetched in vain."""
     read = (notebooks.read(notebooks.path(name)) for name in notebooks.names())
-    reached = notebooks.modules(cell for notebook in read for cell in notebooks.code(notebook))
+    cells = (cell for notebook in read for cell in notebooks.code(notebook))
+    reached = notebooks.modules(cells, notebooks.every_module())
     modules = {path for path in reached if path.is_relative_to(SOURCE)}
     used = imported(modules)
     assert used | STARTED == packages(PROJECT["dependencies"]) | IN_NOTEBOOKS
@@ -132,17 +121,6 @@ def test_what_pyproject_asks_for_is_pinned_at_a_version_it_allows():
     for requirement in map(Requirement, (*PROJECT["dependencies"], *EXTRAS["website"])):
         (pin,) = pinned[canonicalize_name(requirement.name)]
         assert pin.version in requirement.specifier, requirement
-
-
-def test_every_hook_is_a_tool_that_is_pinned():
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    extra = {Requirement(each).name for each in PROJECT["optional-dependencies"]["hooks"]}
-    pinned = extra | versions("requirements.txt").keys()
-    package_of = dict.fromkeys(("check-toml", "check-yaml"), "pre-commit-hooks")
-    package_of["lint-imports"] = "import-linter"
-    for hook in (hook for repo in config["repos"] for hook in repo["hooks"]):
-        folder, _, tool = hook["entry"].split()[0].rpartition("/")
-        assert folder == ".venv/bin" and package_of.get(tool, tool) in pinned, hook["id"]
 
 
 @pytest.fixture
@@ -209,13 +187,6 @@ def test_the_book_and_both_editions_are_built_before_they_are_tested(fresh):
     tested = said.index("pytest -q -m browser")
     for built in ("book", "book student", "book solutions"):
         assert said.index(f"-m transformer_circuits {built}\n") < tested, built
-
-
-def test_only_the_lock_is_installed_with_every_hash_required():
-    for name in ("Makefile", ".binder/postBuild"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert "--no-deps --require-hashes -r requirements.lock" in text, name
-        assert "-r requirements.txt" not in text, name
 
 
 def test_the_readme_names_the_pinned_torch_and_every_python():

@@ -64,13 +64,6 @@ def gain(paths: list[str]) -> None:
     print(gain.report(gain.read(map(Path, paths))))
 
 
-def bench() -> None:
-    """Measure speed and memory next to TransformerLens."""
-    from tools import bench
-
-    bench.main()
-
-
 COMMANDS: dict[str, tuple] = {
     "reproduce": (
         reproduce,
@@ -89,7 +82,6 @@ COMMANDS: dict[str, tuple] = {
         option("--owner", default="", help="the account on the hub, for the cards"),
     ),
     "gain": (gain, option("paths", nargs="+", metavar="FILE", help="saved by the page")),
-    "bench": (bench,),
 }
 
 

@@ -46,11 +46,7 @@ Row = tuple[Claim, Mapping]
 
 
 def text(found: Mapping) -> str:
-    """The article that follows from a manifest, as Markdown.
-
-    Raises:
-        UserError: if its claims are not those of `data/claims.toml`.
-    """
+    """The article that follows from a manifest, as Markdown."""
     if (listed := [*found["claims"]]) != [*registry.read()]:
         odd = sorted(set(listed) ^ set(registry.read())) or "their order"
         raise files.UserError(
@@ -107,11 +103,7 @@ def text(found: Mapping) -> str:
 
 
 def write(path: Path, found: Mapping) -> None:
-    """Write the article that follows from a manifest.
-
-    Raises:
-        UserError: as `text`.
-    """
+    """Write the article that follows from a manifest."""
     path.write_text(text(found), encoding="utf-8")
 
 

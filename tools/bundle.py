@@ -33,11 +33,7 @@ _ORCID = r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]"
 
 
 def write(root: Path, version: str) -> list[Path]:
-    """Write the files of a release, and take away those of the last one; returns their paths.
-
-    Raises:
-        UserError: listing all placeholders, if there are some; if the book is not built.
-    """
+    """Write the files of a release, and take away those of the last one; returns their paths."""
     require_none_unset(root, version)
     site = root / "_build" / "html"
     if not (site / "index.html").is_file():
@@ -57,9 +53,6 @@ def write_book_zip(root: Path, folder: Path | None = None) -> Path:
     """Write `book.zip`: what a chapter needs in Colab, of the last commit. Returns its path.
 
     `folder`: where it goes; by default `_build`.
-
-    Raises:
-        UserError: if the sources are no git repository.
     """
     target = (folder or root / "_build") / "book.zip"
     target.parent.mkdir(exist_ok=True)
@@ -68,11 +61,7 @@ def write_book_zip(root: Path, folder: Path | None = None) -> Path:
 
 
 def require_none_unset(root: Path, version: str) -> None:
-    """Refuse a release while something in it stands for nobody, or nothing.
-
-    Raises:
-        UserError: listing all of it.
-    """
+    """Refuse a release while something in it stands for nobody, or nothing."""
     if found := [*unset(root, version)]:
         listed = "".join(f"\n- {each}" for each in found)
         raise files.UserError(
@@ -134,11 +123,7 @@ def _archive(root: Path, target: Path, top: str, *among: str) -> None:
 
 
 def _git(root: Path, *command: str, may_fail: bool = False) -> str:
-    """What git says; times in archives are in UTC.
-
-    Raises:
-        UserError: with what it complains of.
-    """
+    """What git says; times in archives are in UTC."""
     utc = os.environ | {"TZ": "UTC"}
     done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, env=utc)
     if done.returncode and not may_fail:

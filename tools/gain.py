@@ -26,11 +26,7 @@ class Sheet:
 
 
 def read(paths: Iterable[Path]) -> dict[str, list[Sheet]]:
-    """The sheets of each person, the earlier one first. A later file of a person adds to an earlier.
-
-    Raises:
-        UserError: naming the file, if it is none that the page has saved.
-    """
+    """The sheets of each person, the earlier one first. A later file of a person adds to an earlier."""
     found: dict[str, dict[str, Sheet]] = {}
     for path in paths:
         try:
@@ -76,11 +72,7 @@ def discrimination(marks: np.ndarray) -> np.ndarray:
 
 
 def report(people: Mapping[str, list[Sheet]]) -> str:
-    """All that is printed.
-
-    Raises:
-        UserError: if nobody has answered both forms, or all had everything right before.
-    """
+    """All that is printed."""
     both = [sheets for sheets in people.values() if len(sheets) == 2]
     if not both:
         raise files.UserError(f"of {len(people)} people, none has answered both forms")

@@ -51,9 +51,6 @@ def write(names: Sequence[str], owner: str, root: Path) -> Iterator[Path]:
 
     `names`: all of `base_models`, if there is none.
     `owner`: the account on the hub that the cards name, may be empty.
-
-    Raises:
-        UserError: if there is no such model, it is not trained, or a file is damaged.
     """
     for name in names:
         checkpoint.folder(name)  # all of them are there, before the first is made

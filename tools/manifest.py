@@ -52,11 +52,7 @@ TOLERANCES = {
 
 
 def made() -> dict:
-    """The manifest of this checkout, from its executed chapters; nothing is executed.
-
-    Raises:
-        UserError: naming the chapters, if some were not executed with the present code.
-    """
+    """The manifest of this checkout, from its executed chapters; nothing is executed."""
     evidence = scorecard.evidence()
     copies = notebooks.fresh()
     if missing := sorted(set(notebooks.names()) - copies.keys()):
@@ -196,11 +192,7 @@ def _versions() -> dict[str, str]:
 
 
 def read(path: Path) -> dict:
-    """A manifest that `write` wrote.
-
-    Raises:
-        UserError: naming the file, if it is not there, or damaged.
-    """
+    """A manifest that `write` wrote."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError) as error:

@@ -30,10 +30,6 @@ def reproduce(root: Path, *, write: bool = False) -> str:
     This machine's own manifest and the article that follows from it are written into the folder of
     `manifest.REPRODUCED`. With `write` both are written into `results/`, too, and nothing is
     compared; so they are if nothing was committed yet.
-
-    Raises:
-        UserError: listing what differs beyond tolerance, if something does; naming the chapters, if
-            some were not executed with the present code; naming a file that is damaged.
     """
     now, committed = manifest.made(), root / manifest.COMMITTED
     own = root / manifest.REPRODUCED

@@ -13,9 +13,6 @@ def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeyp
     assert capsys.readouterr().out == "✓ two is even\n✓ three is odd: 0.33\n"
     with pytest.raises(AssertionError, match=r"does not hold: three is even \(3 % 2 = 1\)"):
         book.check("three is even", torch.tensor(3) % 2 == 0, ours="3 % 2 = 1")
-
-
-def test_a_claim_needs_one_truth_value():
     with pytest.raises(ValueError, match=r"one truth value but got \(2,\)"):
         book.check("both", torch.tensor([True, False]))
 
@@ -29,14 +26,7 @@ def test_close_does_not_broadcast():
 
 @pytest.mark.parametrize(
     "ours, words",
-    [
-        ("a third", "a third"),
-        (1 / 3, "0.33"),
-        (-0.001, "0.00"),
-        (torch.tensor(1 / 3), "0.33"),
-        ([0.5, 0.25, 2], "0.50 (seeds: 0.25 to 2.00)"),
-        (list(torch.tensor([0.5, 0.25])), "0.50 (seeds: 0.25 to 0.50)"),
-    ],
+    [("a third", "a third"), (-0.001, "0.00"), ([0.5, 0.25, 2], "0.50 (seeds: 0.25 to 2.00)")],
 )
 def test_a_figure_is_a_text_a_number_or_one_of_each_seed(ours, words):
     assert book.in_words(ours) == words
@@ -51,5 +41,4 @@ def test_a_check_shows_its_figure_and_leaves_a_record(monkeypatch):
     data, metadata = shown[0]._repr_mimebundle_()
     assert data["text/html"] == '<p class="claim">✓ a &lt; b: 0.50</p>'
     record = metadata["record"]
-    assert record["kind"] == "check" and record["title"] == "a < b" and record["text"] == "0.50"
-    assert record["numbers"] == {"ours": 0.5} and record["claim"] == ""
+    assert (record["kind"], record["text"], record["numbers"]) == ("check", "0.50", {"ours": 0.5})

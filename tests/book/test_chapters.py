@@ -16,29 +16,41 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 FORMED = [path for path in CHAPTERS if path.stem not in (*SHORT, FOUND)]
 """All but the pages of the short book and the one of findings, which have forms of their own."""
-FOLDERS = ("chapters", "chapters/browser", "chapters/reference", "seminar")
+OPENING = "00-how-to-read"
 PAGES = [
     path
-    for folder in FOLDERS
+    for folder in ("chapters", "chapters/browser", "chapters/reference", "seminar")
     for path in sorted((ROOT / folder).iterdir())
     if path.suffix in (".ipynb", ".md")
 ]
 TAGS = {"hide-input", "hide-output", "remove-cell", "solution"}
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solution"]}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
-
-
 PACE = 115
 """Words a minute, of somebody who reads and looks at every figure."""
 
 
+def prose(cells):
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
 def body(cells):
     """What a chapter says, without its exercises."""
-    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    return re.split(r"^(?:\([a-z0-9-]+\)=\n)?## Exercises$", text, flags=re.MULTILINE)[0]
+    return re.split(r"^(?:\([a-z0-9-]+\)=\n)?## Exercises$", prose(cells), flags=re.MULTILINE)[0]
 
 
-formed = pytest.mark.parametrize("path", FORMED, ids=lambda path: path.stem, indirect=True)
+def calls(code):
+    """Every call in some cells, by the function's name."""
+    nodes = (node for cell in code for node in ast.walk(ast.parse(cell.source)))
+    return [(ast.unparse(node.func), node) for node in nodes if isinstance(node, ast.Call)]
+
+
+def of(paths):
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.stem, indirect=True)
+
+
+formed = of(FORMED)
+but_the_opening = of([path for path in FORMED if path.stem != OPENING])
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
@@ -51,6 +63,11 @@ def cells(path):
     return nbformat.read(path, 4).cells
 
 
+@pytest.fixture
+def code(cells):
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
@@ -58,7 +75,7 @@ def test_every_page_is_in_the_table_of_contents():
     assert sorted([toc["root"], *listed]) == sorted(pages)
 
 
-def test_only_the_source_is_committed(path, cells):
+def test_only_the_source_is_committed(path, cells, code):
     notebook = nbformat.read(path, 4)
     nbformat.validate(notebook)
     assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
@@ -69,20 +86,14 @@ def test_only_the_source_is_committed(path, cells):
             assert cell.metadata == FOLDED
         else:
             assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
-        if cell.cell_type == "code":
-            assert cell.outputs == [] and cell.execution_count is None
-
-
-def test_the_first_cell_is_the_same_everywhere(cells):
-    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
     assert code[0].source == first_cell.text(ROOT / "_config.yml")
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_a_page_of_the_short_book_is_short_and_leads_on(name):
     """One question, something to break, an exercise without Python, and a door to the evidence."""
-    cells = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", 4).cells
-    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = prose(nbformat.read(ROOT / "chapters" / f"{name}.ipynb", 4).cells)
     assert len(text.split()) < 1200
     assert text.count("## Try to break it") == 1
     assert text.count(":::{dropdown} Without a computer: ") == 1
@@ -91,16 +102,13 @@ def test_a_page_of_the_short_book_is_short_and_leads_on(name):
         assert re.search(r"^:::\{container\} lead\n\*\*[^*]+\?\*\* ", text, re.MULTILINE)
 
 
-def test_lines_of_code_fit_into_the_column(cells):
+def test_prose_stands_before_code(cells):
+    """At most three code cells (evidence, then its check) follow each other, in narrow lines."""
+    kinds = "".join(cell.cell_type[0] for cell in cells)
+    assert kinds.startswith("m") and "cccc" not in kinds and kinds.endswith("m")
     for cell in cells:
         if cell.cell_type == "code":
             assert max(map(len, cell.source.splitlines())) <= 88
-
-
-def test_prose_stands_before_code(cells):
-    """At most two code cells (evidence, then its check) follow each other."""
-    kinds = "".join(cell.cell_type[0] for cell in cells)
-    assert kinds.startswith("m") and "cccc" not in kinds and kinds.endswith("m")
 
 
 @pytest.mark.parametrize(
@@ -110,12 +118,9 @@ def test_every_section_has_a_name_that_outlives_its_title(page):
     """Links and translations hold on to labels; sections of the library are named by modules."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".ipynb":
-        cells = nbformat.read(page, 4).cells
-        assert all(cell.source.strip() for cell in cells)
-        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        text = prose(nbformat.read(page, 4).cells)
     titles = re.findall(r"^## .*$", text, re.MULTILINE)
-    labels = re.findall(r"^\(([a-z0-9-]+)\)=\n## ", text, re.MULTILINE)
-    assert len(labels) == len(titles)
+    assert len(re.findall(r"^\(([a-z0-9-]+)\)=\n## ", text, re.MULTILINE)) == len(titles)
 
 
 @formed
@@ -125,52 +130,36 @@ def test_every_section_has_a_check(path, cells):
     for cell in cells:
         if cell.cell_type == "markdown":
             for title in re.findall(r"^## (.*)$", cell.source, re.MULTILINE):
-                assert (
-                    checked
-                    or section.startswith(("What", "Three", "To keep"))
-                    or path.stem == SCORECARD
-                ), f"no check in: {section}"
+                free = section.startswith(("What", "Three", "To keep")) or path.stem == SCORECARD
+                assert checked or free, f"no check in: {section}"
                 section, checked = title, False
         elif "book.check(" in cell.source or ".decide()" in cell.source:
             checked = True
     assert section == ("To keep" if path.stem in GUIDES else "Exercises")
 
 
-@formed
-def test_a_chapter_opens_with_its_question_and_says_the_rest_in_one_line(path, cells):
+@but_the_opening
+def test_a_chapter_opens_with_its_question_and_ends_with_what_to_keep(path, cells):
     """What one needs, can do afterwards and is asked opens at a click; two questions are recall."""
-    if path.stem == "00-how-to-read":
-        return
-    opening = cells[0].source
+    opening, text = cells[0].source, body(cells)
     assert re.search(r"^# .*\n\n:::\{container\} question\n[^\n]*\?[^\n]*\n:::\n", opening)
     (line, box) = re.search(
         r"^::::\{dropdown\} ([^\n]*)\n(.*?)^::::$", opening, re.MULTILINE | re.DOTALL
     ).groups()
     minutes = int(re.search(r"(\d+) minutes$", line)[1])
-    for mark in (
-        r"\*\*After this (chapter|page) you can\*\*",
-        r"\*\*You need\*\*",
-        rf"\*\*Minutes:\*\* about {minutes} to read",
-    ):
-        assert len(re.findall(mark, box)) == 1, mark
+    for mark in ("After this (chapter|page) you can", "You need"):
+        assert len(re.findall(rf"\*\*{mark}\*\*", box)) == 1, mark
+    assert f"**Minutes:** about {minutes} to read" in box
     recall = path.stem[:2] not in ("01", "21") and path.stem not in GUIDES
     assert len(re.findall(r"^:::\{dropdown\} .*\?$", box, re.MULTILINE)) in (2 * recall, 3 * recall)
-    assert abs(minutes - len(body(cells).split()) / PACE) <= 5
+    assert abs(minutes - len(text.split()) / PACE) <= 5
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-1] == "To keep"
+    assert text.partition("## To keep\n")[2].count("**Where to go on:**") == 1
 
 
-@formed
-def test_a_chapter_says_what_to_keep_and_where_to_go_on(path, cells):
-    if path.stem != "00-how-to-read":
-        text = body(cells)
-        assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-1] == "To keep"
-        assert text.partition("## To keep\n")[2].count("**Where to go on:**") == 1
-
-
-@formed
-def test_a_chapter_asks_for_one_guess_among_choices(path, cells):
+@but_the_opening
+def test_a_chapter_asks_for_one_guess_among_choices(cells):
     """Below what was asked about stands what came out, for `guess.js` to compare."""
-    if path.stem == "00-how-to-read":
-        return
     asked = ":class: tip predict\n"
     (at,) = (k for k, c in enumerate(cells) if c.cell_type == "markdown" and asked in c.source)
     box, end = re.search(
@@ -185,30 +174,25 @@ def test_a_chapter_asks_for_one_guess_among_choices(path, cells):
     assert numbers == ["1", "2", "3"] and came in numbers
 
 
-def test_the_evidence_is_at_most_42000_words_without_its_exercises():
-    of_evidence = [nbformat.read(path, 4).cells for path in FORMED if path.stem not in GUIDES]
-    assert sum(len(body(cells).split()) for cells in of_evidence) <= 42_000
+def test_the_evidence_and_the_routes_are_as_long_as_they_are_said_to_be():
+    def n_words(path):
+        whole = path.read_text() if path.suffix == ".md" else body(nbformat.read(path, 4).cells)
+        return len(whole.split())
 
-
-def test_the_routes_are_as_long_as_they_are_said_to_be():
-    page = body(nbformat.read(ROOT / "chapters" / "00-how-to-read.ipynb", 4).cells)
+    assert sum(n_words(path) for path in FORMED if path.stem not in GUIDES) <= 42_000
+    page = body(nbformat.read(ROOT / "chapters" / f"{OPENING}.ipynb", 4).cells)
     routes = re.findall(r"^\|.*?\| (.*?) \| ([\d,]+) \| (\d+) min \|$", page, re.MULTILINE)
     assert len(routes) == 4
     for pages, said, minutes in routes:
-        words = 0
-        for link in re.findall(r"\]\(([\w/.-]+)\)", pages):
-            path = ROOT / "chapters" / link
-            text = path.read_text() if path.suffix == ".md" else body(nbformat.read(path, 4).cells)
-            words += len(text.split())
+        links = re.findall(r"\]\(([\w/.-]+)\)", pages)
+        words = sum(n_words(ROOT / "chapters" / link) for link in links)
         assert abs(int(said.replace(",", "")) / words - 1) < 0.05, f"{words} words: {pages}"
         assert abs(int(minutes) - words / PACE) <= 10, f"{words / PACE:.0f} minutes: {pages}"
 
 
-@formed
+@of([path for path in FORMED if path.stem not in GUIDES])
 def test_every_exercise_is_whole(path, cells):
     """Question, level, minutes, hint; a check that refuses wrong answers; a solution that is run."""
-    if path.stem in GUIDES:
-        return
     first = next(k for k, cell in enumerate(cells) if "\n## Exercises" in "\n" + cell.source)
     parts = "\n\n".join(
         cell.source if cell.cell_type == "markdown" else f"<<code>>\n{cell.source}\n<<end>>"
@@ -231,104 +215,50 @@ def test_every_exercise_is_whole(path, cells):
         assert "<<code>>\n# @title Solution\n" in solution and f"{name}.solve(" in solution
 
 
-def test_no_two_exercises_have_one_name():
-    names = [
-        name
-        for path in (ROOT / "chapters").glob("*.ipynb")
-        for name in re.findall(r":label: (ex-[\w-]+)", path.read_text(encoding="utf-8"))
-    ]
-    assert len(names) == len(set(names)) >= 4 * (len(FORMED) - len(GUIDES))
+def test_chapters_only_call_the_library(code):
+    for cell in code[1:]:
+        for word in ("import *", "../", "%", "requests", "urllib", ".cuda", "warnings"):
+            assert not re.search(rf"(^|\s){re.escape(word)}", cell.source), (word, cell.source)
 
 
-def test_chapters_only_call_the_library(cells):
-    for cell in cells[2:]:
-        if cell.cell_type == "code":
-            for word in (
-                "import *",
-                "../",
-                "%",
-                "requests",
-                "urllib",
-                ".cuda",
-                "warnings",
-            ):
-                assert not re.search(rf"(^|\s){re.escape(word)}", cell.source), (word, cell.source)
-
-
-def test_figures_have_a_title_and_alternative_text(cells):
-    for cell in cells:
-        if cell.cell_type == "code":
-            if re.search(r"(plots|charts|diagrams|explorers)\.\w+\(", cell.source):
-                assert "title=" in cell.source and "alt=" in cell.source
-            assert not re.search(r"views\.\w+\(", cell.source) or "label=" in cell.source
-
-
-def test_what_is_to_be_shown_is_what_a_cell_ends_with(cells):
+def test_what_is_to_be_shown_is_what_a_cell_ends_with(code):
     """A figure or a table is shown as the value of its cell: anywhere else nobody would see it."""
     shows = ("tables", "plots", "charts", "diagrams", "explorers", "drawings", "views", "marks")
-    for cell in cells:
-        if cell.cell_type == "code":
-            tree = ast.parse(cell.source)
-            for statement in ast.walk(tree):
-                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                    function = ast.unparse(statement.value.func)
-                    if function.partition(".")[0] in shows:
-                        assert statement is tree.body[-1], f"not shown: {cell.source[:200]}"
+    for cell in code:
+        tree = ast.parse(cell.source)
+        for statement in ast.walk(tree):
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                function = ast.unparse(statement.value.func)
+                if function.partition(".")[0] in shows:
+                    assert statement is tree.body[-1], f"not shown: {cell.source[:200]}"
 
 
-def test_a_title_that_counts_is_checked(cells):
-    """What a figure's title says of most, few or more, a check of the chapter states, too."""
-    titles, statements = [], []
-    for call in (
-        node
-        for cell in cells
-        if cell.cell_type == "code"
-        for node in ast.walk(ast.parse(cell.source))
-        if isinstance(node, ast.Call)
-    ):
-        if ast.unparse(call.func) == "book.check":
-            statements.append(ast.unparse(call.args[0]).strip("'\"").lower())
-        titles += [ast.unparse(k.value).strip("'\"") for k in call.keywords if k.arg == "title"]
-    for title in titles:
+def test_what_a_figure_counts_or_opens_on_is_checked(code):
+    """A title of most, few or more, and the token that a view of attention keeps from the start."""
+    checks = [call for name, call in calls(code) if name == "book.check"]
+    statements = [ast.unparse(check.args[0]).strip("'\"").lower() for check in checks]
+    checked = {n.id for check in checks for n in ast.walk(check.args[1]) if isinstance(n, ast.Name)}
+    for name, call in calls(code):
+        given = {keyword.arg: ast.unparse(keyword.value).strip("'\"") for keyword in call.keywords}
+        title = given.get("title", "")
         if re.search(r"\b(most|half|few|some|more)\b", title, re.IGNORECASE):
             assert any(s.startswith(title.lower()) for s in statements), f"not checked: {title}"
-
-
-def test_the_token_that_a_view_opens_on_is_checked(cells):
-    """A view of attention that keeps a token from the start shows what the text speaks of there."""
-    calls = [
-        node
-        for cell in cells
-        if cell.cell_type == "code"
-        for node in ast.walk(ast.parse(cell.source))
-        if isinstance(node, ast.Call)
-    ]
-    checked = {
-        name.id
-        for call in calls
-        if ast.unparse(call.func) == "book.check"
-        for name in ast.walk(call.args[1])
-        if isinstance(name, ast.Name)
-    }
-    for call in calls:
-        opens = [k.value for k in call.keywords if k.arg == "token"]
-        if ast.unparse(call.func) == "views.attention" and opens:
-            (at,) = opens
-            assert isinstance(at, ast.Name) and at.id in checked, f"not checked: {ast.unparse(at)}"
+        if name == "views.attention" and "token" in given:
+            assert given["token"] in checked, f"not checked: {given['token']}"
 
 
 def test_what_a_claim_asks_of_a_figure_is_decided_there(cells):
     """“If the claim holds, the curve …” is a criterion: code decides it before the prose goes on."""
     for index, cell in enumerate(cells):
+        if cell.cell_type != "markdown" or "solution-start" in cell.source:
+            continue
         stated = re.findall(
             r"[^.?!]*\b[Ii]f (?:the|this|that) (?:claim|theory|rule)[^.,]* (?:holds|is right)[^.]*",
-            cell.source
-            if cell.cell_type == "markdown" and "solution-start" not in cell.source
-            else "",
+            cell.source,
         )
         after = itertools.takewhile(lambda cell: cell.cell_type == "code", cells[index + 1 :])
-        code = "\n".join(cell.source for cell in after)
-        assert not stated or ".decide()" in code or "book.check(" in code, stated
+        decided = "\n".join(cell.source for cell in after)
+        assert not stated or ".decide()" in decided or "book.check(" in decided, stated
 
 
 def test_prose_states_no_number_that_a_cell_must_print(cells):
@@ -345,7 +275,6 @@ def test_prose_states_no_number_that_a_cell_must_print(cells):
             assert not re.search(r"\b\d+\.\d+\b", words), re.findall(r".*\b\d+\.\d+\b.*", words)
 
 
-def test_the_configuration_can_be_read():
+def test_the_pages_show_the_executed_copies():
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert config["repository"]["url"] in first_cell.text(ROOT / "_config.yml")
-    assert config["execute"]["execute_notebooks"] == "off", "the pages show the executed copies"
+    assert config["execute"]["execute_notebooks"] == "off"

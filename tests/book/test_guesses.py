@@ -1,15 +1,11 @@
 """What a guess is compared with is what the records say came out."""
 
-import json
 import re
-from pathlib import Path
 
-import nbformat
 import pytest
+from test_findings_in_prose import CLAIMS, FOUND, means, text
 
-ROOT = Path(__file__).parents[2]
-FOUND = json.loads((ROOT / "results" / "manifest.json").read_text(encoding="utf-8"))
-CLAIMS = FOUND["claims"]
+from transformer_circuits.book import notebooks
 
 
 def shown(chapter, title, *names):
@@ -18,10 +14,6 @@ def shown(chapter, title, *names):
     (record,) = [record for name, record in figures.items() if name.startswith(title)]
     both = record.get("words", {}) | record.get("numbers", {})
     return [both[name] for name in names]
-
-
-def means(claim):
-    return [seed["mean"] for seed in CLAIMS[claim]["seeds"].values()]
 
 
 def writes_most():
@@ -168,7 +160,5 @@ def random_tokens():
     ],
 )
 def test_what_came_out_is_what_the_box_says(chapter, came_out):
-    text = "\n".join(
-        cell.source for cell in nbformat.read(ROOT / "chapters" / f"{chapter}.ipynb", 4).cells
-    )
-    assert re.findall(r"\*\*What came out: (\d)\.\*\*", text) == [str(came_out())]
+    said = text(notebooks.path(chapter))
+    assert re.findall(r"\*\*What came out: (\d)\.\*\*", said) == [str(came_out())]

@@ -136,23 +136,6 @@ def test_the_bug_on_paper_is_one_of_the_model():
             assert 0.2 < of.attention[here, back] * of.logits[end, back] < 0.3
 
 
-def test_the_handout_is_of_whole_sentences_and_names_no_button():
-    """Where the book has no address, pages have no button for Colab."""
-    text = (SEMINAR / "handout.md").read_text(encoding="utf-8")
-    words = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S).split("\n")
-    sentences = [line for line in words if re.match(r"[A-Z*]|\d\. |- ", line)]
-    assert len(sentences) > 8 and "Colab" not in text
-    assert [line for line in sentences if line[-1] not in ".:?"] == []
-
-
-def test_a_slide_names_what_its_figure_measures():
-    """Of an edge that is cut: the axis of the figure and the words below it."""
-    (slide,) = [slide for slide in SLIDES if "Score of every edge, and what it does" in slide]
-    chapter = files.data_dir().parent / "chapters" / "10-who-reads-whom.ipynb"
-    assert 'y=\\"change of predictions' in chapter.read_text(encoding="utf-8")
-    assert re.search("change of the model's predictions", slide) and "loss" not in slide
-
-
 def exercises():
     """Label, title and minutes of every exercise of the book."""
     for path in sorted((SEMINAR.parent / "chapters").glob("*.ipynb")):

@@ -53,6 +53,7 @@ def test_every_claim_of_the_page_is_told_once_by_its_verdict(verdict, monkeypatc
     if verdict not in scorecard.VERDICTS:
         monkeypatch.setattr(scorecard, "_SYMBOLS", scorecard._SYMBOLS | {verdict: "?"})
     (short, *told), every = shown(all_with(verdict), monkeypatch)
+    assert told[0]._repr_mimebundle_()[1]["record"]["text"] == str(told[0])
     of_paper = sum(c.source == "paper" for c in decided(all_with(verdict)).trained)
     assert str(short) == f"Of {of_paper}, {of_paper} {scorecard._BECAME[verdict]}."
     sentences = [said for paragraph in told for said, link in paragraph.sentences if link]
@@ -76,14 +77,6 @@ def test_a_sentence_moves_and_changes_when_its_verdict_does(monkeypatch):
                 if to and to.href.endswith(link)
             )
         assert len({place for place, _ in said.values()}) == 3 == len({s for _, s in said.values()})
-
-
-def test_a_paragraph_is_running_text_with_links_to_chapters(monkeypatch):
-    (_, first, *_), _ = shown(all_with("reproduced"), monkeypatch)
-    data, metadata = first._repr_mimebundle_()
-    assert data["text/html"].startswith('<p class="told">The table predicts')
-    assert '<a href="04-zero-layers.html#claim-zero-layer-bigram">(04)</a>' in data["text/html"]
-    assert metadata["record"]["kind"] == "paragraph" and metadata["record"]["text"] == str(first)
 
 
 def test_the_page_is_short_and_its_prose_says_no_result(monkeypatch):

@@ -1,4 +1,4 @@
-"""What cleaners do, by example; that all of the small text comes out the same, its SHA-256 holds."""
+"""What cleaners of the full text do, by example; those of the small one, its SHA-256 holds."""
 
 import json
 import sqlite3
@@ -7,15 +7,6 @@ import pytest
 
 from transformer_circuits.text import cleaning
 
-WRAPPED = "A sentence that goes on for more than fifty-five characters, and\n" * 3 + "ends."
-MATHEMATICAL = r'''def f(x):
-    r"""Return :math:`\alpha \beta \gamma`, of which more is said here.
-
-    >>> f(1)
-    2
-    """
-'''
-BODY = "    return x\n" * 50
 TOKEN = {"documentation": "<p>The token.</p>"}
 SERVICE = {
     "metadata": {"serviceFullName": "Queue Service"},
@@ -35,31 +26,6 @@ COUNTRY = {
 @pytest.mark.parametrize(
     ("cleaner", "raw", "name", "expected"),
     [
-        (
-            "prose",
-            f"{WRAPPED}\n\n“Don’t—”\r\n\r\n\r\nshort\nverse\n",
-            "f",
-            f'{WRAPPED.replace(chr(10), " ")}\n\n"Don\'t--"\n\nshort\nverse\n',
-        ),
-        (
-            "python",
-            f"# Licence of all kinds\n# and more\n\n{MATHEMATICAL}{BODY}",
-            "f",
-            f'def f(x):\n    """..."""\n{BODY}',
-        ),
-        (
-            "mathematics",
-            MATHEMATICAL + BODY,
-            "f#mathematics",
-            "Return :math:`\\alpha \\beta \\gamma`, of which more is said here.\n",
-        ),
-        (
-            "markup",
-            '<nav>menu</nav><article class="bd-article"><p data-x="1">a</p><script>evil()</script>'
-            '<span class="nb">open</span></article><div>contents</div>',
-            "f",
-            '<article class="bd-article"><p>a</p>open\n',
-        ),
         (
             "play",
             "# ACT I\n\n_Enter Puck._\n\n**PUCK**\nHow now?\n",
@@ -85,14 +51,6 @@ COUNTRY = {
 )
 def test_each_cleaner(cleaner, raw, name, expected):
     assert [*cleaning.CLEANERS[cleaner]("f", raw.encode())] == [(name, expected)]
-
-
-def test_python_that_is_data_is_left_out():
-    assert [*cleaning.python("f", ("x = [" + "1234567890, " * 300 + "]").encode())] == []
-
-
-def test_bytes_that_are_not_utf8_are_still_read():
-    assert cleaning.decode(b"caf\xe9 \x81") == "café "
 
 
 def test_bible_is_one_document_a_book(tmp_path):

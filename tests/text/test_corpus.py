@@ -6,8 +6,6 @@ from transformer_circuits import files
 from transformer_circuits.text import corpus, sources, tokenizer
 from transformer_circuits.text.corpus import Document
 
-FAMILIES = {"prose", "python", "html", "latex", "docs"}
-
 
 def test_two_builds_are_the_same_bytes(tmp_path):
     """Both must also be the bytes that data/corpus.toml pins, or `build` raises."""
@@ -28,70 +26,24 @@ def test_a_build_that_differs_is_refused_and_leaves_nothing(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_small_is_small_and_has_every_family_on_both_sides():
-    folder = files.cache_dir() / "packages"
-    assert sum((folder / p.file).stat().st_size for p in sources.manifest("small")) < 15e6
-    for split in corpus.SPLITS:
-        found = {document.family for document in corpus.read("small", split)}
-        assert found == ({"c++"} if split == "unseen-kind" else FAMILIES)
-
-
-def test_held_out_text_is_of_many_packages_and_none_dominates():
-    parts = corpus.composition("small", "validation")
-    shares = {p.package: 0.0 for p in parts}
-    for part in parts:
+def test_both_sides_have_every_family_and_held_out_text_is_of_many_packages():
+    """The full training text was counted once; the small profile is a part of it."""
+    counted = files.read_toml(files.data_dir() / "corpus.toml")["characters"]["full"]
+    train, held_out = (corpus.composition("small", split) for split in corpus.SPLITS[:2])
+    for parts in (train, held_out):
+        assert {part.family for part in parts} == counted.keys()
+        assert sum(part.share for part in parts) == pytest.approx(1)
+    shares = {part.package: 0.0 for part in held_out}
+    for part in held_out:
         shares[part.package] += part.share
     assert len(shares) >= 8 and max(shares.values()) < 0.2
-
-
-def test_the_kinds_of_the_full_training_text_are_counted():
-    """Against the text itself where it was built; the small profile is a part of it everywhere."""
-    counted = files.read_toml(files.data_dir() / "corpus.toml")["characters"]["full"]
-    assert counted.keys() == FAMILIES
-    whole = (files.cache_dir() / "full-train.jsonl").exists()
-    found = dict.fromkeys(FAMILIES, 0)
-    for part in corpus.composition("full" if whole else "small", "train"):
-        found[part.family] += part.characters
-    assert counted == found if whole else all(0 < found[k] <= counted[k] for k in FAMILIES)
-
-
-def test_both_profiles_have_the_same_held_out_text():
-    held_out = [
-        [p for p in sources.manifest(profile) if p.split != "train"]
-        for profile in ("small", "full")
+    for family, n in counted.items():
+        assert 0 < sum(part.characters for part in train if part.family == family) <= n
+    assert sum(part.documents for part in held_out) == len(corpus.read("small", "validation"))
+    packages = [
+        [p for p in sources.manifest(which) if p.split != "train"] for which in ("small", "full")
     ]
-    assert held_out[0] == held_out[1]
-    for split in corpus.SPLITS[1:]:
-        assert corpus._pinned("small", split) == corpus._pinned("full", split)
-
-
-def test_composition_counts_every_character(monkeypatch):
-    documents = [
-        Document("prose", "one/a", "x" * 10, "train"),
-        Document("prose", "one/b", "x" * 20, "train"),
-        Document("docs", "one/c", "x" * 10, "train"),
-        Document("docs", "two/a/b", "x" * 60, "train"),
-    ]
-    monkeypatch.setattr(corpus, "read", lambda profile, split: documents)
-    assert corpus.composition("small", "train") == [
-        corpus.Part("docs", "two", 1, 60, 0.6),
-        corpus.Part("prose", "one", 2, 30, 0.3),
-        corpus.Part("docs", "one", 1, 10, 0.1),
-    ]
-
-
-def test_the_small_profile_takes_a_part_of_the_training_text_alone(tmp_path, monkeypatch):
-    """And no other documents of it than the full profile."""
-    take = sources.Take("prose", "documentation", ("*",), keep_small=0.5)
-    package = sources.Package("p", "1", "p.whl", "", "MIT", "by-document", True, (take,))
-    members = [(f"{n}.txt", b"words " * 50) for n in range(200)]
-    monkeypatch.setattr(sources, "manifest", lambda profile: [package])
-    monkeypatch.setattr(sources, "members", lambda path, inside: members)
-    small, full = ([*corpus._documents(profile, tmp_path)] for profile in ("small", "full"))
-    assert len(full) == 200 and all(document in full for document in small)
-    held_out = [document for document in full if document.split == "validation"]
-    assert held_out == [document for document in small if document.split == "validation"]
-    assert 0.4 < len(small) / len(full) < 0.6
+    assert packages[0] == packages[1], "held out is the same of both profiles"
 
 
 def test_held_out_packages_and_documents_are_never_trained_on():
@@ -117,37 +69,30 @@ def test_windows_of_validation_are_rare_in_training():
     assert share < 0.02
 
 
-def test_markup_of_our_own_template_is_labelled_and_a_minority():
-    take = [t for p in sources.manifest("full") for t in p.takes if t.cleaner == "factbook_page"]
-    assert len(take) == 1 and take[0].family == "html"
-    path = files.cache_dir() / "full-train.jsonl"
-    documents = corpus.read("full", "train") if path.exists() else corpus.read("small", "train")
-    pages = [d for d in documents if d.family == "html"]
-    ours = sum(len(d.text) for d in pages if d.name.endswith("#our-template"))
-    assert ours < 0.05 * sum(len(d.text) for d in pages)
+BLOCK = "A block long enough to count as a repeat. " * 8
+REST = "What only this document has, and nobody else. " * 4
 
 
-def test_repeats_are_dropped_in_favour_of_validation():
-    block = "A block long enough to count as a repeat. " * 8
-    other = "Another block, also long enough to be kept. " * 8
-    documents = [
-        Document("prose", "a", f"{block}\n\n{other}\n", "train"),
-        Document("prose", "b", block + "\n", "validation"),
-        Document("prose", "c", other + "\n", "train"),
-    ]
-    kept = {d.name: d.text for d in corpus.without_repeats(documents)}
-    assert kept == {"b": block + "\n", "a": other + "\n"}
-
-
-def test_what_repeats_inside_one_document_stays():
-    block = "A block long enough to count as a repeat. " * 8
-    again = f"{block}\n\n{block}\n"
-    documents = [Document("docs", "a", again, "train"), Document("docs", "b", block, "train")]
-    assert [(d.name, d.text) for d in corpus.without_repeats(documents)] == [("a", again)]
-
-
-def test_the_hash_of_a_name_is_the_same_everywhere():
-    assert corpus.fraction("split x") == pytest.approx(0.2349495765777207, abs=1e-15)
+@pytest.mark.parametrize(
+    ("documents", "kept"),
+    [
+        # Held-out text goes first, and its blocks are nowhere else.
+        ([("a", f"{BLOCK}\n\n{REST}\n\n{REST}\n", "train"), ("b", BLOCK, "validation")],
+         {"b": BLOCK, "a": f"{REST}\n\n{REST}\n"}),
+        # What repeats inside one document stays.
+        ([("a", f"{BLOCK}\n\n{BLOCK}\n", "train"), ("b", BLOCK, "train")],
+         {"a": f"{BLOCK}\n\n{BLOCK}\n"}),
+        # Blocks are compared whole, without white space; what is left must be long enough.
+        ([("a", f"{BLOCK}\n", "train"),
+          ("b", f"{BLOCK.replace(' ', chr(10), 3)}\n\n{REST}\n\n{REST}\n", "train"),
+          ("c", f"{BLOCK}\n\n{REST[:150]}\n", "train"), ("d", f"{BLOCK}and more\n", "train")],
+         {"a": f"{BLOCK}\n", "b": f"{REST}\n\n{REST}\n", "d": f"{BLOCK}and more\n"}),
+    ],
+)  # fmt: skip
+def test_blocks_that_an_earlier_document_has_are_dropped(documents, kept):
+    given = [Document("prose", name, text, split) for name, text, split in documents]
+    found = {d.name: d.text for d in corpus.without_repeats(given)}
+    assert {k: v.strip() for k, v in found.items()} == {k: v.strip() for k, v in kept.items()}
 
 
 @pytest.mark.parametrize(("profile", "split"), [("small", "test"), ("huge", "train")])
@@ -166,13 +111,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_tokens_are_computed_once(cache, monkeypatch):
-    stream = corpus.tokens("small", "train")
-    assert stream.tolist() == tokenizer.encode(tokenizer.load(), ["one two three"]).tolist()
-    monkeypatch.delattr(corpus, "read")
-    assert corpus.tokens("small", "train").tolist() == stream.tolist()
-
-
 def test_a_vocabulary_that_16_bits_hold_survives_the_cache(cache, monkeypatch):
     """Ids above 32 767 too, which a signed 16-bit tensor would turn negative."""
     ids = torch.tensor([0, 2047, 32_767, 32_768, 65_535], dtype=torch.int32)
@@ -180,24 +118,7 @@ def test_a_vocabulary_that_16_bits_hold_survives_the_cache(cache, monkeypatch):
     for _ in ("computed", "read from the cache"):
         stream = corpus.tokens("small", "train")
         assert stream.dtype == torch.int32 and torch.equal(stream, ids)
-    (path,) = cache.iterdir()
-    assert path.stat().st_size == 128 + 2 * len(ids)
-
-
-def test_what_is_left_of_a_document_that_repeats_is_kept_if_it_is_long_enough():
-    """What is too short is dropped; blocks are compared whole, and white space does not count."""
-    block = "A block long enough to count as a repeat. " * 8
-    rest = "What only this document has, and nobody else. " * 4
-    documents = [
-        Document("prose", "a", f"{block}\n", "train"),
-        Document("prose", "b", f"{block.replace(' ', chr(10), 3)}\n\n{rest}\n\n{rest}\n", "train"),
-        Document("prose", "c", f"{block}\n\n{rest[:150]}\n", "train"),
-        Document("prose", "d", f"{block}and more\n", "train"),
-    ]
-    kept = {d.name: d.text for d in corpus.without_repeats(documents)}
-    assert kept == {
-        "a": f"{block}\n", "b": f"{rest}\n\n{rest}\n", "d": f"{block}and more\n",
-    }  # fmt: skip
+        monkeypatch.delattr(tokenizer, "encode", raising=False)  # computed once
 
 
 def test_the_tokens_of_a_family_are_those_of_its_documents(cache, monkeypatch):

@@ -83,7 +83,10 @@ def members(path):
         return sorted(name for name in archive.namelist() if not name.endswith("/"))
 
 
-def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(repository, capsys):
+def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(
+    repository, capsys, monkeypatch
+):
+    """And the same commit gives the same bytes at another time in another zone."""
     root = repository()
     cli.main(["release", "1.2.3"])
     folder = root / bundle.FOLDER
@@ -107,20 +110,13 @@ def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(rep
     with zipfile.ZipFile(folder / f"{top}-sources.zip") as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
     assert modes[f"{top}/.ci/run"] & 0o111 and not modes[f"{top}/README.md"] & 0o111
-
-
-def test_the_same_commit_gives_the_same_bytes_at_another_time_in_another_zone(
-    repository, monkeypatch
-):
-    root = repository()
-    bundle.write(root, "1.2.3")
-    first = (root / bundle.FOLDER / "SHA256SUMS").read_bytes()
+    first = (folder / "SHA256SUMS").read_bytes()
     os.utime(root / "_build/html/index.html", (0, time.time() + 10**7))
-    (root / bundle.FOLDER / "left-over.zip").write_text("")
+    (folder / "left-over.zip").write_text("")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     bundle.write(root, "1.2.3")
-    assert (root / bundle.FOLDER / "SHA256SUMS").read_bytes() == first
-    assert sorted(path.name for path in (root / bundle.FOLDER).iterdir()) == NAMES
+    assert (folder / "SHA256SUMS").read_bytes() == first
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
 
 
 def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
@@ -136,33 +132,28 @@ def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):
     })  # fmt: skip
     (root / "data/corpus.toml").write_text("changed")
     with pytest.raises(SystemExit) as raised:
-        cli.main(["release", "1.2.4"])
+        cli.main(["release", "1.2"])
     first, *listed = raised.value.code.splitlines()
-    assert first == "release: 18 things must be set before 1.2.4 is released:"
+    assert first == "release: 19 things must be set before 1.2 is released:"
     nobody = "CITATION.cff", "LICENSE", "_config.yml", "codecheck.yml", "results/article.md"
     assert listed == [
+        '- "1.2" is not a version: three numbers, as 1.2.3',
         "- _config.yml: repository.url is not set",
         "- CITATION.cff: an author has no orcid of the form https://orcid.org/…",
-        "- CITATION.cff: version is 0.1.0, not 1.2.4",
+        "- CITATION.cff: version is 0.1.0, not 1.2",
         "- CITATION.cff: date-released is not set",
         "- codecheck.yml: an author has no ORCID",
         "- codecheck.yml: paper.reference is neither a DOI nor another address",
-        "- pyproject.toml: version is 1.2.3, not 1.2.4",
-        '- CHANGELOG.md: no section "## 1.2.4" with something in it',
+        "- pyproject.toml: version is 1.2.3, not 1.2",
+        '- CHANGELOG.md: no section "## 1.2" with something in it',
         '- CHANGELOG.md: what stands under "## Unreleased" belongs to a version',
-        "- results/article.md: is not of version 1.2.4; run `python -m tools article`",
+        "- results/article.md: is not of version 1.2; run `python -m tools article`",
         "- 01-a.ipynb: the first cell is not that of _config.yml; run `make chapters`",
         *(f'- {name}: "The maintainers" names nobody' for name in nobody),
         f"- README.md: {bundle.NOWHERE} is no repository",
         "- data/corpus.toml: not committed, so not in the sources",
     ]
     assert not (root / bundle.FOLDER).exists()
-
-
-@pytest.mark.parametrize("version", ["", "1.2", "v1.2.3", "1.2.3rc1", "../1.2.3"])
-def test_a_version_is_three_numbers(repository, version):
-    with pytest.raises(files.UserError, match="is not a version: three numbers"):
-        bundle.write(repository(), version)
 
 
 def test_a_repository_without_a_placeholder_is_ready_but_not_released_before_it_is_built(
@@ -174,11 +165,6 @@ def test_a_repository_without_a_placeholder_is_ready_but_not_released_before_it_
     (root / "_build/html/index.html").unlink()
     with pytest.raises(files.UserError, match=r"has no index\.html: run `make book` first"):
         bundle.write(root, "1.2.3")
-    (root / ".git").rename(root / "git")
-    with pytest.raises(files.UserError, match=r"git status: .*not a git repository"):
-        bundle.write(root, "1.2.3")
-
-
-def test_of_this_repository_every_file_that_is_asked_can_be_read():
-    listed = {line.partition(":")[0] for line in bundle.unset(ROOT, "99.9.9")}
-    assert {"pyproject.toml", "CITATION.cff", "CHANGELOG.md"} <= listed
+    assert {line.partition(":")[0] for line in bundle.unset(ROOT, "99.9.9")} >= {
+        "pyproject.toml", "CITATION.cff", "CHANGELOG.md"
+    }, "every file that is asked is there in this repository"  # fmt: skip

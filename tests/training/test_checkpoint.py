@@ -17,9 +17,9 @@ def store(tmp_path, monkeypatch):
     return tmp_path
 
 
-def saved(store, generator, shape=None):
-    shape = shape or dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
-    model = Transformer(shape)
+def saved(store, generator, **changed):
+    shape = dataclasses.replace(SHAPE, n_vocab=tokenizer.load().get_vocab_size())
+    model = Transformer(dataclasses.replace(shape, **changed))
     model.randomise(generator=generator)
     checkpoint.save(store / "m", model, PLAN, "0" * 64, [{"tokens": 123}])
     return model
@@ -34,57 +34,35 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
         assert torch.equal(new, old.half().float())
     assert not any(weight.requires_grad for weight in again.parameters())
     assert checkpoint.settings("m") == (model.config, PLAN)
+    assert checkpoint.records("m") == [{"tokens": 123}]
 
 
-def test_changed_weights_are_noticed(store, generator):
+def test_what_does_not_belong_together_is_noticed(store, generator):
     saved(store, generator)
+    with pytest.raises(ValueError, match=r'no model called "n"; there are \[\'m\'\]'):
+        checkpoint.load("n")
     path = store / "m" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(ValueError, match=r"weights.safetensors is not the .* but its config says"):
         checkpoint.load("m")
-
-
-def test_another_vocabulary_is_noticed(store, generator):
-    saved(store, generator, SHAPE)
-    with pytest.raises(ValueError, match="m has n_vocab 17 but the tokenizer has"):
-        checkpoint.load("m")
-
-
-def test_another_tokenizer_of_the_same_size_is_noticed(store, generator):
-    saved(store, generator)
-    path = store / "m" / "config.toml"
-    lines = path.read_text().splitlines()
-    lines = [line if "tokenizer" not in line else 'tokenizer_sha256 = "f00d"' for line in lines]
-    path.write_text("\n".join(lines))
+    config_file = store / "m" / "config.toml"
+    text = config_file.read_text()
+    config_file.write_text(text.replace('tokenizer_sha256 = "', 'tokenizer_sha256 = "f00d'))
     with pytest.raises(ValueError, match="but m learned with f00d"):
         checkpoint.load("m")
-
-
-def test_weights_of_another_shape_do_not_fit(store, generator):
-    saved(store, generator)
-    other = Transformer(dataclasses.replace(SHAPE, d_head=7))
+    config_file.write_text(text.replace("d_head = 3", "d_head = 7").partition("[provenance]")[0])
     with pytest.raises(ValueError, match="does not fit its config"):
-        checkpoint.load_weights(other, store / "m" / "weights.safetensors")
-    (store / "damaged").write_bytes(b"no safetensors")
-    with pytest.raises(ValueError, match="damaged does not fit"):
-        checkpoint.load_weights(other, store / "damaged")
-
-
-def test_unknown_and_untrained_models_are_named(store, generator):
-    saved(store, generator)
-    with pytest.raises(ValueError, match=r'no model called "n"; there are \[\'m\'\]'):
-        checkpoint.load("n")
-    (store / "m" / "weights.safetensors").unlink()
-    with pytest.raises(ValueError, match="m is not trained: run"):
+        checkpoint.of_file(path)
+    for file, wrong in (
+        (path, "m is not trained: run"),
+        (store / "m/training.jsonl", "not there: run"),
+    ):
+        file.unlink()
+        with pytest.raises(ValueError, match=wrong):
+            checkpoint.load("m") if file == path else checkpoint.records("m")
+    saved(store, generator, n_vocab=17)
+    with pytest.raises(ValueError, match="m has n_vocab 17 but the tokenizer has"):
         checkpoint.load("m")
-
-
-def test_a_log_is_read_line_by_line(store, generator):
-    saved(store, generator)
-    assert checkpoint.records("m") == [{"tokens": 123}]
-    (store / "m" / "training.jsonl").unlink()
-    with pytest.raises(ValueError, match=r"training\.jsonl is not there: run"):
-        checkpoint.records("m")
 
 
 def test_seeds_of_a_model_are_those_that_are_trained_in_order(tmp_path, monkeypatch):

@@ -10,43 +10,27 @@ from transformer_circuits.training import config
 
 def test_what_is_written_is_read_back(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text(
-        settings.dumps(model=SHAPE, training=PLAN, note={"text": 'a "quoted" — 🙂 word'}),
-        encoding="utf-8",
-    )
-    tables = config.read(path)
-    assert tables == {"model": SHAPE, "training": PLAN, "note": {"text": 'a "quoted" — 🙂 word'}}
+    note = {"text": 'a "quoted" — 🙂 word'}
+    path.write_text(settings.dumps(model=SHAPE, training=PLAN, note=note), encoding="utf-8")
+    assert config.read(path) == {"model": SHAPE, "training": PLAN, "note": note}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("of", "change", "message"),
     [
-        ({"d_model": 7}, "d_model is 7 .* even"),
-        ({"n_heads": 0}, "n_heads is 0 but must be at least 1"),
-        ({"n_layers": -1}, "n_layers is -1 but must be at least 0"),
+        (SHAPE, {"d_model": 7}, "d_model is 7 .* even"),
+        (SHAPE, {"n_heads": 0}, "n_heads is 0 but must be at least 1"),
+        (PLAN, {"steps": 0}, "steps is 0 but must be at least 1"),
+        (PLAN, {"seed": 99999999999999999999}, "seed is 9+ but must lie between 0 and"),
+        (PLAN, {"lr_embed": 0.0}, "lr_embed is 0.0 but must be positive"),
+        (PLAN, {"decay_from": 1.0}, "decay_from is 1"),
+        (PLAN, {"decay_attention": -0.1}, "decay_attention is -0.1 but must be at least 0"),
+        (PLAN, {"corpus": "huge"}, 'corpus is \'huge\' but must be "small" or "full"'),
     ],
 )
-def test_impossible_shapes_are_refused(change, message):
+def test_what_is_impossible_is_refused(of, change, message):
     with pytest.raises(ValueError, match=message):
-        dataclasses.replace(SHAPE, **change)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"steps": 0}, "steps is 0 but must be at least 1"),
-        ({"seed": -1}, "seed is -1 but must lie between 0 and"),
-        ({"seed": 99999999999999999999}, "seed is 9+ but must lie between 0 and"),
-        ({"lr_embed": 0.0}, "lr_embed is 0.0 but must be positive"),
-        ({"decay_from": 1.0}, "decay_from is 1"),
-        ({"decay_attention": -0.1}, "decay_attention is -0.1 but must be at least 0"),
-        ({"blind_steps": -1}, "blind_steps is -1 but must be at least 0"),
-        ({"corpus": "huge"}, 'corpus is \'huge\' but must be "small" or "full"'),
-    ],
-)
-def test_impossible_plans_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(PLAN, **change)
+        dataclasses.replace(of, **change)
 
 
 @pytest.mark.parametrize(
@@ -54,21 +38,15 @@ def test_impossible_plans_are_refused(change, message):
     [
         ({"n_layers": 1.5}, r"\[model\] n_layers is 1.5 but must be a whole number"),
         ({"n_heads": True}, "n_heads is True but must be a whole number"),
-        ({"begin": "no"}, "begin is 'no' but must be true or false"),
         ({"begin": 1}, "begin is 1 but must be true or false"),
-        ({"position_base": "1"}, "position_base is '1' but must be a finite number"),
         ({"position_base": float("nan")}, "position_base is nan but must be a finite number"),
-        ({"n_ctx": [1]}, r"n_ctx is \[1\] but must be a whole number"),
     ],
 )
 def test_a_table_takes_no_value_of_another_type(change, message):
     with pytest.raises(ValueError, match=message):
         ModelConfig.from_dict(vars(SHAPE) | change)
-
-
-def test_a_whole_number_is_a_number_too():
     found = ModelConfig.from_dict(vars(SHAPE) | {"position_base": 100})
-    assert found == SHAPE and isinstance(found.position_base, float)
+    assert found == SHAPE and isinstance(found.position_base, float), "a whole number is one, too"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +56,6 @@ def test_a_whole_number_is_a_number_too():
         ("MODEL\nd_heads = 3", r"unknown keys \['d_heads'\]"),
         ("", r"has no table \['model'\]"),
         ("model = 3", "model is 3 but must be a table"),
-        ("[model]\n[provenance]\ntokens = 1", r"\[model\] has unknown keys \[\]"),
-        ('MODEL\n[provenance]\ntorch = "2"', r"\[provenance\] .* misses \['corpus_sha256'"),
         ("MODEL\n[training]\nseed = 1", r"\[training\] .* misses \['batch'"),
     ],
 )

@@ -30,18 +30,23 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "probed"), [("two", True), ("none", False)])
-def test_only_models_with_layers_are_probed_and_on_held_out_text(place, name, probed):
+def test_what_is_saved_is_what_was_measured_and_only_layers_are_probed(place):
     seen = []
 
     def probe(model, text):
         seen.append(text)
         return {"seen": len(seen)}
 
-    run = runs.prepare(name, compile=False, probe=probe)
-    log = list(run.trainer.run())
-    assert [record.get("seen") for record in log] == ([1] if probed else [None])
-    assert all(torch.equal(text, TEXTS["validation"]) for text in seen)
+    assert not runs.prepare("none", compile=False, probe=probe).trainer.probe
+    run = runs.prepare("two", compile=False, probe=probe)
+    assert [record["seen"] for record in run.records()] == [1]
+    assert torch.equal(seen[0], TEXTS["validation"])
+    positions = run.trainer.model.W_P.clone()
+    nats = run.save()
+    assert checkpoint.records("two")[-1]["held_out_nats"] == nats
+    assert torch.equal(run.trainer.model.W_P, positions), "not rounded, as weights are"
+    assert torch.equal(run.trainer.model.W_U, run.trainer.model.W_U.half().float())
+    assert checkpoint.moments(run.folder) == []  # which this plan does not ask for
 
 
 def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
@@ -54,15 +59,7 @@ def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
     assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")
 
 
-def test_the_loss_that_is_told_is_the_loss_that_is_saved(place):
-    run = runs.prepare("none", compile=False)
-    list(run.trainer.run())
-    nats = run.save()
-    assert checkpoint.records("none")[-1]["held_out_nats"] == nats
-    assert (run.folder / "weights.safetensors").is_file()
-
-
-def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
+def test_moments_are_kept_at_growing_intervals_also_of_a_run_that_was_stopped(place, monkeypatch):
     monkeypatch.setattr(runs, "APART", 1.2)
     monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
     plan = dataclasses.replace(PLAN, steps=40, moments=True)
@@ -73,6 +70,13 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
     checkpoint.save_moment(run.folder, run.trainer.model, 9)  # of an earlier training
     checkpoint.save_moment(run.state, run.trainer.model, 11)  # of one whose state was deleted
     seen = {}
+    for record in run.records():
+        seen[record["step"]] = run.trainer.model.W_E.detach().clone()
+        if record["step"] == 12:
+            break
+    (run.state / "moments" / "000012.safetensors").unlink()  # stopped just before it was written
+    run = runs.prepare("two", compile=False)
+    run.trainer.every = 4
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
     run.save()
@@ -92,32 +96,3 @@ def test_moments_of_a_run_are_kept_at_growing_intervals(place, monkeypatch):
         checkpoint.load("two", step=8)
     checkpoint.take_moments(run.state, run.folder)
     checkpoint.load("two", step=8)
-
-
-def test_a_run_that_was_stopped_keeps_the_moments_that_one_without_a_stop_keeps(place, monkeypatch):
-    monkeypatch.setattr(runs, "APART", 1.2)
-    plan = dataclasses.replace(PLAN, steps=40, moments=True)
-    (place / "models" / "two" / "config.toml").write_text(
-        settings.dumps(model=SHAPE, training=plan)
-    )
-    run = runs.prepare("two", compile=False)
-    run.trainer.every = 4
-    for record in run.records():
-        if record["step"] == 12:
-            break
-    (run.state / "moments" / "000012.safetensors").unlink()  # stopped just before it was written
-    again = runs.prepare("two", compile=False)
-    again.trainer.every = 4
-    list(again.records())
-    assert checkpoint.moments(again.state) == [4, 8, 12, 16, 20, 24, 32]
-    assert checkpoint.moments(again.folder) == []  # until it is saved
-
-
-def test_positions_are_not_rounded_with_the_weights(place):
-    run = runs.prepare("two", compile=False)
-    list(run.records())
-    before = run.trainer.model.W_P.clone()
-    run.save()
-    assert torch.equal(run.trainer.model.W_P, before)
-    assert torch.equal(run.trainer.model.W_U, run.trainer.model.W_U.half().float())
-    assert checkpoint.moments(run.folder) == []  # which this plan does not ask for

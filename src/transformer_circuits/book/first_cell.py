@@ -47,16 +47,11 @@ newest that is whole will do. Where none is, the cell ends with one line that sa
 
 
 def text(config: Path) -> str:
-    """The first cell for the repository that `_config.yml` names, or for none.
-
-    Raises:
-        UserError: if the settings do not say whether it has an address.
-    """
+    """The first cell for the repository that `_config.yml` names, or for none."""
     import yaml  # Jupyter Book's; chapters do without
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
-    if (url := (settings.get("repository") or {}).get("url")) is None:
-        raise files.UserError(f"{config} has no repository url, not even an empty one")
+    url = (settings.get("repository") or {}).get("url")
     return CLONING.format(url=url) if url else UNPACKING
 
 

@@ -8,17 +8,16 @@ of it, so an edit of prose executes nothing. The copy is sealed, so outputs that
 taken away later are none.
 """
 
+import ast
 import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from modulefinder import ModuleFinder
+from dataclasses import dataclass
 from pathlib import Path
-
-from tqdm.auto import tqdm
 
 from transformer_circuits import files
 from transformer_circuits.book import runners
@@ -76,11 +75,7 @@ def executed_path(chapter: str) -> Path:
 
 
 def read(notebook: Path) -> dict:
-    """A notebook, as JSON.
-
-    Raises:
-        UserError: naming the file, if it is not one: half-written, or with marks of a merge.
-    """
+    """A notebook, as JSON; a UserError names a file that is none: half-written, or with marks of a merge."""
     try:
         found = json.loads(notebook.read_text(encoding="utf-8"))
         found["cells"], found["metadata"]
@@ -95,39 +90,67 @@ def code(notebook: dict) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def modules(sources: Iterable[str]) -> list[Path]:
-    """The files that some code imports of this package and beside the chapters, and theirs in turn.
+@dataclass(frozen=True)
+class Module:
+    """A file of code, and the names of all that is imported anywhere in it."""
 
-    Raises:
-        UserError: naming the cell, if one is not plain Python.
+    path: Path
+    imports: set[str]
+
+
+def every_module() -> dict[str, Module]:
+    """The modules of this package and those beside the chapters, by the names that import them."""
+    found = {}
+    for place in (_SOURCE, root() / "chapters"):
+        for file in sorted(place.rglob("*.py")):
+            name = ".".join(file.relative_to(place).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = Module(file, _imports(file.read_text("utf-8")))
+    return found
+
+
+def _imports(source: str) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):  # of a module, or of a package with modules in it
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def modules(cells: Iterable[str], known: Mapping[str, Module]) -> list[Path]:
+    """The files among `known`, which are `every_module`, that code imports, and theirs in turn.
+
+    A UserError names the cell, if one is not plain Python.
     """
-    finder = ModuleFinder(path=[str(_SOURCE), str(root() / "chapters")])
-    for number, source in enumerate(sources, 1):
+    reached, todo = {}, set()
+    for number, cell in enumerate(cells, 1):
         try:
-            compiled = compile(source, "cell", "exec")
+            todo |= _imports(cell)
         except SyntaxError as error:
             line = f"line {error.lineno} of code cell {number}"
             raise files.UserError(f"{line} is not plain Python: {error.msg}") from error
-        finder.scan_code(compiled, finder.add_module("__main__"))
-    return sorted(Path(module.__file__) for module in finder.modules.values() if module.__file__)
+    while todo:
+        name = todo.pop()
+        if name in known and name not in reached:
+            reached[name] = known[name].path
+            todo |= {*known[name].imports, name.rpartition(".")[0]}  # and the package it lies in
+    return sorted(reached.values())
 
 
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
     Any file of `DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
-    for `READERS` all others count, too.
-
-    Raises:
-        UserError: naming the chapter, if its code cannot be read.
+    for `READERS` all others count, too. A UserError names a chapter whose code cannot be read.
     """
     matches = (file for pattern in (*DATA_FILES, *CLAIMS) for file in sorted(root().glob(pattern)))
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
-    found = {}
+    found, package = {}, every_module()
     for chapter in sorted(names(), key=READERS.__contains__):
         cells = code(read(path(chapter)))
         try:
-            imported = modules(cells)
+            imported = modules(cells, package)
             known = [*map(files.sha256, imported), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
@@ -188,29 +211,20 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     return time.perf_counter() - start
 
 
-def execute(
-    chapters: Iterable[str],
-    run: Callable[[Path], None] = run_with_nbmake,
-    n_processes: int | None = None,
-) -> None:
+def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbmake) -> None:
     """Execute chapters, several at a time: those that likely take longest first, `READERS` last.
 
-    Each is kept as soon as it is done, so after an interruption only the rest remains.
-
-    Raises:
-        UserError: at once, if another process is executing chapters; naming the chapters that fail,
-            when all others are done. `READERS` are then not executed.
+    Each is kept as soon as it is done, so after an interruption only the rest remains. Chapters that
+    fail are named in a UserError when all others are done; `READERS` are then not executed.
     """
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
     wanted = sorted(texts, key=lambda name: ("Trainer(" not in texts[name], -len(texts[name])))
     start, failed, n_done = time.perf_counter(), {}, 0
     stamps = fingerprints()
-    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
         files.alone_in(executed_path("").parent / "running"),
-        tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
-        ThreadPoolExecutor(n_processes or min(4, os.cpu_count() or 1)) as pool,
+        ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool,
     ):
         for turn in (set(wanted) - {*READERS}, {*READERS} & set(wanted)):
             running = {
@@ -226,9 +240,7 @@ def execute(
                     except (files.UserError, OSError) as error:
                         failed[name] = str(error).strip().splitlines()[-1]
                         outcome = f"fails\n{error}"
-                    bar.update()
-                    bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
-                    sys.stdout.flush()
+                    print(f"{n_done} of {len(wanted)}: {name}, {outcome}", flush=True)
             except BaseException:  # Ctrl-C: begin no other chapter
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -244,9 +256,6 @@ def run_missing() -> None:
     """Execute the chapters that have no fresh executed copy: for one of `READERS` opened by itself.
 
     In a build or a test run they were executed before, and there is nothing to do.
-
-    Raises:
-        UserError: naming the chapter, if one fails.
     """
     if missing := [name for name in stale() if name not in READERS]:
         if os.environ.get(files.IN_BOOK):

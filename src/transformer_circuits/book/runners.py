@@ -49,21 +49,13 @@ def _environment() -> dict[str, str]:
 
 
 def run_with_nbmake(copy: Path) -> None:
-    """Execute a notebook in place with nbmake, as a test.
-
-    Raises:
-        UserError: with what nbmake says, if a cell fails.
-    """
+    """Execute a notebook in place with nbmake, as a test; a UserError says which cell fails."""
     options = ["-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}", "--overwrite"]
     _run([sys.executable, "-m", "pytest", *options, str(copy)])
 
 
 def run_with_nbclient(copy: Path) -> None:
-    """Execute a notebook in place where there is no test runner, as in Colab.
-
-    Raises:
-        UserError: with the traceback, if a cell fails.
-    """
+    """The same where there is no test runner, as in Colab."""
     start = "from nbclient.cli import main; main()"
     _run([sys.executable, "-c", start, "--inplace", f"--timeout={TIMEOUT}", str(copy)])
 

@@ -203,11 +203,8 @@ class Trainer:
             temporary.write_bytes(written.getvalue())
 
     def _resume(self, path: Path) -> None:
-        content = path.read_bytes()
-        if not content.startswith(b"PK"):
-            content = content[32:]  # older states have their SHA-256 in front
         try:
-            state = torch.load(io.BytesIO(content), self.accelerator.device, weights_only=True)
+            state = torch.load(path, self.accelerator.device, weights_only=True)
         except Exception as error:  # torch raises whatever its reader of archives does
             raise files.UserError(
                 f"{path} is damaged: {error}; move it away to start afresh"

@@ -1,7 +1,4 @@
-"""What the book computes, done with TransformerLens instead, for `bench` and for the test of peers.
-
-Needs the extra `peers`.
-"""
+"""What the book computes, done with TransformerLens instead. Needs the extra `peers`."""
 
 import functools
 
@@ -13,15 +10,6 @@ from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.interop.transformer_lens import to_transformer_lens
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
-
-
-def spectra(model: Transformer) -> list[Tensor]:
-    """Eigenvalues of the full OV circuit of every head in the first layer, by `FactoredMatrix`."""
-    from transformer_lens import FactoredMatrix
-
-    layer = model.layers[0]
-    A, B = model.W_E.T @ layer.W_V.mT, layer.W_O.mT @ model.W_U.T
-    return [FactoredMatrix(a, b).eigenvalues for a, b in zip(A, B, strict=True)]
 
 
 def hooked(model: Transformer) -> nn.Module:
