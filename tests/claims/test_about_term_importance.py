@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pytest
 import torch
 
 from transformer_circuits.claims import about_term_importance, planted, rules, samples
@@ -13,16 +12,6 @@ BY_ORDER = (
     about_term_importance.virtual_heads_below_the_others,
     about_term_importance.single_head_over_ten_virtual,
 )
-
-
-@pytest.fixture
-def two_back(subject):
-    return planted.built_virtual_head(subject)
-
-
-@pytest.fixture
-def induction(subject):
-    return planted.built_induction(subject)
 
 
 def measured(measurement, subject):
@@ -42,7 +31,8 @@ def test_gains_add_up(subject):
         torch.testing.assert_close(both, gain["single"])
 
 
-def test_a_virtual_head_that_was_built_gains_it_all(two_back):
+def test_a_virtual_head_that_was_built_gains_it_all(subject):
+    two_back = planted.built_virtual_head(subject)
     gain = {
         name: float(values.mean()) for name, values in about_term_importance.gains(two_back).items()
     }
@@ -54,14 +44,14 @@ def test_a_virtual_head_that_was_built_gains_it_all(two_back):
     assert float(about_term_importance.pattern_cost(two_back).abs().max()) < 1e-9
 
 
-def test_induction_works_through_patterns(induction):
-    assert measured(about_term_importance.patterns_over_virtual, induction).low > 0
-    assert measured(about_term_importance.pattern_preserving_hides, induction).low > 0
-    cost = about_term_importance.cost_for_repeats(induction)
+def test_induction_works_through_patterns(built):
+    assert measured(about_term_importance.patterns_over_virtual, built).low > 0
+    assert measured(about_term_importance.pattern_preserving_hides, built).low > 0
+    cost = about_term_importance.cost_for_repeats(built)
     assert float(cost["full"].mean()) > 0.5
     assert float(cost["patterns kept"].abs().max()) < 1e-9
-    assert measured(about_term_importance.second_layer_beyond_half, induction).low > 0
-    assert measured(about_term_importance.first_layer_beyond_a_twentieth, induction).high < 0
+    assert measured(about_term_importance.second_layer_beyond_half, built).low > 0
+    assert measured(about_term_importance.first_layer_beyond_a_twentieth, built).high < 0
 
 
 def test_one_layer_has_no_second_and_changes_no_pattern(subject):
@@ -78,13 +68,12 @@ def test_one_layer_has_no_second_and_changes_no_pattern(subject):
     assert measured(about_term_importance.pattern_preserving_hides, flat).low <= 0
 
 
-def test_harm_is_not_little(subject):
+def test_harm_is_not_little(subject, monkeypatch):
     """Virtual heads that raise the loss do not "matter least" for it."""
     gain = {
         name: torch.full((3,), value, dtype=torch.float64)
         for name, value in {"direct": 0.2, "single": 0.3, "virtual": -1.0}.items()
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(about_term_importance, "gains", lambda subject: gain)
-        assert measured(about_term_importance.virtual_heads_below_the_others, subject).high < 0
-        assert measured(about_term_importance.single_head_over_ten_virtual, subject).high < 0
+    monkeypatch.setattr(about_term_importance, "gains", lambda subject: gain)
+    assert measured(about_term_importance.virtual_heads_below_the_others, subject).high < 0
+    assert measured(about_term_importance.single_head_over_ten_virtual, subject).high < 0
