@@ -5,6 +5,7 @@ import dataclasses
 import torch
 
 from transformer_circuits.claims import about_term_importance, planted, rules, samples
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 
 BY_ORDER = (
@@ -20,7 +21,7 @@ def measured(measurement, subject):
 
 def test_gains_add_up(subject):
     gain = about_term_importance.gains(subject)
-    losses = subject.losses(samples.MANY[0])  # a context has fewer tokens than the sample's
+    losses = cross_entropy.evaluate(subject.model, subject.text, samples.MANY[0])
     some = samples.spread(samples.some(losses), losses.shape[1])
     loss = subject.by_document(some)
     uniform = torch.tensor(float(subject.model.config.n_vocab)).log()

@@ -1,13 +1,11 @@
 """A verdict follows from intervals, a threshold and controls, and from nothing else."""
 
 import dataclasses
-from types import ModuleType
 
 import pytest
 import torch
 
 from transformer_circuits.claims import catalogue, registry, rules
-from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.registry import Rule
 from transformer_circuits.claims.rules import Interval
 
@@ -60,12 +58,9 @@ def test_a_rule_that_misses_what_was_planted_has_no_power():
     assert verdict(HIGH, planted=HIGH)[0] == "reproduced"
 
 
-def test_below_is_above_turned_round():
+def test_below_is_above_turned_round_and_on_the_threshold_is_on_neither_side():
     assert verdict(LOW, side="below", threshold=1.5, control=HIGH)[0] == "reproduced"
     assert verdict(HIGH, side="below", control=HIGH)[0] == "not reproduced"
-
-
-def test_on_the_threshold_is_on_neither_side():
     on = Interval(1.0, 1.0, 1.0, 1)
     assert verdict(on)[0] == "undecided"
     assert verdict(on, side="below", control=HIGH)[0] == "undecided"
@@ -115,11 +110,6 @@ def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
     )
 
 
-def test_no_seed_is_no_verdict():
-    with pytest.raises(ValueError, match="at least one seed"):
-        rules.verdict(RULE, {}, {"untrained": LOW})
-
-
 def test_the_interval_covers_the_mean_as_often_as_it_says():
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(200, 60, generator=generator)
@@ -149,28 +139,19 @@ def test_units_that_are_alike_are_drawn_together():
     assert one_package == alone, "one package alone says nothing about others"
 
 
-def test_every_testable_claim_about_trained_models_has_a_rule_a_measurement_and_controls():
+def test_each_rule_has_one_measurement_with_controls_and_each_measurement_a_rule(monkeypatch):
     """A rule may be written down before its models are trained; its measurement as well."""
-    of_claims = registry.read().values()
+    of_claims, rules_there_are = registry.read().values(), registry.rules()
     trained = {c.id for c in of_claims if c.kind == "trained" and c.chapter}
     waiting = {c.id for c in of_claims if c.kind == "trained" and c.untested == "not done"}
-    assert trained <= registry.rules().keys() <= trained | waiting
+    assert trained <= rules_there_are.keys() <= trained | waiting
     for name, measurement in catalogue.measurements().items():
         assert measurement.controls, name
-
-
-def test_a_rule_without_a_measurement_and_the_reverse_are_errors(monkeypatch):
-    rules_there_are = registry.rules()
-    monkeypatch.setattr(registry, "rules", lambda: rules_there_are | {"another": RULE})
-    with pytest.raises(ValueError, match="not measured, though there is a rule: another"):
-        catalogue.measurements()
     one, *others = rules_there_are
-    monkeypatch.setattr(registry, "rules", lambda: dict.fromkeys(others))
-    with pytest.raises(ValueError, match=f"measured without a rule, or twice: {one}"):
-        catalogue.measurements()
-    monkeypatch.setattr(registry, "rules", lambda: rules_there_are)
-    module = ModuleType("about_more")
-    module.again = decides(one, controls=[])(lambda subject: subject.text)
-    monkeypatch.setattr(catalogue, "MODULES", (*catalogue.MODULES, module))
-    with pytest.raises(ValueError, match=f"or twice: {one}"):
-        catalogue.measurements()
+    for known, message in (
+        (rules_there_are | {"another": RULE}, "not measured, though there is a rule: another"),
+        (dict.fromkeys(others), f"measured without a rule, or twice: {one}"),
+    ):
+        monkeypatch.setattr(registry, "rules", lambda known=known: known)
+        with pytest.raises(ValueError, match=message):
+            catalogue.measurements()

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import torch
 
 from transformer_circuits import files
@@ -35,11 +34,6 @@ def test_results_of_the_book_are_of_its_weights():
         assert (row["model"], row["weights_sha256"]) == (name, files.sha256(weights))
         assert len(row["as_it_is"]) == len(row["more_heads"]) == len(row["gated"]) == 4
     assert len({row["start"] for row in rows}) == len(rows)
-
-
-def test_results_that_are_not_there_are_named_with_the_command():
-    with pytest.raises(files.UserError, match=r"is not there: run python -m .* factorisation$"):
-        checkpoint.records("zero-layer", "factorisation")
 
 
 def test_losses_before_and_along_are_written(tmp_path, monkeypatch, generator):

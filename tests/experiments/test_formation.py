@@ -120,7 +120,6 @@ def test_a_stopped_command_loses_no_record_and_ends_with_the_same_lines(place, m
         formation.write(compile=False)
     assert 0 < len(kept := path.read_text().splitlines()) < len(MADE)
     assert without_seconds("\n".join(kept)) == without_seconds(whole)[: len(kept)]
-    assert sum("begun" in line for line in formation.status()) >= 1
     formation.write(compile=False)
     assert without_seconds(path.read_text()) == without_seconds(whole)
 
@@ -163,8 +162,6 @@ def test_what_was_made_is_not_made_again_and_another_plan_replaces_its_own_line_
 def test_a_missing_log_is_named_with_the_command_and_what_is_there_is_read_in_whatever_log(place):
     with pytest.raises(files.UserError, match=r'"given, seed 0": run .* experiments$'):
         formation.records("given")
-    assert "given, seed 0: to do (x)" in formation.status()
-    assert "free, seed 1: in variants.jsonl (positions)" in formation.status()
     base, free = formation.records("base"), formation.records("free")
     assert [r["step"] for r in base[0]] == [2, 4, 6, 8]  # up to the first past 300 tokens
     assert [r["step"] for r in free[2]] == [2, 20] and len(base) == len(free) == 3
@@ -174,16 +171,6 @@ def test_a_missing_log_is_named_with_the_command_and_what_is_there_is_read_in_wh
     plan.path().write_text(plan.path().read_text().replace("blind_steps = 0", "blind_steps = 1"))
     with pytest.raises(files.UserError, match=r'"free, seed 0": run .* variants$'):
         formation.records("free")
-
-
-def test_the_state_of_a_training_says_which_layer_it_has(place):
-    given = next(one for one in plan.read() if one.choices.name == "given")
-    run = formation.trainer(given, compile=False)
-    assert isinstance(run.model.layers[0], altered.PreviousToken)
-    next(run.run())
-    other = dataclasses.replace(given.choices, first_layer="shifted keys")
-    with pytest.raises(files.UserError, match="belongs to the run"):
-        formation.trainer(dataclasses.replace(given, choices=other), compile=False)
 
 
 def test_the_probe_says_how_much_heads_rest_on_the_first_token(monkeypatch):
@@ -215,7 +202,6 @@ def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(pl
         return {"width": run.model.config.d_model}
 
     series = formation.Series(place / "other.toml", place / "other.jsonl", vocabulary, at_end)
-    assert "given, seed 0: to do (x)" in formation.status(series)
     formation.write(compile=False, series=series)
     assert not formation.why().results.exists() and {*read} == {vocabulary}
     rows = files.read_json_lines(place / "other.jsonl")
@@ -225,8 +211,6 @@ def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(pl
         (f"{row['run']}, seed {row['seed']}", row["training"][-1]["tokens"], vocabulary)
         for row in rows
     ]
-    assert "given, seed 0: done (x)" in formation.status(series)
-    assert not any(": done" in line for line in formation.status())
     # Without a line the training is not made again, only measured.
     (place / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
     monkeypatch.setattr(Trainer, "_one_step", lambda self: pytest.fail("trained again"))

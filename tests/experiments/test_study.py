@@ -28,7 +28,6 @@ def line(width, seed, mean, n_heads=4, tokens=1):
         ((0.1, 0.2), (0.3, 0.4), "below", "farther"),
         ((0.3, 0.4), (0.1, 0.2), "above", "farther"),
         ((0.1, 0.3), (0.2, 0.4), "above", "neither"),
-        ((0.1, 0.1), (0.1, 0.1), "above", "neither"),
     ],
 )
 def test_a_trend_keeps_all_seeds_apart(narrow, wide, side, expected):

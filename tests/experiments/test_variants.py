@@ -43,10 +43,3 @@ def test_each_training_is_a_line_with_its_plan_and_its_log(place):
     variants.write(compile=False)  # from the states that were kept: nothing is trained beyond
     for row in files.read_json_lines(place / "variants.jsonl"):
         assert [record["step"] for record in row["training"]] == [25, 50]
-
-
-def test_the_planned_variants_are_known_and_each_differs_from_the_book_s_plan():
-    for name, variant, _ in variants.PLANNED:
-        _, plan = checkpoint.settings(name)
-        assert dataclasses.replace(plan, **variants.CHANGES[variant]) != plan, (name, variant)
-    assert len(set(variants.PLANNED)) == len(variants.PLANNED)

@@ -15,6 +15,7 @@ from transformer_circuits.analysis.one_layer import skip_trigram_families as fam
 from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
 from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, random_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -70,10 +71,7 @@ def _beyond_shuffled(
 
 def by_source(values: Float[Tensor, " triple"], triples: list[SkipTrigram]) -> Tensor:
     """The mean of each source: triples of one source are no independent units."""
-    src = torch.tensor([triple.src for triple in triples])
-    index = src.unique(return_inverse=True)[1]
-    sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index, values)
-    return sums / index.bincount()
+    return samples.by_group(values, torch.tensor([triple.src for triple in triples]))
 
 
 def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:

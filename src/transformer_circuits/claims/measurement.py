@@ -84,11 +84,7 @@ class Measurement:
 
     @functools.cache  # noqa: B019 (measurements live as long as the process)
     def interval(self, subject: Subject) -> Interval:
-        """What is measured on a subject, with its interval.
-
-        Raises:
-            NotToBeHad: if it is a reader's own model, and has not what is needed.
-        """
+        """What is measured on a subject, with its interval."""
         with torch.no_grad():
             values = self.function(subject)
         if isinstance(values, Interval):
@@ -101,9 +97,6 @@ class Measurement:
         """Try the rule on models that differ in their seed: by default, those of the book.
 
         Controls are made of the first of them.
-
-        Raises:
-            UserError: if a model of the book is not trained.
         """
         of = of or subjects.of_seeds(self.rule.of)
         seeds = {subject.name: self.interval(subject) for subject in of}
@@ -144,11 +137,7 @@ class Measurement:
         return self.interval(made)
 
     def decide(self) -> None:
-        """Show the verdict; it counts on the scorecard.
-
-        Raises:
-            UserError: if a model of the book is not trained.
-        """
+        """Show the verdict; it counts on the scorecard."""
         found = self.decision()
         if "IPython" in sys.modules:
             from IPython.display import display

@@ -106,11 +106,7 @@ def read() -> dict[str, Claim]:
 
 
 def rules() -> dict[str, Rule]:
-    """The rule of each claim about trained models that has one, by the claim's id.
-
-    Raises:
-        UserError: as `read` does.
-    """
+    """The rule of each claim about trained models that has one, by the claim's id."""
     return {name: rule for name, (_, rule) in _file().items() if rule is not None}
 
 
