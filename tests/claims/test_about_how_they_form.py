@@ -73,14 +73,9 @@ def test_what_is_claimed_is_found_and_every_placebo_refused(formed, measurement)
     ("measurement", "otherwise"),
     [
         (about_how_they_form.order_of_stages, {"previous": 0.9 * rise(60000)}),
-        (about_how_they_form.order_of_stages, {"loss": 1.5 + 1.3 * (1 - rise(60000))}),
         (about_how_they_form.order_of_stages, {"matching": 0.1 * rise(40000)}),
         (about_how_they_form.factor_of_tokens, {"matching": 0.8 * rise(20000, width=0.8)}),
         (about_how_they_form.context_gained, {"context": -0.4 * rise(4000)}),
-        (
-            about_how_they_form.context_gained,
-            {"context": -0.4 * np.log(np.array(TOKENS)) / np.log(TOKENS[-1])},
-        ),
         (about_how_they_form.bump, {"loss": BIGRAMS}),
     ],
 )

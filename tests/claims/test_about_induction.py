@@ -61,21 +61,6 @@ def test_a_head_that_looks_as_far_back_whatever_stands_there_does_not_match(buil
     assert rules.interval(about_induction.best_matching(fixed)).low < 0.4
 
 
-def test_a_head_that_looks_at_begin_rests(built):
-    model = controls.untrained(built).model
-    resting = dataclasses.replace(built, model=model)
-    direction = torch.zeros(model.config.d_model, dtype=model.W_E.dtype)
-    direction[0] = 1
-    model.W_P.zero_()
-    model.W_E[0] = 1.0  # every token asks along the first dimension
-    model.W_E[:, 0] = 0
-    model.W_E[0, 0] = 300.0  # and BEGIN answers
-    for layer in model.layers:
-        layer.W_O_concat.zero_()
-        layer.W_Q[:, 0, 0] = layer.W_K[:, 0, 0] = 4.0
-    assert rules.interval(about_induction.rests(resting)).low > 0.5
-
-
 class OneSource(Transformer):
     """Every last head looks only so many tokens back, or at the first; or at the latest BEGIN."""
 

@@ -1,12 +1,9 @@
 """The worth of paths: known where it was built in, and nothing where there is nothing."""
 
-import dataclasses
-
 import torch
 
 from transformer_circuits.claims import about_term_importance, planted, rules, samples
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Transformer
 
 BY_ORDER = (
     about_term_importance.single_heads_beyond_the_rest,
@@ -53,20 +50,6 @@ def test_induction_works_through_patterns(built):
     assert float(cost["patterns kept"].abs().max()) < 1e-9
     assert measured(about_term_importance.second_layer_beyond_half, built).low > 0
     assert measured(about_term_importance.first_layer_beyond_a_twentieth, built).high < 0
-
-
-def test_one_layer_has_no_second_and_changes_no_pattern(subject):
-    """What is kept of later patterns cannot matter where there are none."""
-    one = Transformer(dataclasses.replace(subject.model.config, n_layers=1)).double()
-    one.requires_grad_(False).randomise(generator=torch.Generator().manual_seed(2))
-    flat = dataclasses.replace(subject, name="one", model=one)
-    gain = about_term_importance.gains(flat)
-    assert float(gain["second, alone"].abs().max()) == 0
-    assert float(gain["virtual"].abs().max()) < 1e-9
-    assert float(about_term_importance.pattern_cost(flat).abs().max()) < 1e-9
-    cost = about_term_importance.cost_for_repeats(flat)
-    torch.testing.assert_close(cost["full"], cost["patterns kept"])
-    assert measured(about_term_importance.pattern_preserving_hides, flat).low <= 0
 
 
 def test_harm_is_not_little(subject, monkeypatch):

@@ -43,11 +43,9 @@ def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
 
 
 def test_one_edge_alone_is_two_heads(subject):
-    made = planted.one_edge_alone(subject)
-    expected = 2 / (2 * subject.model.config.n_heads)
-    found = about_the_correction.share_that_composes(made)
-    assert found.mean() == pytest.approx(expected)
-    assert about_the_correction.share_that_composes(controls.untrained(subject)).mean() > expected
+    measured, expected = about_the_correction.share_that_composes, 1 / subject.model.config.n_heads
+    assert measured(planted.one_edge_alone(subject)).mean() == pytest.approx(expected)
+    assert measured(controls.untrained(subject)).mean() > expected
 
 
 def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject, built):

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -52,16 +51,13 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
     seeds = {"a": near(0.347), "b": near(0.438), "c": near(0.278)}
     said = findings.say("resting-place", rules.NOT_REPRODUCED, seeds, {"untrained": near(0.03)})
     assert "28 to 44\u00a0% of its attention" in said and "untrained model 3\u00a0%" in said
-    said = findings.say("resting-place", rules.NOT_REPRODUCED, seeds, {})
-    assert f"untrained model {findings.NO_NUMBER}" in said, "a model of the reader's own"
     absent = Interval(math.nan, math.nan, math.nan, 0)
     said = findings.say("copy-suppression", "no case", {"a": absent}, {"untrained": absent})
     assert said.startswith("No head of our models")
     said = findings.say("induction-head-exists", rules.MIXED, {"a": near(0.2), "b": near(0.9)}, {})
     assert said.startswith("In part: in one of two seeds")
-    assert "99.6\u00a0%" in findings.say(
-        "previous-token-head", rules.REPRODUCED, {"a": near(0.996)}, {}
-    )
+    said = findings.say("previous-token-head", rules.REPRODUCED, {"a": near(0.996)}, {})
+    assert "99.6\u00a0%" in said
     said = findings.say("form-begin", rules.NOT_REPRODUCED, {"a": near(0.5), "b": near(-1.0)}, {})
     assert "take 0.5 to 1.41 times as many" in said and "and 1.19 was asked" in said
     said = findings.say("importance-second-layer", rules.NOT_REPRODUCED, {"a": near(-0.581)}, {})
@@ -92,5 +88,3 @@ def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
     assert sorted(map(page.index, parts)) == [page.index(part) for part in parts]
     assert data["text/plain"].startswith("No: heads look at the begin token")
     assert metadata["record"]["details"]["finding"] == decision.finding
-    undecided = replace(decision, verdict=rules.UNDECIDED)
-    assert "<span>We find</span> We cannot tell whether the begin" in findings.as_html(undecided)

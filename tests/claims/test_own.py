@@ -1,13 +1,10 @@
 """The scorecard of a reader's own model: every rule, and in words what cannot be had."""
 
 import dataclasses
-import json
 
 import pytest
 import torch
 from safetensors.torch import save_file
-from theirs import CONFIG
-from theirs import checkpoint as checkpoint_of
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
@@ -69,7 +66,7 @@ def place(tmp_path, monkeypatch, shape):
     return tmp_path
 
 
-def test_every_rule_is_tried_or_says_why_not(place):
+def test_every_rule_is_tried_or_says_why_not(place, shape):
     rows = found(place)
     assert {*rows["plain"]} == {*own.COLUMNS}
     assert rows["plain"]["verdict"] == "reproduced: 1 of 1 seeds"
@@ -79,24 +76,25 @@ def test_every_rule_is_tried_or_says_why_not(place):
     assert rows["logged"]["verdict"].startswith("unavailable: this needs a log, which /")
     assert rows["only-one"]["verdict"] == "left out: for 1 layers"
     assert rows["with-mlps"]["verdict"] == "left out: for 2 layers and MLPs"
-
     (place / "training.jsonl").write_text('{"x": 0.75}\n')
     logged = found(place)["logged"]
     assert logged["estimate (95 % interval), by seed"] == "0.75, one number per seed"
+    short = dataclasses.replace(shape, n_ctx=7)
+    (place / "config.toml").write_text(settings.dumps(model=short))
+    assert found(place)["plain"]["verdict"] == "left out: for contexts of at least 8 tokens"
 
 
-@pytest.mark.parametrize("error", [ValueError, files.UserError])
-def test_a_bug_in_a_measurement_is_an_error_and_no_verdict(place, monkeypatch, error):
+def test_a_bug_is_no_verdict_and_a_control_that_cannot_be_measured_is_not_left_out(
+    place, monkeypatch
+):
+    """Only what cannot be made is: a rule must not gain by a control that it fails to measure."""
+
     def wrong(subject):
-        raise error("a bug")
+        raise files.UserError("a bug")
 
     measured_by(monkeypatch, wrong, wrong)
-    with pytest.raises(error, match="a bug"):
+    with pytest.raises(files.UserError, match="a bug"):
         [*own.rows(subjects.of_folder(place))]
-
-
-def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, monkeypatch):
-    """Only what cannot be made is: a rule must not gain by a control that it fails to measure."""
 
     def fails_on_control(subject):
         subject.require(subject.name != "untrained", "training")
@@ -104,12 +102,6 @@ def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, m
 
     measured_by(monkeypatch, fails_on_control, fails_on_control)
     assert found(place)["plain"]["verdict"].startswith("unavailable: this needs training")
-
-
-def test_contexts_in_which_nothing_comes_twice_are_left_out(place, shape):
-    short = dataclasses.replace(shape, n_ctx=7)
-    (place / "config.toml").write_text(settings.dumps(model=short))
-    assert found(place)["plain"]["verdict"] == "left out: for contexts of at least 8 tokens"
 
 
 def test_the_command_prints_the_table_or_what_is_wrong_with_the_model(place, shape, capsys):
@@ -122,13 +114,3 @@ def test_the_command_prints_the_table_or_what_is_wrong_with_the_model(place, sha
     with pytest.raises(SystemExit) as raised:
         cli.main(["scorecard", "--model", str(place)])
     assert "has n_vocab 7, but rules measure" in raised.value.code
-
-
-def test_a_checkpoint_of_transformer_lens_has_a_scorecard_too(place, shape, tmp_path, generator):
-    config = CONFIG | {"d_vocab": shape.n_vocab}
-    theirs = {name: W for name, W in checkpoint_of(generator, config).items() if W.ndim}
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    save_file(theirs, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(config))
-    assert found(folder)["plain"]["verdict"] == "reproduced: 1 of 1 seeds"

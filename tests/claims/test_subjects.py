@@ -12,7 +12,6 @@ from transformer_circuits.claims import (
     about_how_they_form,
     about_why_they_form,
     controls,
-    planted,
     subjects,
 )
 from transformer_circuits.model.transformer import Transformer
@@ -35,21 +34,9 @@ def test_means_are_of_documents(subject):
 def test_shuffled_text_keeps_each_document_s_tokens(subject):
     shuffled = controls.shuffled_text(subject).text
     assert not torch.equal(shuffled, subject.text)
-    at = torch.nonzero(subject.text == tokenizer.BEGIN).flatten()
-    assert torch.equal(torch.nonzero(shuffled == tokenizer.BEGIN).flatten(), at)
+    assert torch.equal(shuffled == tokenizer.BEGIN, subject.text == tokenizer.BEGIN)
     for before, after in zip(subject.text.split(20), shuffled.split(20), strict=True):
         assert torch.equal(before.sort().values, after.sort().values)
-
-
-def test_random_heads_stand_between_the_trained_embeddings_and_without_heads_nothing(subject):
-    control = controls.random_heads(subject).model
-    assert torch.equal(control.W_E, subject.model.W_E.to(control.W_E))
-    ours, random = (m.layers[0].W_O.double() for m in (subject.model, control))
-    assert not torch.allclose(ours, random)
-    control = controls.without_heads(subject).model
-    tokens = torch.tensor([[1, 2, 3]])
-    direct = subject.model.W_U @ subject.model.W_E[:, 3]
-    assert torch.allclose(control(tokens)[0, 2], direct)
 
 
 def own_model(**shape):
@@ -77,15 +64,6 @@ LOG = ({name: 1.0 for name in subjects.LOGGED[:-1]},)
 def test_what_a_model_of_one_s_own_does_not_have_is_named(measurement, subject, needs):
     with pytest.raises(subjects.NotToBeHad, match=f"this needs {needs}.*mine does not have"):
         measurement.interval(subject)
-
-
-@pytest.mark.parametrize("control", [controls.rotated_basis, planted.outsized_coordinate])
-def test_in_another_basis_a_model_computes_the_same(subject, control):
-    control = control(subject).model
-    tokens = torch.tensor([[1, 2, 3, 2, 1]])
-    assert torch.allclose(control(tokens), subject.model(tokens), atol=1e-8)
-    ours, other = (m.trace(tokens).residual[-1] for m in (subject.model, control))
-    assert not torch.allclose(ours, other)
 
 
 def test_held_out_text_is_kept_by_vocabulary(monkeypatch, tmp_path):

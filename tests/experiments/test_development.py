@@ -45,9 +45,3 @@ def test_where_a_curve_crosses():
     assert development.crossing([5, 10], [0.1, 0.15], 0.2) is None
     with pytest.raises(ValueError, match="2 numbers of tokens but 1 values"):
         development.crossing([5, 10], [0.1], 0.2)
-
-
-def test_the_best_head_of_each_record():
-    records = [{"step": 1, "x": [[0.1, 0.2], [0.5]]}, {"step": 2, "x": [[0.4, 0.3], [0.1]]}]
-    assert development.best(records, "x", 0) == [0.2, 0.4]
-    assert development.of_head(records, "x", 0) == [0.1, 0.4]

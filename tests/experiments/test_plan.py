@@ -6,7 +6,6 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.experiments import plan
-from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
 
 GOOD = """
@@ -49,7 +48,6 @@ def test_each_run_is_the_base_but_for_its_own_and_is_made_with_every_seed(write)
     assert found[3].shape == dataclasses.replace(shape, begin=False)
     assert found[3].training == dataclasses.replace(same, batch=4)
     assert found[5].training == dataclasses.replace(same, batch=4, seed=2)
-    assert (found[0].choices.repeat_weight, found[3].choices.repeat_weight) == (1.0, 0.0)
     assert len({str(one.row) for one in found}) == len({one.title_of_state for one in found}) == 6
 
 
@@ -89,34 +87,3 @@ def test_the_book_s_plan_differs_from_the_base_in_each_run_and_has_every_seed():
         assert other.batch == batch
         for key in ("steps", "warmup_steps", "blind_steps"):
             assert getattr(other, key) * batch == getattr(base, key) * base.batch, (key, batch)
-        same = {
-            key: getattr(base, key) for key in ("steps", "warmup_steps", "blind_steps", "batch")
-        }
-        assert dataclasses.replace(other, seed=base.seed, **same) == base
-
-
-def test_runs_of_one_round_take_turns_and_the_base_may_change_the_training_of_all(write):
-    text = GOOD.replace("why =", "round = 2\nwhy =")
-    text += '[[run]]\nname = "first"\nwhy = "because"\nround = 1\n'
-    write(text.replace("[[run]]", "training = { best_of = 1, batch = 2 }\n[[run]]", 1))
-    order = [(one.choices.name, one.training.seed) for one in plan.read()]
-    assert order[:3] == [("first", 0), ("first", 1), ("first", 2)]
-    assert order[3:] == [(name, seed) for seed in (0, 1, 2) for name in ("one", "two")]
-    _, one, two = (one for one in plan.read() if one.training.seed == 0)
-    assert (one.training.best_of, one.training.batch) == (1, 2)
-    assert (two.training.best_of, two.training.batch) == (1, 4)
-
-
-def test_the_study_s_models_fill_their_stream_but_for_the_crowded_and_are_read_by_its_tokenizer():
-    planned = plan.read(plan.study())
-    vocabulary = tokenizer.load(plan.study().with_name("tokenizer.json"))
-    for one in planned:
-        shape, crowded = one.shape, one.choices.name.startswith("crowded")
-        assert shape.n_heads * shape.d_head == shape.d_model * (2 if crowded else 1), one.title
-        assert (shape.n_layers, shape.d_head, shape.n_vocab) == (2, 64, vocabulary.get_vocab_size())
-        assert one.training.best_of == 1
-        assert one.training.steps * one.training.batch * shape.n_ctx == one.choices.tokens
-    widths = [one.shape.d_model for one in planned if one.choices.name.startswith("width")]
-    assert widths == 6 * [128, 256, 384, 512]
-    others = {one.title_of_state for one in plan.read()}
-    assert not others & {one.title_of_state for one in planned}

@@ -45,10 +45,3 @@ def test_verdicts_by_width_are_those_of_the_rule():
     found = sizes.verdicts(lines, "resting-place")
     assert found == {256: rules.UNDECIDED, 512: rules.REPRODUCED}, "one number each is not wholly"
     assert sizes.verdicts(lines, "icl-score") == {256: "", 512: ""}
-
-
-def test_what_was_recorded_can_be_read():
-    found = study.read()
-    assert [*found] == sorted(found, key=lambda o: (o.crowded, o.tokens, o.width, o.seed))
-    assert len({(o.line["run"], o.seed) for o in found}) == len(found)
-    assert all(one.loss > 0 and one.interval("resting-place") for one in found)
