@@ -49,22 +49,19 @@ def decides(
     )
 
 
+@dataclass(eq=False)
 class Measurement:
     """The function that decides a claim; called, it measures a subject."""
 
-    def __init__(
-        self,
-        claim_id: str,
-        function: Callable,
-        controls: tuple[Control, ...],
-        planted: Control | Graded | None,
-        sample: Sample | None,
-        reads_basis: bool,
-    ):
-        self.claim_id, self.function = claim_id, function
-        self.controls, self.planted = controls, planted
-        self.sample, self.reads_basis = sample, reads_basis
-        functools.update_wrapper(self, function)
+    claim_id: str
+    function: Callable
+    controls: tuple[Control, ...]
+    planted: Control | Graded | None
+    sample: Sample | None
+    reads_basis: bool
+
+    def __post_init__(self):
+        functools.update_wrapper(self, self.function)
 
     def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
         return self.function(subject)
