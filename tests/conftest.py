@@ -71,6 +71,17 @@ def subject(model, generator):
     return Subject("small", model, text)
 
 
+@pytest.fixture(scope="session")
+def built():
+    """The induction circuit set by hand, on random tokens that come twice."""
+    from transformer_circuits.claims import planted
+    from transformer_circuits.claims.subjects import Subject
+    from transformer_circuits.model import hand_built
+
+    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
+    return planted.built_induction(nothing)
+
+
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout with the modules `one` (which imports `two`), `two` and `other`; writes chapters."""

@@ -147,16 +147,12 @@ def variants() -> None:
     variants.write()
 
 
-def experiments(only_list: bool, study: bool) -> None:
-    """Make the short trainings that ask why induction heads form, or the study's; or list them."""
+def experiments(study: bool) -> None:
+    """Make the short trainings that ask why induction heads form, or those of the study of size."""
     from transformer_circuits.claims import sizes
     from transformer_circuits.experiments import formation
 
-    series = sizes.series() if study else formation.why()
-    if only_list:
-        print("\n".join(formation.status(series)))
-    else:
-        formation.write(series=series)
+    formation.write(series=sizes.series() if study else None)
 
 
 def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -183,7 +179,6 @@ COMMANDS: dict[str, tuple] = {
     "factorisation": (factorisation,),
     "experiments": (
         experiments,
-        option("--list", dest="only_list", action="store_true", help="show which are done"),
         option("--study", action="store_true", help="those of data/study: what changes with size"),
     ),
     "eval": (evaluate, option("name")),

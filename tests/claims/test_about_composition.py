@@ -16,15 +16,6 @@ from transformer_circuits.claims import (
     samples,
     subjects,
 )
-from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
-
-
-@pytest.fixture
-def built(generator):
-    """The induction circuit set by hand: composition by keys with a previous-token head."""
-    text = torch.randint(1, 11, (400,), generator=generator)
-    return Subject("built", hand_built.induction(11, 21), text)
 
 
 def test_heads_that_read_elsewhere_score_below_random(subject):
@@ -37,27 +28,14 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
         assert about_composition.share_below_random(control(subject)).mean() < 0.5
 
 
-def test_keys_that_read_the_previous_token_head_lead(built, subject):
-    assert built.previous_token_head == (0, 0)
-    assert about_composition.lead_of_previous_token_keys(built) > 0
+@pytest.mark.parametrize("reads", ["W_K", "W_Q"])
+def test_keys_that_read_the_previous_token_head_lead_and_queries_do_not(subject, reads):
     previous = subject.previous_token_head.head
     first, second = subject.model.layers
-    second.W_K[0] = first.W_O[previous].T
-    second.W_Q[0] = torch.randn(second.W_Q[0].shape, generator=torch.Generator().manual_seed(0))
-    found = about_composition.lead_of_previous_token_keys(dataclasses.replace(subject, name="keys"))
-    assert found > 0
-    second.W_Q[0] = second.W_K[0]
-    second.W_K[0] = torch.randn(second.W_K[0].shape, generator=torch.Generator().manual_seed(0))
-    found = about_composition.lead_of_previous_token_keys(
-        dataclasses.replace(subject, name="queries")
-    )
-    assert found < 0
-
-
-def test_built_q_composition_is_significant(subject):
-    control = planted.built_q_composition(subject)
-    built = about_composition.best_of_queries_and_values(control)
-    assert built > about_composition.best_of_queries_and_values(subject)
+    for name in ("W_K", "W_Q"):
+        random = torch.randn(second.W_Q[0].shape, generator=torch.Generator().manual_seed(0))
+        getattr(second, name)[0] = first.W_O[previous].T if name == reads else random
+    assert (about_composition.lead_of_previous_token_keys(subject) > 0) == (reads == "W_K")
 
 
 @pytest.mark.parametrize("layers", [(1, 0), (0, 0)])
@@ -71,18 +49,28 @@ def test_the_published_formula_is_the_same_for_all_pairs_at_once(subject, layers
         assert float(found[later, earlier]) == pytest.approx(analysis.published_k_score(*pair))
 
 
-def test_the_wrong_formula_hides_what_was_built_to_be_hidden(subject):
+def test_built_q_composition_is_significant_and_the_wrong_formula_hides_built_keys(subject):
+    built = planted.built_q_composition(subject)
+    measured = about_composition.best_of_queries_and_values
+    assert measured(built) > measured(subject)
     model = planted.hidden_k_composition(subject).model
     assert about_composition._published(model, (1, 0))[0, 0] < 1e-6
     assert about_composition.hidden(model)[0, 0]
 
 
-def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
-    change = torch.full((samples.OF_EDGES[0], 3, 5, 5), 0.1, dtype=torch.float64)
+@pytest.fixture
+def change(monkeypatch):
+    """What each edge changes of predictions; to be set by a test."""
+    values = torch.full((samples.OF_EDGES[0], 3, 5, 5), 0.1, dtype=torch.float64)
+    monkeypatch.setattr(
+        about_composition, "effects", lambda _: edge_effects.Effects(values, values)
+    )
+    return values
+
+
+def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, change):
     earlier = subject.previous_token_head.head
     change[:, 1, 2, earlier] = 0.4
-    measured = edge_effects.Effects(change, change)
-    monkeypatch.setattr(about_composition, "effects", lambda _: measured)
     lead = about_composition.lead_of_previous_token_keys_in_use(subject)
     torch.testing.assert_close(lead, torch.full_like(lead, 0.3))
     change[:, 0, 3, earlier] = 0.6  # the same head, by queries
@@ -90,21 +78,14 @@ def test_an_edge_leads_in_use_if_it_does_in_both_halves(subject, monkeypatch):
     torch.testing.assert_close(lead, torch.full_like(lead, -0.2))
 
 
-def test_what_no_formula_hides_is_no_case(subject, monkeypatch):
-    monkeypatch.setattr(
-        about_composition, "hidden", lambda model: torch.zeros(5, 5, dtype=torch.bool)
-    )
-    assert about_composition.use_of_hidden_edges(subject).isnan().all()
-
-
-def test_the_best_hidden_edge_counts(subject, monkeypatch):
-    change = torch.full((samples.OF_EDGES[0], 3, 5, 5), 0.1, dtype=torch.float64)
+def test_the_best_hidden_edge_counts_and_where_none_is_hidden_that_is_no_case(
+    subject, change, monkeypatch
+):
     change[:, 1, 2, 3] = 2.6  # the average of all K edges is 0.2
-    measured = edge_effects.Effects(change, change)
-    monkeypatch.setattr(about_composition, "effects", lambda _: measured)
     where = torch.zeros(5, 5, dtype=torch.bool)
-    where[2, 4] = True
     monkeypatch.setattr(about_composition, "hidden", lambda model: where)
+    assert about_composition.use_of_hidden_edges(subject).isnan().all()
+    where[2, 4] = True
     assert float(about_composition.use_of_hidden_edges(subject).mean()) == pytest.approx(0.5)
     where[2, 3] = True
     assert float(about_composition.use_of_hidden_edges(subject).mean()) == pytest.approx(13)
@@ -115,16 +96,6 @@ def test_scores_order_the_use_of_graded_edges(subject):
         about_composition.agreement_of_score_and_use(planted.graded_edges(subject))
     )
     assert found.low > 0.5
-
-
-def test_a_basis_changes_agreement_and_no_effect(subject, generator):
-    T = torch.randn(14, 14, generator=generator, dtype=torch.float64)
-    other = dataclasses.replace(subject, model=analysis.change_basis(subject.model, T))
-    before, after = about_composition.effects(subject), about_composition.effects(other)
-    torch.testing.assert_close(before.change, after.change, rtol=1e-5, atol=1e-9)
-    assert not torch.allclose(
-        about_composition.scores(subject), about_composition.scores(other), atol=0.05
-    )
 
 
 def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
@@ -141,9 +112,13 @@ def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
         assert measurement.interval(nothing) == rules.NOTHING, measurement.claim_id
 
 
-def test_effects_are_those_of_the_model_in_whatever_basis(subject):
+def test_a_basis_changes_scores_and_no_effect(subject):
     white = subjects.white(subject)
     assert about_composition.effects(white) is about_composition.effects(subject)
+    measured = about_composition.effects(dataclasses.replace(white, as_stored=None))
+    torch.testing.assert_close(
+        measured.change, about_composition.effects(subject).change, rtol=1e-5, atol=1e-9
+    )
     assert not torch.allclose(
         about_composition.scores(white), about_composition.scores(subject), rtol=0.01
     )

@@ -5,12 +5,9 @@ import torch
 from transformer_circuits.claims import (
     about_composition,
     about_five_years_on,
-    planted,
     rules,
     samples,
 )
-from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
 
 
 def test_an_edge_that_carries_nothing_is_no_case(subject):
@@ -20,10 +17,8 @@ def test_an_edge_that_carries_nothing_is_no_case(subject):
     assert found == rules.NOTHING
 
 
-def test_strongest_directions_keep_what_passes_through_them(monkeypatch):
+def test_strongest_directions_keep_what_passes_through_them(monkeypatch, built):
     """The built circuit's key edge: all of its directions, and then hardly any."""
-    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
-    built = planted.built_induction(nothing)
     monkeypatch.setattr(about_five_years_on, "FRACTION", 1)
     found = about_five_years_on.kept_by_strongest_directions(built)
     torch.testing.assert_close(found.mean(), torch.ones_like(found.mean()))
@@ -31,15 +26,10 @@ def test_strongest_directions_keep_what_passes_through_them(monkeypatch):
     assert about_five_years_on.kept_by_strongest_directions(built).mean() < 0.5
 
 
-def test_all_predictions_are_of_every_edge(subject):
-    found = about_five_years_on.rankings(subject)
-    assert len(found) == 4
-    for scores in found.values():
+def test_the_lead_of_credit_is_the_difference_of_two_agreements(subject):
+    for scores in about_five_years_on.rankings(subject).values():
         assert scores.shape == about_composition.scores(subject).shape
         assert scores.isfinite().all() and scores.min() >= 0
-
-
-def test_the_lead_of_credit_is_the_difference_of_two_agreements(subject):
     found = about_five_years_on.lead_of_credit(subject)
     assert found.shape == (samples.OF_EDGES[0],) and found.isfinite().all()
     theirs = about_composition.agreement_of_score_and_use(subject)

@@ -1,23 +1,16 @@
 import dataclasses
 
-import pytest
 import torch
 
-from transformer_circuits.claims import about_heads_over_text, planted, rules
-from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
+from transformer_circuits.claims import about_heads_over_text, rules
 from transformer_circuits.text import tokenizer
 
 
-@pytest.fixture(scope="module")
-def built():
-    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
-    return planted.built_induction(nothing)
-
-
-def test_a_head_that_does_on_text_what_it_does_in_the_test_is_not_narrower(built):
+def test_the_built_head_does_on_text_what_it_does_in_the_test_and_for_rare_tokens_too(built):
     found = rules.interval(about_heads_over_text.narrower_than_the_test(built))
     assert found.low == found.high == 0
+    found = rules.interval(about_heads_over_text.frequent_over_rare(built))
+    assert abs(found.mean) < 0.05
 
 
 def test_a_head_that_takes_two_tokens_for_one_gains_from_near_matches(built, monkeypatch):
@@ -43,8 +36,3 @@ def test_a_head_that_takes_two_tokens_for_one_gains_from_near_matches(built, mon
     )
     plain.model.layers[1].W_Q.copy_(read)
     assert both.low > 0.1 and not alone.mean > 0.02
-
-
-def test_order_counts_for_frequent_tokens_as_for_rare_ones_in_the_built_circuit(built):
-    found = rules.interval(about_heads_over_text.frequent_over_rare(built))
-    assert abs(found.mean) < 0.05

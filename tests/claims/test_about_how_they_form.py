@@ -73,14 +73,9 @@ def test_what_is_claimed_is_found_and_every_placebo_refused(formed, measurement)
     ("measurement", "otherwise"),
     [
         (about_how_they_form.order_of_stages, {"previous": 0.9 * rise(60000)}),
-        (about_how_they_form.order_of_stages, {"loss": 1.5 + 1.3 * (1 - rise(60000))}),
         (about_how_they_form.order_of_stages, {"matching": 0.1 * rise(40000)}),
         (about_how_they_form.factor_of_tokens, {"matching": 0.8 * rise(20000, width=0.8)}),
         (about_how_they_form.context_gained, {"context": -0.4 * rise(4000)}),
-        (
-            about_how_they_form.context_gained,
-            {"context": -0.4 * np.log(np.array(TOKENS)) / np.log(TOKENS[-1])},
-        ),
         (about_how_they_form.bump, {"loss": BIGRAMS}),
     ],
 )
@@ -97,26 +92,12 @@ def test_a_head_that_never_forms_has_no_formation(formed):
     assert about_how_they_form.context_gained(flat).mean == pytest.approx(-0.4, abs=0.01)
 
 
-def test_the_factor_is_that_of_the_curve(formed):
+def test_the_factor_is_that_of_the_curve_and_the_one_asked_for_is_that_of_the_source(formed):
     """Of a logistic curve the tenth and nine tenths lie at ± ln 9 widths."""
-    found = about_how_they_form.factor_of_tokens(formed)
-    assert float(found) == pytest.approx(math.exp(2 * math.log(9) * 0.12), rel=0.02)
-
-
-def test_the_factor_asked_for_is_that_of_the_source():
     measurement = about_how_they_form.factor_of_tokens
+    assert float(measurement(formed)) == pytest.approx(math.exp(2 * math.log(9) * 0.12), rel=0.02)
     start, end = map(float, re.findall(r"[\d.]+", measurement.claim.reported))
     assert measurement.rule.threshold == end / start
-
-
-def test_a_subject_without_a_log_is_refused(subject):
-    for measure in (
-        about_how_they_form.factor_of_tokens,
-        about_how_they_form.context_gained,
-        about_how_they_form.bump,
-    ):
-        with pytest.raises(ValueError, match="this needs a log of its training, which small does"):
-            measure(subject)
 
 
 def test_the_bigram_table_is_that_of_the_training_text(subject, monkeypatch):
@@ -128,14 +109,12 @@ def test_the_bigram_table_is_that_of_the_training_text(subject, monkeypatch):
     assert known == pytest.approx(-math.log(1001 / 1017), abs=1e-3)
 
 
-def test_heads_moved_are_the_same_heads_at_other_tokens(formed):
+def test_placebos_and_plants_change_one_thing_of_a_log(formed):
+    """Heads moved are the same at other tokens; a bump is as high as planted, and before it ends."""
     moved = placebos.heads_sooner(formed).log
     assert moved[9]["matching_random"] == formed.log[19]["matching_random"]
     assert moved[-1]["matching_random"] == formed.log[-1]["matching_random"]
     assert moved[9]["held_out"] == formed.log[9]["held_out"]
-
-
-def test_a_bump_is_as_high_as_planted_and_leaves_what_comes_after(formed):
     before, after = formed.log, placebos.bumps.of[0.5](formed).log
     assert after[0]["held_out"] == pytest.approx(before[0]["held_out"] + 0.5)
     assert after[-1] == before[-1]
@@ -146,8 +125,7 @@ def test_a_bump_is_as_high_as_planted_and_leaves_what_comes_after(formed):
 
 def test_a_loss_that_falls_fast_before_hides_a_bump_that_counts(formed):
     """So a steep curve without a bump is no finding: the rule would have missed it."""
-    steep = {"loss": BIGRAMS - 0.02 * np.array(TOKENS) / 1000 * (np.array(TOKENS) < 30000)}
-    steep["loss"] = np.minimum.accumulate(BIGRAMS + 40 * (1 - rise(24000, width=0.2)))
+    steep = {"loss": np.minimum.accumulate(BIGRAMS + 40 * (1 - rise(24000, width=0.2)))}
     found = about_how_they_form.bump.decision(
         [dataclasses.replace(formed, log=log_of(**CLAIMED | steep))]
     )
@@ -155,10 +133,8 @@ def test_a_loss_that_falls_fast_before_hides_a_bump_that_counts(formed):
 
 
 def test_the_gain_from_context_has_an_interval_as_wide_as_its_ups_and_downs(formed):
-    smooth = about_how_they_form.context_gained.interval(formed)
     generator = np.random.default_rng(0)
     noisy = {"context": CLAIMED["context"] + 0.05 * generator.standard_normal(100)}
     other = dataclasses.replace(formed, log=log_of(**CLAIMED | noisy))
-    rough = about_how_they_form.context_gained.interval(other)
-    assert rough.high - rough.low > 10 * (smooth.high - smooth.low)
-    assert rough.high - rough.low > 0.1
+    smooth, rough = map(about_how_they_form.context_gained.interval, (formed, other))
+    assert rough.high - rough.low > max(0.1, 10 * (smooth.high - smooth.low))

@@ -1,20 +1,7 @@
 import pytest
 import torch
 
-from transformer_circuits.claims import (
-    about_how_they_work,
-    controls,
-    planted,
-    rules,
-)
-from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
-
-
-@pytest.fixture(scope="module")
-def built():
-    nothing = Subject("", hand_built.induction(n_vocab=2, n_ctx=3), torch.zeros(2).long())
-    return planted.built_induction(nothing)
+from transformer_circuits.claims import about_how_they_work, controls, rules
 
 
 def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
@@ -23,9 +10,6 @@ def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
     untrained = controls.untrained(built)
     assert rules.interval(about_how_they_work.lead_of_key_edge(untrained)).low <= 0
     assert rules.interval(about_how_they_work.lead_of_key_term(untrained)).low <= 0
-
-
-def test_the_plain_story_is_the_whole_of_the_built_circuit(built):
     found = about_how_they_work.recovered_by_plain_story(built)
     assert rules.interval(found).mean == pytest.approx(1, abs=0.02)
 

@@ -60,19 +60,14 @@ def test_a_vocabulary_without_words_is_no_case(subject):
 
 def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
     measured = about_skip_trigrams.heads_of_destinations
-    subject = _with_pairs(one_layer_subject)
-    assert float(measured(planted.heads_for_destinations.of[4.0](subject))) > 2
-    assert float(measured(planted.planted_skip_trigrams(subject))) < 2  # every head holds all
-
-
-def _with_pairs(subject: Subject) -> Subject:
-    """With a text that has the paper's list, as far as it is single tokens."""
     ids, row = {text: token for token, text in enumerate(tokenizer.texts()) if text}, []
     for _, words in skip_trigram_lists.spelled_out():
         forms = [ids.get(f" {word}", ids.get(word)) for word in words]
         row += [] if None in forms else forms
-    text = torch.tensor([tokenizer.BEGIN, *row] * 3)
-    return dataclasses.replace(subject, text=text)
+    text = torch.tensor([tokenizer.BEGIN, *row] * 3)  # the paper's list, as far as it is tokens
+    subject = dataclasses.replace(one_layer_subject, text=text)
+    assert float(measured(planted.heads_for_destinations.of[4.0](subject))) > 2
+    assert float(measured(planted.planted_skip_trigrams(subject))) < 2  # every head holds all
 
 
 def test_no_head_no_effect(one_layer_subject):
@@ -103,13 +98,10 @@ def _copier(subject: Subject, other_forms: float = 0) -> Subject:
     return dataclasses.replace(subject, name="copier", model=model)
 
 
-def test_a_head_that_copies_saves_by_copying(one_layer_subject):
-    values = about_one_layer.copying_against_the_rest(_copier(one_layer_subject))
-    assert rules.interval(values).mean > 0
-
-
-def test_without_competition_the_copier_is_an_ensemble(one_layer_subject):
-    assert rules.interval(about_one_layer.each_by_itself(_copier(one_layer_subject))).mean > 0
+def test_a_head_that_copies_saves_by_copying_and_without_competition(one_layer_subject):
+    copier = _copier(one_layer_subject)
+    for measured in (about_one_layer.copying_against_the_rest, about_one_layer.each_by_itself):
+        assert rules.interval(measured(copier)).mean > 0
 
 
 def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_none(
@@ -119,10 +111,6 @@ def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_no
     loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
     assert rules.interval(about_one_layer.bugs(loose)).low > 0
     assert rules.interval(about_one_layer.bugs(strict)) == rules.NOTHING, "nor both right ones"
-
-
-def test_bugs_are_those_of_heads(one_layer_subject):
-    loose = _copier(one_layer_subject, 1)
     for control in (controls.without_heads, controls.heads_without_effect):
         assert about_one_layer.bugs.interval(control(loose)) == rules.NOTHING
 

@@ -23,8 +23,6 @@ def test_few_dimensions_are_told_from_many(subject):
 
 
 def test_an_outsized_coordinate_is_seen_and_a_rotation_hides_it(subject):
-    values = about_residual_stream.kurtosis_against_rotations(subject)
-    assert values.ndim == 1 and len(values) > 3 and bool(torch.isfinite(values).all())
     outsized = planted.outsized_coordinate(subject)
     ours, seen = (
         rules.interval(about_residual_stream.kurtosis_against_rotations(s))

@@ -1,12 +1,9 @@
 """The worth of paths: known where it was built in, and nothing where there is nothing."""
 
-import dataclasses
-
-import pytest
 import torch
 
 from transformer_circuits.claims import about_term_importance, planted, rules, samples
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model import cross_entropy
 
 BY_ORDER = (
     about_term_importance.single_heads_beyond_the_rest,
@@ -15,23 +12,13 @@ BY_ORDER = (
 )
 
 
-@pytest.fixture
-def two_back(subject):
-    return planted.built_virtual_head(subject)
-
-
-@pytest.fixture
-def induction(subject):
-    return planted.built_induction(subject)
-
-
 def measured(measurement, subject):
     return rules.interval(measurement(subject))
 
 
 def test_gains_add_up(subject):
     gain = about_term_importance.gains(subject)
-    losses = subject.losses(samples.MANY[0])  # a context has fewer tokens than the sample's
+    losses = cross_entropy.evaluate(subject.model, subject.text, samples.MANY[0])
     some = samples.spread(samples.some(losses), losses.shape[1])
     loss = subject.by_document(some)
     uniform = torch.tensor(float(subject.model.config.n_vocab)).log()
@@ -42,7 +29,8 @@ def test_gains_add_up(subject):
         torch.testing.assert_close(both, gain["single"])
 
 
-def test_a_virtual_head_that_was_built_gains_it_all(two_back):
+def test_a_virtual_head_that_was_built_gains_it_all(subject):
+    two_back = planted.built_virtual_head(subject)
     gain = {
         name: float(values.mean()) for name, values in about_term_importance.gains(two_back).items()
     }
@@ -54,37 +42,22 @@ def test_a_virtual_head_that_was_built_gains_it_all(two_back):
     assert float(about_term_importance.pattern_cost(two_back).abs().max()) < 1e-9
 
 
-def test_induction_works_through_patterns(induction):
-    assert measured(about_term_importance.patterns_over_virtual, induction).low > 0
-    assert measured(about_term_importance.pattern_preserving_hides, induction).low > 0
-    cost = about_term_importance.cost_for_repeats(induction)
+def test_induction_works_through_patterns(built):
+    assert measured(about_term_importance.patterns_over_virtual, built).low > 0
+    assert measured(about_term_importance.pattern_preserving_hides, built).low > 0
+    cost = about_term_importance.cost_for_repeats(built)
     assert float(cost["full"].mean()) > 0.5
     assert float(cost["patterns kept"].abs().max()) < 1e-9
-    assert measured(about_term_importance.second_layer_beyond_half, induction).low > 0
-    assert measured(about_term_importance.first_layer_beyond_a_twentieth, induction).high < 0
+    assert measured(about_term_importance.second_layer_beyond_half, built).low > 0
+    assert measured(about_term_importance.first_layer_beyond_a_twentieth, built).high < 0
 
 
-def test_one_layer_has_no_second_and_changes_no_pattern(subject):
-    """What is kept of later patterns cannot matter where there are none."""
-    one = Transformer(dataclasses.replace(subject.model.config, n_layers=1)).double()
-    one.requires_grad_(False).randomise(generator=torch.Generator().manual_seed(2))
-    flat = dataclasses.replace(subject, name="one", model=one)
-    gain = about_term_importance.gains(flat)
-    assert float(gain["second, alone"].abs().max()) == 0
-    assert float(gain["virtual"].abs().max()) < 1e-9
-    assert float(about_term_importance.pattern_cost(flat).abs().max()) < 1e-9
-    cost = about_term_importance.cost_for_repeats(flat)
-    torch.testing.assert_close(cost["full"], cost["patterns kept"])
-    assert measured(about_term_importance.pattern_preserving_hides, flat).low <= 0
-
-
-def test_harm_is_not_little(subject):
+def test_harm_is_not_little(subject, monkeypatch):
     """Virtual heads that raise the loss do not "matter least" for it."""
     gain = {
         name: torch.full((3,), value, dtype=torch.float64)
         for name, value in {"direct": 0.2, "single": 0.3, "virtual": -1.0}.items()
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(about_term_importance, "gains", lambda subject: gain)
-        assert measured(about_term_importance.virtual_heads_below_the_others, subject).high < 0
-        assert measured(about_term_importance.single_head_over_ten_virtual, subject).high < 0
+    monkeypatch.setattr(about_term_importance, "gains", lambda subject: gain)
+    assert measured(about_term_importance.virtual_heads_below_the_others, subject).high < 0
+    assert measured(about_term_importance.single_head_over_ten_virtual, subject).high < 0

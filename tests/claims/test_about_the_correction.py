@@ -1,5 +1,6 @@
 """What is measured of composition since the Correction says yes to what was built, and no to controls."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -42,18 +43,15 @@ def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
 
 
 def test_one_edge_alone_is_two_heads(subject):
-    made = planted.one_edge_alone(subject)
-    expected = 2 / (2 * subject.model.config.n_heads)
-    found = about_the_correction.share_that_composes(made)
-    assert found.mean() == pytest.approx(expected)
-    assert about_the_correction.share_that_composes(controls.untrained(subject)).mean() > expected
+    measured, expected = about_the_correction.share_that_composes, 1 / subject.model.config.n_heads
+    assert measured(planted.one_edge_alone(subject)).mean() == pytest.approx(expected)
+    assert measured(controls.untrained(subject)).mean() > expected
 
 
-def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject):
+def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject, built):
     few = dataclasses.replace(subject, name="few")
     few.model.layers[1].W_K_concat.mul_(1e-3)
     assert about_the_correction.seen_by_the_derivative(few).mean() == pytest.approx(1, abs=0.01)
-    built = planted.built_induction(subject)
     assert about_the_correction.seen_by_the_derivative(built).mean() < 0.01
 
 
@@ -83,13 +81,11 @@ def test_a_look_at_what_comes_next_is_plausible():
     assert about_remarks.looks_at_plausible(Subject("next", model, text)).min() > 1
 
 
-def test_a_model_is_surer_where_a_match_is_copied(wide, monkeypatch):
-    built = planted.built_induction(wide)
+def test_a_model_is_surer_where_a_match_is_copied(built, monkeypatch):
+    built = built.with_model("sharp", copy.deepcopy(built.model))
+    built.model.W_U.mul_(20)  # its logits are 0 or 1, so it is as sure as one of them allows
     guess = dataclasses.replace(built.model.config, n_layers=1)
     flat = built.with_model("flat", Transformer(guess).double().requires_grad_(False))
     monkeypatch.setattr(Subject, "sibling", lambda self, name: flat)
-    # Its logits are 0 or 1, so it is as sure as one of them allows.
-    sharp = dataclasses.replace(built, name="sharp")
-    sharp.model.W_U.mul_(20)
-    assert about_remarks.surer_where_matched(sharp).nanmean() > 0.693
+    assert about_remarks.surer_where_matched(built).nanmean() > 0.693
     assert about_remarks.surer_where_matched(flat).nan_to_num().abs().max() == 0

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer_circuits.claims import about_why_they_form, rules, subjects
+from transformer_circuits.claims import about_why_they_form, rules
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.model.transformer import Transformer
@@ -15,20 +15,11 @@ from transformer_circuits.training import checkpoint
 TOKENS = [100_000 * k for k in range(1, 41)]
 BATCH, CONTEXT = 16, 13
 CLAIMED_AT = {
-    "base": 1.0,
-    "previous token given": 0.6,
-    "race between layers": 1.4,
-    "repeats count nothing": 2.2,
-    "repeats count three times": 0.7,
-    "code alone": 0.8,
-    "prose alone": 1.9,
-    "no begin token": 0.7,
-    "batch 4": 0.5,
-    "batch 8": 0.71,
-    "batch 32": 1.41,
-    "one layer, shifted keys": 0.9,
-    "one layer": None,
-}
+    "base": 1.0, "previous token given": 0.6, "race between layers": 1.4,
+    "repeats count nothing": 2.2, "repeats count three times": 0.7, "no begin token": 0.7,
+    "code alone": 0.8, "prose alone": 1.9, "batch 4": 0.5, "batch 8": 0.71, "batch 32": 1.41,
+    "one layer, shifted keys": 0.9, "one layer": None,
+}  # fmt: skip
 """Millions of tokens at which heads come to match."""
 
 
@@ -113,18 +104,15 @@ def test_what_is_not_as_claimed_is_refused(trained, measurement, otherwise):
 
 
 def test_effects_are_doublings_of_tokens(trained):
-    subject = trained(previous_token_given=0.5, race_between_layers=2.0)
+    """A head that never comes counts at the last record."""
+    subject = trained(previous_token_given=0.5, race_between_layers=2.0, repeats_count_nothing=None)
     assert float(about_why_they_form.sooner_given(subject)) == pytest.approx(1)
     assert float(about_why_they_form.later_in_a_race(subject)) == pytest.approx(1)
+    assert float(about_why_they_form.later_without_repeats(subject)) == pytest.approx(2)
     assert float(about_why_they_form.off_the_law(subject)) == pytest.approx(0, abs=1e-3)
     early = dataclasses.replace(subject, log=tuple(log(1.0)))
     law = 10**5.7 * math.sqrt(BATCH * subject.model.config.n_ctx)
     assert float(about_why_they_form.off_the_law(early)) == pytest.approx(math.log2(law / 1e6))
-
-
-def test_a_head_that_never_comes_counts_at_the_last_record(trained):
-    subject = trained(repeats_count_nothing=None)
-    assert float(about_why_they_form.later_without_repeats(subject)) == pytest.approx(math.log2(4))
 
 
 def test_runs_are_those_of_the_subject_s_seed(trained):
@@ -133,18 +121,7 @@ def test_runs_are_those_of_the_subject_s_seed(trained):
     assert float(about_why_they_form.sooner_given(subject)) == pytest.approx(
         float(about_why_they_form.sooner_given(other))
     )
-    for one in (
-        subject,
-        other,
-    ):  # the largest of all pairs, whichever seed is asked, and without sign
+    for one in (subject, other):  # the largest of all pairs, whichever seed is asked
         null = dataclasses.replace(one, null_runs=True)
         for measure in (about_why_they_form.sooner_given, about_why_they_form.later_in_a_race):
             assert float(measure(null)) == pytest.approx(2 * math.log2(1.03))
-
-
-def test_a_model_of_one_s_own_has_no_short_trainings(trained):
-    own = dataclasses.replace(trained(), own=True)
-    with pytest.raises(
-        subjects.NotToBeHad, match="needs short trainings beside it, which two-0 does not"
-    ):
-        about_why_they_form.sooner_given(own)

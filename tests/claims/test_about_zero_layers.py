@@ -36,21 +36,15 @@ def of_table(subject, log_p):
     return dataclasses.replace(subject, model=model)
 
 
-def test_a_random_table_is_far_from_both(counted):
+def test_bigrams_are_nearer_to_bigrams_and_tokens_and_chance_to_tokens(counted):
     values = about_zero_layers.nearer_to_bigrams(counted)
     assert values.isfinite().all() and len(values) > 10 and values.mean() < 0
-
-
-def test_bigrams_are_nearer_to_bigrams_and_tokens_to_tokens(counted):
     counts = bigrams.counts(counted.text, 17)
     exact = about_zero_layers.nearer_to_bigrams(of_table(counted, bigrams.mixed(counts)))
     assert exact.mean() > 0.1
     frequencies = controls.token_frequencies(counted)
-    assert about_zero_layers.nearer_to_bigrams(frequencies).mean() < 0
+    frequencies = about_zero_layers.nearer_to_bigrams(frequencies).mean()
+    assert frequencies < 0
     half = (bigrams.mixed(counts) + bigrams.unigram(counts)) / 2
     near = about_zero_layers.nearer_to_bigrams(of_table(counted, half)).mean()
-    assert frequencies_are(counted) < near < exact.mean(), "likeness, token by token"
-
-
-def frequencies_are(counted):
-    return about_zero_layers.nearer_to_bigrams(controls.token_frequencies(counted)).mean()
+    assert frequencies < near < exact.mean(), "likeness, token by token"

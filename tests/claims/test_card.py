@@ -11,17 +11,12 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_circuits import __main__ as cli
-from transformer_circuits import files
 from transformer_circuits.claims import card
 from transformer_circuits.interop import own_model
 
 LONG = {"n_ctx": 41, "d_vocab": 50, "d_model": 138, "d_head": 42}
-PLANTABLE = [
-    name for name in forms.FORMS
-    if name not in ("no positions", "one layer, scaled", "outputs of its own", "one head, odd stream",
-                    "wide values", "rotary in part, adjacent")
-]  # fmt: skip
-"""The forms in which a head can look one back by its weights alone as it does here, and in two layers."""
+PLANTABLE = ["as in the paper", "layer norm, rotary", "grouped", "three layers", "gated"]
+"""Forms in which a head can look one back by its weights alone, as it does here."""
 
 
 def planted(name):
@@ -69,34 +64,22 @@ def saved(w, c, place):
     return place
 
 
-def of(w, c, place):
-    return own_model.load(saved(w, c, place))
-
-
 @pytest.mark.parametrize("name", PLANTABLE)
 def test_the_planted_induction_head_is_found_and_without_its_note_there_is_none(tmp_path, name):
     w, c = planted(name)
     last = c["n_layers"] - 1
-    model = of(w, c, tmp_path)
+    model = own_model.load(saved(w, c, tmp_path))
     roles = {row["head"]: row["role"] for row in card.of_heads(model)}
     assert roles["0.0"] == "previous token" and roles[f"{last}.0"] == "induction"
     assert card.does_induction(model) == f"induction heads: {last}.0"
     w["blocks.0.attn.W_O"][0] = 0
-    said = card.does_induction(of(w, c, tmp_path))
+    said = card.does_induction(own_model.load(saved(w, c, tmp_path)))
     assert re.match(
         r"no head does induction: none pays more than 0.4 .* uniform attention, 0\.\d\d", said
     )
 
 
-def test_the_chance_of_a_model_that_is_too_short_is_not_reported(tmp_path):
-    c = forms.config("layer norm") | {"n_ctx": 7}
-    with pytest.raises(
-        files.UserError, match="contexts have 7 tokens, but nothing is found in less"
-    ):
-        card.does_induction(of(forms.draw(c), c, tmp_path))
-
-
-@pytest.fixture(scope="module", params=["layer norm", "RMS norm, rotary, grouped", "relu"])
+@pytest.fixture(scope="module", params=["layer norm", "gated"])
 def written(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("card")
     w, c = planted(request.param)
@@ -120,16 +103,13 @@ def test_a_card_says_what_it_rests_on(written):
         assert rules["induction-mechanism"]["verdict"].startswith("reproduced")
         assert (cut[0]["kind"], cut[0]["later"], cut[0]["earlier"]) == ("K", "1.0", "0.0")
         assert found["terms"]["order 2"] < found["terms"]["order 0"]
-    else:
-        assert cut == found["terms"] == "it is exact without MLPs only"
-    if c["positional_embedding_type"] == "rotary":
-        assert found["composition"] == rules["k-composition"]["verdict"].removeprefix("left out: ")
-        assert found["composition"] == "it does not know rotary positions"
-    else:
-        strongest = max(
-            (row for row in found["composition"] if row["kind"] == "K"), key=lambda r: r["score"]
-        )
+        by_keys = [row for row in found["composition"] if row["kind"] == "K"]
+        strongest = max(by_keys, key=lambda row: row["score"])
         assert (strongest["later"], strongest["earlier"]) == ("1.0", "0.0")
+    else:  # with rotary positions, too
+        assert cut == found["terms"] == "it is exact without MLPs only"
+        assert found["composition"] == "it does not know rotary positions"
+        assert rules["k-composition"]["verdict"] == f"left out: {cut}"
     assert "<script" not in page and "http" not in page and "induction heads: 1.0" in page
 
 

@@ -131,11 +131,11 @@ def test_random_weights_reproduce_nothing(name):
 
 @cache
 def in_bases(name):
-    """A tiny model in float64 as it is stored, and in three other bases of its stream."""
+    """A tiny model in float64 as it is stored, and in two other bases of its stream."""
     as_it_is = tiny(name)[0]
     model, d_model = copy.deepcopy(as_it_is.model).double(), as_it_is.model.config.d_model
     found = [dataclasses.replace(as_it_is, model=model)]
-    for seed in range(3):
+    for seed in range(2):
         generator = torch.Generator().manual_seed(seed)
         T = torch.randn(d_model, d_model, generator=generator, dtype=torch.float64)
         other = composition.change_basis(model, T)
@@ -145,14 +145,14 @@ def in_bases(name):
     return found
 
 
-@pytest.mark.parametrize("name", [*AGAINST_RANDOM, *OTHERS])
+@pytest.mark.parametrize(
+    "name", [n for n in [*AGAINST_RANDOM, *OTHERS] if not SMALL[n].reads_basis]
+)
 def test_a_rule_that_another_basis_may_change_says_so(name):
     """No logit depends on the basis, so what moves with it is no property of the function alone."""
-    measurement = TESTED[name]
-    if not measurement.reads_basis:
-        stored, *others = map(measurement, in_bases(measurement.rule.of))
-        for other in others:
-            torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
+    stored, *others = map(SMALL[name], in_bases(SMALL[name].rule.of))
+    for other in others:
+        torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if SMALL[name].reads_basis])
@@ -162,7 +162,5 @@ def test_a_verdict_is_the_same_in_every_basis_or_that_it_depends_on_it(name):
         assert rules.DEPENDS in (stored.verdict, other.verdict) or stored.verdict == other.verdict
         (ours,), (theirs,) = stored.white.values(), other.white.values()
         if name not in ("trained-basis", "two-spectra"):  # of coordinates, and of random heads
-            assert (ours.n, theirs.mean) == (
-                theirs.n,
-                pytest.approx(ours.mean, abs=1e-3, nan_ok=True),
-            )
+            assert ours.n == theirs.n
+            assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)

@@ -1,20 +1,16 @@
 """The scorecard of a reader's own model: every rule, and in words what cannot be had."""
 
 import dataclasses
-import json
 
 import pytest
 import torch
 from safetensors.torch import save_file
-from theirs import CONFIG
-from theirs import checkpoint as checkpoint_of
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
 from transformer_circuits.claims import catalogue, controls, own, registry, subjects
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.registry import Claim, Rule
-from transformer_circuits.interop import own_model
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -70,7 +66,7 @@ def place(tmp_path, monkeypatch, shape):
     return tmp_path
 
 
-def test_every_rule_is_tried_or_says_why_not(place):
+def test_every_rule_is_tried_or_says_why_not(place, shape):
     rows = found(place)
     assert {*rows["plain"]} == {*own.COLUMNS}
     assert rows["plain"]["verdict"] == "reproduced: 1 of 1 seeds"
@@ -80,27 +76,25 @@ def test_every_rule_is_tried_or_says_why_not(place):
     assert rows["logged"]["verdict"].startswith("unavailable: this needs a log, which /")
     assert rows["only-one"]["verdict"] == "left out: for 1 layers"
     assert rows["with-mlps"]["verdict"] == "left out: for 2 layers and MLPs"
-
-
-def test_what_was_logged_is_read_where_it_lies(place):
     (place / "training.jsonl").write_text('{"x": 0.75}\n')
-    assert (
-        found(place)["logged"]["estimate (95 % interval), by seed"] == "0.75, one number per seed"
-    )
+    logged = found(place)["logged"]
+    assert logged["estimate (95 % interval), by seed"] == "0.75, one number per seed"
+    short = dataclasses.replace(shape, n_ctx=7)
+    (place / "config.toml").write_text(settings.dumps(model=short))
+    assert found(place)["plain"]["verdict"] == "left out: for contexts of at least 8 tokens"
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyError, IndexError, files.UserError])
-def test_a_bug_in_a_measurement_is_an_error_and_no_verdict(place, monkeypatch, error):
+def test_a_bug_is_no_verdict_and_a_control_that_cannot_be_measured_is_not_left_out(
+    place, monkeypatch
+):
+    """Only what cannot be made is: a rule must not gain by a control that it fails to measure."""
+
     def wrong(subject):
-        raise error("a bug")
+        raise files.UserError("a bug")
 
     measured_by(monkeypatch, wrong, wrong)
-    with pytest.raises(error, match="a bug"):
+    with pytest.raises(files.UserError, match="a bug"):
         [*own.rows(subjects.of_folder(place))]
-
-
-def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, monkeypatch):
-    """Only what cannot be made is: a rule must not gain by a control that it fails to measure."""
 
     def fails_on_control(subject):
         subject.require(subject.name != "untrained", "training")
@@ -110,64 +104,13 @@ def test_a_control_that_is_there_but_cannot_be_measured_is_not_left_out(place, m
     assert found(place)["plain"]["verdict"].startswith("unavailable: this needs training")
 
 
-def test_where_nothing_can_be_measured_that_is_said(place, monkeypatch):
-    measured_by(monkeypatch, lambda subject: torch.tensor([torch.nan]), size)
-    assert found(place)["plain"]["verdict"] == "no case: 1 of 1 seeds without what it speaks of"
-
-
-def test_contexts_in_which_nothing_comes_twice_are_left_out(place, shape):
-    short = dataclasses.replace(shape, n_ctx=7)
-    (place / "config.toml").write_text(settings.dumps(model=short))
-    assert found(place)["plain"]["verdict"] == "left out: for contexts of at least 8 tokens"
-
-
-def test_the_command_prints_the_table(place, capsys):
+def test_the_command_prints_the_table_or_what_is_wrong_with_the_model(place, shape, capsys):
     cli.main(["scorecard", "--model", str(place)])
     said = capsys.readouterr().out
     assert "plain holds" in said and "reproduced" in said and str(place) in said
-
-
-def ended(*arguments):
-    with pytest.raises(SystemExit) as raised:
-        cli.main([*arguments])
-    return raised.value.code
-
-
-def test_what_is_wrong_with_a_model_is_one_line(place, shape):
-    wrong = settings.dumps(model=dataclasses.replace(shape, n_heads=3))
-    (place / "config.toml").write_text(wrong)
-    assert "does not fit its config" in ended("scorecard", "--model", str(place))
     small = dataclasses.replace(shape, n_vocab=7)
     (place / "config.toml").write_text(settings.dumps(model=small))
     save_file(Transformer(small).state_dict(), place / "weights.safetensors")
-    assert "has n_vocab 7, but rules measure" in ended("scorecard", "--model", str(place))
-    (place / "config.toml").unlink()
-    assert "nor a config.toml beside it" in ended("scorecard", "--model", str(place))
-
-
-def test_a_checkpoint_of_transformer_lens_has_a_scorecard_too(place, shape, tmp_path, generator):
-    config = CONFIG | {"d_vocab": shape.n_vocab}
-    theirs = {name: W for name, W in checkpoint_of(generator, config).items() if W.ndim}
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    save_file(theirs, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(config))
-    assert found(folder)["plain"]["verdict"] == "reproduced: 1 of 1 seeds"
-
-
-def test_the_checksum_counts_where_there_is_one(place, shape):
-    provenance = {"corpus_sha256": "", "tokenizer_sha256": "", "torch": "", "tokens": 1}
-    sha = files.sha256(place / "weights.safetensors")
-    for given, fits in ((sha, True), ("0" * 64, False)):
-        text = settings.dumps(model=shape, provenance=provenance | {"weights_sha256": given})
-        (place / "config.toml").write_text(text)
-        if fits:
-            assert own_model.load(place).config == shape
-        else:
-            with pytest.raises(files.UserError, match="not the file that"):
-                own_model.load(place)
-
-
-def test_an_own_model_has_no_siblings(place):
-    with pytest.raises(subjects.NotToBeHad, match="has no sibling one-layer"):
-        subjects.of_folder(place).sibling("one-layer")
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["scorecard", "--model", str(place)])
+    assert "has n_vocab 7, but rules measure" in raised.value.code

@@ -1,13 +1,11 @@
 """A verdict follows from intervals, a threshold and controls, and from nothing else."""
 
 import dataclasses
-from types import ModuleType
 
 import pytest
 import torch
 
 from transformer_circuits.claims import catalogue, registry, rules
-from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.registry import Rule
 from transformer_circuits.claims.rules import Interval
 
@@ -35,7 +33,6 @@ def verdict(*seeds, control=LOW, power=None, windows=0, **changes):
         ([LOW, LOW], ("not reproduced", "2 of 2 seeds on the other side")),
         ([HIGH, LOW, ACROSS], ("mixed", "1 of 3 seeds; 1 on the other side")),
         ([HIGH, ACROSS], ("undecided", f"across the threshold in 1 of 2 seeds; {NEEDED}")),
-        ([ACROSS, LOW], ("undecided", f"across the threshold in 1 of 2 seeds; {NEEDED}")),
         ([ACROSS], ("undecided", f"across the threshold in 1 of 1 seeds; {NEEDED}")),
         (
             [ONE_HIGH, ONE_LOW],
@@ -48,29 +45,22 @@ def test_seeds_decide(seeds, expected):
     assert verdict(*seeds) == expected
 
 
-def test_a_rule_that_holds_for_a_control_too_decides_nothing():
+def test_a_rule_that_holds_for_a_control_decides_nothing_and_one_that_misses_a_plant_has_no_power():
     assert verdict(HIGH, control=HIGH) == ("undecided", "it holds for untrained, too")
     assert verdict(HIGH, control=ACROSS)[0] == "reproduced"
     assert verdict(LOW, control=HIGH)[0] == "not reproduced"
-
-
-def test_a_rule_that_misses_what_was_planted_has_no_power():
     why = "the rule misses what was planted (built: 0 (-1 to 0.5))"
     assert verdict(HIGH, planted=LOW) == ("unpowered", why)
     assert verdict(HIGH, planted=HIGH)[0] == "reproduced"
 
 
-def test_below_is_above_turned_round():
+def test_below_is_above_turned_round_and_on_the_threshold_is_on_neither_side():
     assert verdict(LOW, side="below", threshold=1.5, control=HIGH)[0] == "reproduced"
     assert verdict(HIGH, side="below", control=HIGH)[0] == "not reproduced"
-
-
-def test_on_the_threshold_is_on_neither_side():
     on = Interval(1.0, 1.0, 1.0, 1)
     assert verdict(on)[0] == "undecided"
     assert verdict(on, side="below", control=HIGH)[0] == "undecided"
-    touches = Interval(0.0, -1.0, 1.0, 9)
-    assert verdict(touches)[0] == "undecided"
+    assert verdict(Interval(0.0, -1.0, 1.0, 9))[0] == "undecided"
 
 
 def test_a_rule_that_sees_only_more_than_counts_has_no_power():
@@ -82,10 +72,8 @@ def test_a_rule_that_sees_only_more_than_counts_has_no_power():
 
     blind, weak, good = power(_2=LOW, _4=LOW), power(_2=LOW, _4=HIGH), power(_2=HIGH, _4=HIGH)
     assert verdict(LOW, power=weak) == ("unpowered", "it sees a bump of 4, where 2 would count")
-    assert verdict(LOW, power=blind) == (
-        "unpowered",
-        "it sees none that was planted, where 2 would count",
-    )
+    why = "it sees none that was planted, where 2 would count"
+    assert verdict(LOW, power=blind) == ("unpowered", why)
     assert verdict(LOW, power=good)[0] == "not reproduced"
     assert verdict(HIGH, power=weak)[0] == "reproduced"
     gap = power(_1=HIGH, _2=LOW, _4=HIGH)
@@ -104,10 +92,7 @@ def test_undecided_names_how_much_text_would_decide(mean, said):
 
 def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
     yes, no = ("reproduced", "3 of 3 seeds"), ("not reproduced", "3 of 3 seeds on the other side")
-    assert rules.in_both(yes, yes) == (
-        "reproduced",
-        "3 of 3 seeds; where the stream is white, too",
-    )
+    assert rules.in_both(yes, yes)[0] == "reproduced"
     assert rules.in_both(yes, no) == (
         "depends on the basis",
         "as stored reproduced (3 of 3 seeds); where the stream is white "
@@ -115,19 +100,11 @@ def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
     )
 
 
-def test_no_seed_is_no_verdict():
-    with pytest.raises(ValueError, match="at least one seed"):
-        rules.verdict(RULE, {}, {"untrained": LOW})
-
-
-def test_the_interval_covers_the_mean_as_often_as_it_says():
+def test_the_interval_covers_the_mean_as_often_as_it_says_and_leaves_out_what_is_no_number():
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(200, 60, generator=generator)
     covered = sum(found.low <= 0 <= found.high for found in map(rules.interval, values))
     assert 180 <= covered <= 198
-
-
-def test_the_interval_leaves_out_what_is_no_number_and_refuses_what_is_infinite():
     found = rules.interval(torch.tensor([1.0, float("nan"), 3.0]))
     assert (found.mean, found.n) == (2.0, 2)
     for nothing in ([float("nan")], []):
@@ -149,28 +126,19 @@ def test_units_that_are_alike_are_drawn_together():
     assert one_package == alone, "one package alone says nothing about others"
 
 
-def test_every_testable_claim_about_trained_models_has_a_rule_a_measurement_and_controls():
+def test_each_rule_has_one_measurement_with_controls_and_each_measurement_a_rule(monkeypatch):
     """A rule may be written down before its models are trained; its measurement as well."""
-    of_claims = registry.read().values()
+    of_claims, rules_there_are = registry.read().values(), registry.rules()
     trained = {c.id for c in of_claims if c.kind == "trained" and c.chapter}
     waiting = {c.id for c in of_claims if c.kind == "trained" and c.untested == "not done"}
-    assert trained <= registry.rules().keys() <= trained | waiting
+    assert trained <= rules_there_are.keys() <= trained | waiting
     for name, measurement in catalogue.measurements().items():
         assert measurement.controls, name
-
-
-def test_a_rule_without_a_measurement_and_the_reverse_are_errors(monkeypatch):
-    rules_there_are = registry.rules()
-    monkeypatch.setattr(registry, "rules", lambda: rules_there_are | {"another": RULE})
-    with pytest.raises(ValueError, match="not measured, though there is a rule: another"):
-        catalogue.measurements()
     one, *others = rules_there_are
-    monkeypatch.setattr(registry, "rules", lambda: dict.fromkeys(others))
-    with pytest.raises(ValueError, match=f"measured without a rule, or twice: {one}"):
-        catalogue.measurements()
-    monkeypatch.setattr(registry, "rules", lambda: rules_there_are)
-    module = ModuleType("about_more")
-    module.again = decides(one, controls=[])(lambda subject: subject.text)
-    monkeypatch.setattr(catalogue, "MODULES", (*catalogue.MODULES, module))
-    with pytest.raises(ValueError, match=f"or twice: {one}"):
-        catalogue.measurements()
+    for known, message in (
+        (rules_there_are | {"another": RULE}, "not measured, though there is a rule: another"),
+        (dict.fromkeys(others), f"measured without a rule, or twice: {one}"),
+    ):
+        monkeypatch.setattr(registry, "rules", lambda known=known: known)
+        with pytest.raises(ValueError, match=message):
+            catalogue.measurements()

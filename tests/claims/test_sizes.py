@@ -6,113 +6,59 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from conftest import PLAN, SHAPE
 
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
 from transformer_circuits.claims import catalogue, sizes, subjects
 from transformer_circuits.experiments import plan
-from transformer_circuits.interop import own_model
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import corpus, tokenizer
-from transformer_circuits.training.trainer import Trainer
-
-IDS = ("below-random", "induction-head-exists", "icl-score", "form-given", "copying-heads")
-"""Of two layers, but the last; the last but one is of the short trainings."""
 
 
-@pytest.fixture
-def few(monkeypatch, subject):
-    found = {name: catalogue.measurements()[name] for name in IDS}
+def test_every_rule_of_the_two_layer_model_is_measured_or_says_why_not(subject, monkeypatch):
+    """But those of the short trainings and of one layer; in both bases, and edge by edge."""
+    names = ("below-random", "induction-head-exists", "icl-score", "form-given", "copying-heads")
+    found = {name: catalogue.measurements()[name] for name in names}
     monkeypatch.setattr(catalogue, "measurements", lambda: found)
     monkeypatch.setattr(corpus, "tokens", lambda profile, split: subject.text)
-
-
-def test_every_rule_of_the_two_layer_model_is_measured_or_says_why_not(few, subject):
-    found = sizes.measured(dataclasses.replace(subject, name="width 14", own=True))
-    json.dumps(found)
+    own = dataclasses.replace(subject, name="width 14", own=True)
+    found = json.loads(json.dumps(sizes.measured(own)))
     assert [*found["estimates"]] == ["below-random", "induction-head-exists", "icl-score"]
-    expected = edges_of.share_below_random(subject).mean()
-    assert found["estimates"]["below-random"]["mean"] == pytest.approx(float(expected), rel=1e-3)
     assert found["estimates"]["induction-head-exists"]["n"] > 1
     reason = "NotToBeHad: width 14 has no sibling one-layer"
     assert found["estimates"]["icl-score"] == {"not applicable": reason}
-    white = subjects.white(subject)
     assert {*found["estimates_white"]} == {"below-random"}
-    expected = float(edges_of.share_below_random(white).mean())
-    assert found["estimates_white"]["below-random"]["mean"] == pytest.approx(expected, rel=1e-3)
-
-
-def test_a_bug_in_a_metric_is_no_reason_to_go_on(few, subject, monkeypatch):
-    monkeypatch.setattr(edges_of.share_below_random, "function", lambda subject: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        sizes.estimates(dataclasses.replace(subject), ["below-random"])
-
-
-def test_the_white_basis_changes_scores_and_no_logit(few, subject):
-    white = subjects.white(subject)
-    tokens, _ = subject.windows(2)
-    torch.testing.assert_close(white.model(tokens), subject.model(tokens))
-    assert not torch.allclose(edges_of.scores(white), edges_of.scores(subject), rtol=0.01)
-
-
-def test_edges_have_scores_both_ways_effects_and_how_far_they_agree(few, subject):
-    white = subjects.white(subject)
-    found = sizes.edges(subject, white)
-    n = subject.model.config.n_heads
-    for name in ("stored", "white", "change", "loss"):
-        assert torch.tensor(found[name]).shape == (3, n, n)
+    bases = {"estimates": subject, "estimates_white": subjects.white(subject)}
+    for name, one in bases.items():
+        expected = float(edges_of.share_below_random(one).mean())
+        assert found[name]["below-random"]["mean"] == pytest.approx(expected, rel=1e-3)
+    edges = found["edges"]
     stored = composition.scores(subject.model, "K", basis="stored")[2, 4]
-    assert found["stored"][found["kinds"].index("K")][2][4] == pytest.approx(float(stored))
-    change = torch.tensor(found["change"], dtype=torch.float64)
-    for name in ("stored", "white"):
-        pairs = zip(torch.tensor(found[name]), change, strict=True)
-        assert found["agreement"][name] == [edge_effects.agreement(*pair) for pair in pairs]
-    assert len(found["reliability"]) == 3 and len(found["places"]) > 0
+    assert edges["stored"][edges["kinds"].index("K")][2][4] == pytest.approx(
+        float(stored), rel=1e-3
+    )
+    change = edges_of.effects(subject).change.double().mean(dim=0)
+    for name, one in (("stored", subject), ("white", subjects.white(subject))):
+        pairs = zip(edges_of.scores(one), change, strict=True)
+        agreement = [edge_effects.agreement(*pair) for pair in pairs]
+        assert edges["agreement"][name] == pytest.approx(agreement, rel=1e-3)
+    assert len(edges["reliability"]) == 3 and len(edges["places"]) > 0
 
 
-def test_the_loss_is_given_by_character_too(subject, monkeypatch):
+def test_the_loss_is_given_by_character_too_and_numbers_have_four_significant_digits(
+    subject, monkeypatch
+):
     texts = SimpleNamespace(decode_batch=lambda rows: ["ab" * len(row) for row in rows])
     monkeypatch.setattr(tokenizer, "load", lambda: texts)
     found = sizes.held_out(subject)
     assert found["windows"] == 64
-    assert found["nats_per_token"] == pytest.approx(float(subject.losses().mean()))
+    losses = cross_entropy.evaluate(subject.model, subject.text)
+    assert found["nats_per_token"] == pytest.approx(float(losses.mean()))
     assert found["nats_per_character"] == pytest.approx(found["nats_per_token"] / 2)
-
-
-def test_numbers_have_four_significant_digits():
     value = {"a": [1.23456, {"b": 0.000123456}], "c": 24, "d": "text", "e": [123456.0]}
     rounded = {"a": [1.235, {"b": 0.0001235}], "c": 24, "d": "text", "e": [123500.0]}
     assert sizes._rounded(value) == rounded
-
-
-def test_a_model_is_saved_in_the_cache_and_measured_as_it_was_saved(tmp_path, monkeypatch, subject):
-    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path)
-    (tmp_path / "text").write_text("x")
-    monkeypatch.setattr(corpus, "build", lambda profile: {"train": tmp_path / "text"})
-    monkeypatch.setattr(subjects, "held_out", lambda: subject.text)
-    n_vocab = SimpleNamespace(get_vocab_size=lambda: subject.model.config.n_vocab)
-    monkeypatch.setattr(tokenizer, "load", lambda: n_vocab)
-    monkeypatch.setattr(sizes, "measured", lambda subject: {"subject": subject})
-    [one] = [
-        p for p in plan.read(plan.study()) if p.title == "width 128, 8.2 million tokens, seed 1"
-    ]
-    planned = dataclasses.replace(one, training=PLAN)
-    run = Trainer(Transformer(SHAPE), PLAN, subject.text, compile=False)
-    run.log = [{"step": 3, "tokens": 99}]
-    found = sizes.keep(planned, run)["subject"]
-    assert found.name == planned.title and found.log == ({"step": 3, "tokens": 99},)
-    assert torch.equal(found.model.W_E, run.model.W_E.half().float())
-    folder = tmp_path / "study" / planned.title_of_state
-    assert torch.equal(own_model.load(folder).W_U, found.model.W_U)
-
-
-def test_the_series_is_that_of_the_study_s_folder():
-    series = sizes.series()
-    assert {path.name for path in series.plan.parent.iterdir()} >= {"plan.toml", "tokenizer.json"}
-    assert (series.results.name, series.vocabulary.name) == ("runs.jsonl", "tokenizer.json")
-    assert series.at_end is sizes.keep
 
 
 def test_every_line_that_is_there_is_of_the_plan_as_it_is_and_says_what_was_measured():
@@ -129,7 +75,3 @@ def test_every_line_that_is_there_is_of_the_plan_as_it_is_and_says_what_was_meas
         n = one.shape.n_heads
         for name in ("stored", "white", "change", "loss"):
             assert torch.tensor(row["edges"][name]).shape == (3, n, n)
-        reasons = [each.get("not applicable") for each in row["estimates"].values()]
-        assert [reason for reason in reasons if reason] == [
-            f"NotToBeHad: {title} has no sibling one-layer"
-        ]

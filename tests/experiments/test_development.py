@@ -6,7 +6,6 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.analysis import composition, heads
 from transformer_circuits.experiments import development
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
@@ -29,23 +28,14 @@ def test_a_probe_can_be_written_down(n_layers):
     assert ("k_scores" in found) == (n_layers == 2)
 
 
-def test_weights_of_a_fresh_model_say_nothing():
+def test_weights_of_a_fresh_model_say_nothing_and_of_a_known_circuit_what_it_is():
     found = development.of_weights(fresh(2))
     assert {v for row in found["ov_positivity"] for v in row} == {0.0}
     assert {v for row in found["k_scores"] + found["matching_positivity"] for v in row} == {0.0}
-
-
-def test_weights_of_a_known_circuit_say_what_it_is(model):
     known = development.of_weights(hand_built.induction(11, 21).float())
     assert known["ov_positivity"][1] == [1.0]
     assert known["matching_positivity"] == [[1.0]]
     assert known["k_scores"] == [[round(11**-0.5, 4)]]
-
-
-def test_matching_is_the_dense_product(model):
-    dense = model.W_E.T @ heads.W_QK(model, (1, 2)).dense()
-    expected = dense @ heads.W_OV(model, (0, 4)).dense() @ model.W_E
-    torch.testing.assert_close(composition.matching(model, (1, 2), (0, 4)).dense(), expected)
 
 
 def test_where_a_curve_crosses():
@@ -55,10 +45,3 @@ def test_where_a_curve_crosses():
     assert development.crossing([5, 10], [0.1, 0.15], 0.2) is None
     with pytest.raises(ValueError, match="2 numbers of tokens but 1 values"):
         development.crossing([5, 10], [0.1], 0.2)
-
-
-def test_the_best_head_of_each_record():
-    records = [{"step": 1, "x": [[0.1, 0.2], [0.5]]}, {"step": 2, "x": [[0.4, 0.3], [0.1]]}]
-    assert development.best(records, "x", 0) == [0.2, 0.4]
-    assert development.best(records, "x", 1) == [0.5, 0.1]
-    assert development.of_head(records, "x", 0) == [0.1, 0.4]

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import torch
 
 from transformer_circuits import files
@@ -14,20 +13,6 @@ from transformer_circuits.training import checkpoint
 SHAPE = ModelConfig(1, 8, 24, 5, 19, 12, position_base=100.0)
 
 
-def n_weights(model):
-    return sum(weight.numel() for weight in model.parameters())
-
-
-def test_students_begin_alike_and_grow_alike(generator):
-    model = Transformer(SHAPE).requires_grad_(False)
-    model.randomise(generator=generator)
-    students = factorisation.variants(model)
-    assert n_weights(students["more_heads"]) == n_weights(students["gated"]) > n_weights(model)
-    tokens = torch.randint(SHAPE.n_vocab, (2, 9), generator=generator)
-    for name, student in students.items():
-        assert torch.allclose(student(tokens), model(tokens), atol=1e-5), name
-
-
 def test_results_of_the_book_are_of_its_weights():
     rows = checkpoint.records("one-layer", "factorisation")
     for row, name in zip(rows, checkpoint.seeds("one-layer"), strict=True):
@@ -35,11 +20,6 @@ def test_results_of_the_book_are_of_its_weights():
         assert (row["model"], row["weights_sha256"]) == (name, files.sha256(weights))
         assert len(row["as_it_is"]) == len(row["more_heads"]) == len(row["gated"]) == 4
     assert len({row["start"] for row in rows}) == len(rows)
-
-
-def test_results_that_are_not_there_are_named_with_the_command():
-    with pytest.raises(files.UserError, match=r"is not there: run python -m .* factorisation$"):
-        checkpoint.records("zero-layer", "factorisation")
 
 
 def test_losses_before_and_along_are_written(tmp_path, monkeypatch, generator):

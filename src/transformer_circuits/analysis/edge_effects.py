@@ -45,21 +45,26 @@ def effects(
     """
     heads.require_two_layers(model)
     rises, changes, places = [], [], places.to(inputs.device)
+    unembeds = [model.W_U @ W_O for W_O in model.layers[1].W_O]  # [n_vocab, d_head] each
     for window, right in zip(inputs.split(1), targets, strict=True):
         trace = model.trace(window)
-        each = [_of_head(model, trace, j, places, right) for j in range(model.config.n_heads)]
+        each = [_of_head(model, trace, j, W, places, right) for j, W in enumerate(unembeds)]
         rises.append(torch.stack([loss for loss, _ in each], dim=1))
         changes.append(torch.stack([change for _, change in each], dim=1))
     return Effects(torch.stack(rises), torch.stack(changes))
 
 
 def _of_head(
-    model: Transformer, trace: Trace, head: int, places: Tensor, targets: Tensor
+    model: Transformer,
+    trace: Trace,
+    head: int,
+    unembed: Float[Tensor, "n_vocab d_head"],
+    places: Tensor,
+    targets: Tensor,
 ) -> tuple[Float[Tensor, "kind earlier_head"], Float[Tensor, "kind earlier_head"]]:
     """Both effects of the edges into one head of the second layer, in one window."""
     layer, logits = model.layers[1], trace.logits[0, places]
     p = logits.softmax(dim=-1)  # [place, n_vocab]
-    unembed = model.W_U @ layer.W_O[head]  # [n_vocab, d_head]
     r = _results(model, layer, trace, head, places)  # [kind, earlier, place, d_head]
     r = r.flatten(0, 1).transpose(0, 1)  # [place, edge, d_head]
     raised = r @ unembed.T  # [place, edge, n_vocab]

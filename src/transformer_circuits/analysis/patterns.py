@@ -18,6 +18,8 @@ def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple
     found = []
     for index, layer in enumerate(model.layers):
         found.append(layer.pattern(x, x, W_P))
+        if index + 1 == len(model.layers):
+            break  # no pattern reads what the last layer writes
         x = x + layer(x, W_P, found[-1])
         if model.mlps:
             x = x + model.mlps[index](x)

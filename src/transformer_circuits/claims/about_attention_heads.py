@@ -1,14 +1,13 @@
 """What is claimed of trained heads: where they rest, and which one looks at the previous token."""
 
 import math
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.analysis import composition
+from transformer_circuits.analysis import composition, patterns
 from transformer_circuits.claims import about_composition, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
@@ -18,10 +17,8 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model.attention import Pattern
 from transformer_circuits.text.tokenizer import BEGIN
 
-Tokens = Int[Tensor, "window pos"]
 COUNTS = 0.01
 """Edges of a head that change predictions by less do nothing to speak of. [nats]"""
 
@@ -36,7 +33,8 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     which has nothing else to look at. Paper: "Model Details".
     """
     each = []
-    for tokens, found in _patterns(subject):
+    for tokens in subject.windows(*samples.WHOLE)[0].split(4):
+        found = patterns.of_all_layers(subject.model, tokens)
         begin = (tokens == BEGIN).to(found[0])[:, None, :, None]  # [window, 1, src, 1]
         each.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in found], dim=1))
     to_begin = torch.cat(each)  # [window, head]
@@ -70,16 +68,3 @@ def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
     measured = F.pad(torch.cat(rows), (1, 0), value=math.nan)  # [window, dst]
     measured[:, 1] = math.nan
     return subject.by_document(measured)
-
-
-def _patterns(subject: Subject) -> Iterator[tuple[Tokens, list[Pattern]]]:
-    """A few windows at a time, with the patterns of all layers."""
-    model, (inputs, _) = subject.model, subject.windows(*samples.WHOLE)
-    for part in inputs.split(4):
-        x, W_P = model.embed(part)
-        found = []
-        for index, layer in enumerate(model.layers):
-            found.append(layer.pattern(x, x, W_P))
-            x = x + layer(x, W_P, found[-1])
-            x = x + model.mlps[index](x) if model.mlps else x
-        yield part, found

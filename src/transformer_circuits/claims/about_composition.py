@@ -226,13 +226,9 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
 
 def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:
     """Rank correlation of any scores with effects, as a jackknife pseudo-value for each window."""
-    change = change.double()
 
     def whole(values: Tensor) -> float:
         mean = values.mean(dim=0)
         return sum(map(edge_effects.agreement, found, mean)) / len(found)
 
-    n = len(change)
-    each = torch.arange(n)
-    less = torch.tensor([whole(change[each != left]) for left in each], dtype=torch.float64)
-    return n * whole(change) - (n - 1) * less
+    return samples.jackknife(whole, change.double())

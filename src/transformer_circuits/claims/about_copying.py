@@ -2,6 +2,7 @@
 moved from the begin token."""
 
 import math
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -31,6 +32,20 @@ AGO = 16
 """How far back the prediction is made that another is compared with, or half of a short passage."""
 
 
+@cache
+def ov_score(subject: Subject, head: Head) -> float:
+    """Σλ/Σ|λ| of a head's OV circuit, past the layers before and after it."""
+    return copying_scores.positivity(heads.full_ov(subject.model, head).eigenvalues())
+
+
+@cache
+def bound(subject: Subject) -> float:
+    """Four standard deviations above the OV scores of random heads between the same embeddings."""
+    model, generator = subject.model, torch.Generator().manual_seed(0)
+    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
+    return float(null.mean() + 4 * null.std())
+
+
 @decides(
     "copying-heads", controls=[untrained, random_heads, heads_without_effect], reads_basis=True
 )
@@ -41,12 +56,8 @@ def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
     trained embeddings, in this basis. A head that does nothing to speak of (`Subject.does`) copies
     nothing. Paper: "Detecting Copying Behavior", and the authors' video on results of two layers.
     """
-    model = subject.model
-    generator = torch.Generator().manual_seed(0)
-    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
-    bound = null.mean() + 4 * null.std()
-    last = heads.of_layer(model, model.config.n_layers - 1)
-    copies = [subject.does(head) and _ov_score(model, head) > bound for head in last]
+    last = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
+    copies = [subject.does(head) and ov_score(subject, head) > bound(subject) for head in last]
     return torch.tensor(copies, dtype=torch.float64)
 
 
@@ -72,7 +83,7 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     Behavior", and its video on one-layer results.
     """
     every = heads.every(subject.model)
-    doing = sorted(filter(subject.does, every), key=lambda head: _ov_score(subject.model, head))
+    doing = sorted(filter(subject.does, every), key=lambda head: ov_score(subject, head))
     if not doing:
         return torch.tensor([math.nan])
     chosen = doing[: math.ceil(EXCEPTIONS * len(every))]
@@ -133,9 +144,8 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
     """
     model, tokens = subject.model, subject.windows(*OF_SUPPRESSION)[0]
-    scores = {head: _ov_score(model, head) for head in heads.every(model)}
-    head = min(scores, key=scores.__getitem__)
-    if scores[head] >= 0:
+    head = min(heads.every(model), key=lambda head: ov_score(subject, head))
+    if ov_score(subject, head) >= 0:
         return torch.tensor([math.nan])
     trace = model.trace(tokens)
     written = trace.head_outputs[head.layer][:, head.head]
@@ -202,7 +212,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     subject.require(len(heads.every(model)) > 1, "two heads")
     previous = subject.previous_token_head
     others = [head for head in heads.every(model) if head != previous]
-    copier = max(others, key=lambda head: _ov_score(model, head))
+    copier = max(others, key=lambda head: ov_score(subject, head))
     inside = tokenizer.inside_words(inputs)
     intact, *off = (
         _losses(ablation.without(model, heads_off), inputs, targets)
@@ -214,10 +224,6 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
         for rise in (each - intact for each in off)
     )
     return of_previous - of_copier if of_copier.nanmean() > 0 else of_previous
-
-
-def _ov_score(model: Transformer, head: Head) -> float:
-    return copying_scores.positivity(heads.full_ov(model, head).eigenvalues())
 
 
 def _near(pattern: Float[Tensor, "batch dst src"]) -> Float[Tensor, " batch"]:

@@ -230,5 +230,4 @@ def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
     shares = torch.stack(
         [(scores[i] < r).double().mean() for i, r in zip(index, right, strict=True)]
     )
-    sums = torch.zeros(len(asked)).double().index_add(0, index, shares)
-    return sums / index.bincount()
+    return samples.by_group(shares, query)

@@ -1,6 +1,7 @@
 """What is claimed of a one-layer model on text: what it is made of, and what it cannot do."""
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -102,18 +103,20 @@ def bugs(subject: Subject) -> Float[Tensor, " pair"]:
     windows lack, or whose right outputs are not both raised by `RAISED`. Paper: "Skip-Trigram
     “Bugs”".
     """
-    model = subject.model
-    counts = bigrams.counts(subject.text, model.config.n_vocab)
-    forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
-    inputs, _ = subject.windows(*samples.MANY)
-    apart = {
-        pair: sets
-        for pair, sets in skip_trigram_bugs.apart(counts, forms).items()
-        if (inputs == pair[0]).any()
-    }
+    model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
+    there = {*inputs.flatten().tolist()}
+    kept_apart = _apart(subject.text, model.config.n_vocab).items()
+    apart = {pair: sets for pair, sets in kept_apart if pair[0] in there}
     right, wrong = skip_trigram_bugs.raised_together(model, inputs, apart).split(2, dim=1)
     counted = (right >= RAISED).all(dim=1) & ~wrong.isnan().any(dim=1)
     return (wrong.amin(dim=1) - right.mean(dim=1) / 2).where(counted, math.nan)
+
+
+@cache
+def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int], tuple]:
+    """The forms of words that a text keeps apart, with the destinations of each."""
+    forms = ensemble.forms(tokenizer.texts()[:n_vocab])
+    return skip_trigram_bugs.apart(bigrams.counts(text, n_vocab), forms)
 
 
 @decides("one-layer-no-induction", controls=[two_layers])

@@ -1,13 +1,14 @@
 """What the paper remarks of copying and of induction without a figure of its own."""
 
 import math
+from functools import cache
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams, copying_scores, heads, induction, patterns
-from transformer_circuits.claims import samples
+from transformer_circuits.claims import about_copying, samples
 from transformer_circuits.claims.controls import (
     one_layer,
     random_heads,
@@ -17,21 +18,20 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import clean_copying
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 FIRST = 10
 """Among so many a token must be that a copying head raises, to count as raised most."""
 
 
-def copying_heads(model: Transformer) -> list[int]:
+def copying_heads(subject: Subject) -> list[int]:
     """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none."""
-    generator = torch.Generator().manual_seed(0)
-    null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
-    last = heads.of_layer(model, model.config.n_layers - 1)
-    scores = [copying_scores.positivity(heads.full_ov(model, one).eigenvalues()) for one in last]
-    bound = float(null.mean() + 4 * null.std())
-    return [h for h, score in enumerate(scores) if score > bound] or [*range(len(last))]
+    last = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
+    bound = about_copying.bound(subject)
+    found = [one.head for one in last if about_copying.ov_score(subject, one) > bound]
+    return found or [*range(len(last))]
 
 
 @decides("copying-own-token", controls=[untrained, random_heads], planted=clean_copying)
@@ -43,7 +43,7 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
     ranks = [
-        copying_scores.own_ranks(heads.full_ov(model, (layer, h))) for h in copying_heads(model)
+        copying_scores.own_ranks(heads.full_ov(model, (layer, h))) for h in copying_heads(subject)
     ]
     return (torch.stack(ranks) < FIRST).double().mean(dim=0)
 
@@ -59,10 +59,8 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
     In-Context Learning".
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
-    inputs, targets = subject.windows(samples.WINDOWS)
-    n_vocab = model.config.n_vocab
-    table = bigrams.counts(subject.text, n_vocab) - bigrams.counts_of(inputs, targets, n_vocab)
-    follows, chosen = table > 0, copying_heads(model)
+    inputs, _ = subject.windows(samples.WINDOWS)
+    follows, chosen = _follows(subject.text, model.config), copying_heads(subject)
     rows = []
     for tokens in inputs.split(4):
         A = patterns.of_all_layers(model, tokens)[layer][:, chosen].mean(dim=1).double()
@@ -74,6 +72,13 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
         )
     own, exchanged = (subject.by_document(each) for each in torch.cat(rows, dim=1))
     return (own / exchanged).log2().where((own > 0) & (exchanged > 0), math.nan)
+
+
+@cache
+def _follows(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> Bool[Tensor, "out before"]:
+    """Which token has followed which in a text, outside of the windows that are measured."""
+    measured = windows.evenly(text, samples.WINDOWS, shape)
+    return bigrams.counts(text, shape.n_vocab) > bigrams.counts_of(*measured, shape.n_vocab)
 
 
 def _could(
@@ -92,22 +97,25 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     occurrences of the present token; less the mean of the same at places whose token has not come
     before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
     """
-    single = subject.sibling("one-layer").model
+    surer = _entropies(subject.sibling("one-layer")) - _entropies(subject)
     inputs, _ = subject.windows(*samples.MANY)
     head, rows = subject.induction_head.head, []
     for part in inputs.split(4):
         A = patterns.of_all_layers(subject.model, part)[-1][:, head]
         followed = induction.followers(part)
-        surer = _entropy(single, part) - _entropy(subject.model, part)
-        matched = (A * followed).sum(dim=2) > 0.5
-        rows.append(torch.stack([surer, matched.double(), followed.any(dim=2).double()]))
-    surer, matched, before = torch.cat(rows, dim=1)
+        rows.append(torch.stack([(A * followed).sum(dim=2) > 0.5, followed.any(dim=2)]))
+    matched, before = torch.cat(rows, dim=1)
     if not matched.any():
         return torch.zeros((), dtype=torch.float64)
-    elsewhere = surer[(before == 0) & (inputs != BEGIN)].mean()
-    return subject.by_document((surer - elsewhere).masked_fill(matched == 0, math.nan))
+    elsewhere = surer[~before & (inputs != BEGIN)].mean()
+    return subject.by_document((surer - elsewhere).masked_fill(~matched, math.nan))
 
 
-def _entropy(model: Transformer, tokens: Tensor) -> Float[Tensor, "window pos"]:
-    log_p = model(tokens).log_softmax(dim=-1)
-    return -(log_p.exp() * log_p).sum(dim=-1).double()
+@cache
+def _entropies(subject: Subject) -> Float[Tensor, "window pos"]:
+    """Of the predictions at every place of the windows that decide. [nats]"""
+    rows = []
+    for part in subject.windows(*samples.MANY)[0].split(4):
+        log_p = subject.model(part).log_softmax(dim=-1)
+        rows.append(-(log_p.exp() * log_p).sum(dim=-1).double())
+    return torch.cat(rows)

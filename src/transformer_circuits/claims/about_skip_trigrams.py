@@ -8,24 +8,26 @@ the first minus the second, from -1 to 1; 0 if any other output would do as well
 from functools import cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis.one_layer import skip_trigram_families as families
 from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
 from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, random_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
     heads_for_destinations,
+    of_families,
+    of_list,
     planted_skip_trigrams,
     skip_trigrams_by_share,
 )
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text import tokenizer
 
-N_SHUFFLES = 10
 NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
 """Where the text has no such triples, or no head does anything."""
 
@@ -41,12 +43,13 @@ def _places(subject: Subject) -> Places | None:
     return Places(*circuits, whole.mean[doing], whole.least[doing])
 
 
-def shuffles(triples: list[SkipTrigram], n: int = N_SHUFFLES) -> list[list[SkipTrigram]]:
-    """The triples with each other's outputs, in `n` ways that never give a triple its own place's."""
+@cache
+def shuffles(triples: tuple[SkipTrigram, ...]) -> list[list[SkipTrigram]]:
+    """The triples with each other's outputs, in ten ways that never give a triple its own place's."""
     generator = torch.Generator().manual_seed(0)
     outs = torch.tensor([triple.out for triple in triples])
     order = torch.randperm(len(triples), generator=generator)
-    turns = torch.randint(1, max(len(triples), 2), (n,), generator=generator).tolist()
+    turns = torch.randint(1, max(len(triples), 2), (10,), generator=generator).tolist()
     given = outs.clone()
     rows = []
     for turn in turns:
@@ -62,33 +65,18 @@ def _beyond_shuffled(
     places = _places(subject)
     if len(triples) < 2 or places is None:
         return NOTHING
-    null = torch.stack([places.first(each, any_destination) for each in shuffles(triples)])
+    null = torch.stack([places.first(each, any_destination) for each in shuffles((*triples,))])
     return places.first(triples, any_destination).double() - null.double().mean(dim=0)
 
 
 def by_source(values: Float[Tensor, " triple"], triples: list[SkipTrigram]) -> Tensor:
     """The mean of each source: triples of one source are no independent units."""
-    src = torch.tensor([triple.src for triple in triples])
-    index = src.unique(return_inverse=True)[1]
-    sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index, values)
-    return sums / index.bincount()
-
-
-@cache
-def _members(
-    text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
-) -> dict[str, list[SkipTrigram]]:
-    return families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
-
-
-@cache
-def _listed(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
-    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+    return samples.by_group(values, torch.tensor([triple.src for triple in triples]))
 
 
 def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
     config = subject.model.config
-    triples = _members(subject.text, config.n_vocab, config.n_ctx)[name]
+    triples = of_families(subject.text, config.n_vocab, config.n_ctx)[name]
     whole = name in (families.COPY, families.COPY_OTHER_FORM)
     values = _beyond_shuffled(subject, triples, any_destination=whole)
     return by_source(values, triples) if len(values) == len(triples) else values
@@ -149,7 +137,7 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     Skip-Trigrams".
     """
     config = subject.model.config
-    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
+    triples = of_list(subject.text, config.n_vocab, config.n_ctx)
     values = _beyond_shuffled(subject, triples, any_destination=False)
     return by_source(values, triples) if len(values) == len(triples) else values
 
@@ -192,7 +180,7 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     its own. Paper: "Other Interesting Skip-Trigrams".
     """
     config = subject.model.config
-    triples = _listed(subject.text, config.n_vocab, config.n_ctx)
+    triples = of_list(subject.text, config.n_vocab, config.n_ctx)
     places = _places(subject)
     if len(triples) < 2 or places is None:
         return NOTHING

@@ -122,9 +122,7 @@ def share_that_composes(subject: Subject) -> Float[Tensor, " window"]:
             torch.cat([does.any(dim=0).any(dim=0), does.any(dim=0).any(dim=1)]).double().mean()
         )
 
-    n, each = len(change), torch.arange(len(change))
-    less = torch.tensor([share(change[each != left]) for left in each], dtype=torch.float64)
-    return n * share(change) - (n - 1) * less
+    return samples.jackknife(share, change)
 
 
 @decides("gradient-where-sure", controls=[untrained], planted=built_induction)

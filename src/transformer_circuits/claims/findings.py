@@ -6,7 +6,6 @@ A sentence says what is the case. Its numbers are filled in from what was measur
 import html
 import math
 import re
-import string
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
@@ -25,19 +24,6 @@ GENERAL = (rules.UNDECIDED, CONTROL_PASSES, rules.UNPOWERED, "no case", "depends
 """What has a sentence for all claims; a claim may have its own."""
 CONTROLS = ("untrained", "one layer", "two layers")
 """What a sentence may compare with, if it is among the claim's controls."""
-PLACES = {
-    "range",
-    "size",
-    "off",
-    "threshold",
-    "white",
-    "seeds",
-    "beyond",
-    "units",
-    "passed",
-    "whether",
-}
-PLACES |= {name.replace(" ", "_") for name in CONTROLS}
 NOTHING = "At present, none of what this page tells."
 """The paragraph of verdicts that no claim has."""
 NO_NUMBER = "(not to be had)"
@@ -46,16 +32,13 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 _PERCENT = ("%", "percentage points")
 
 
+@cache
 def read() -> dict[str, dict[str, str]]:
     """The sentences of each claim that a rule decides, by verdict; with `unit` and `whether`, if given.
 
     Those for all claims are under "general".
-
-    Raises:
-        UserError: naming the file, if a claim or a verdict has no sentence, there is one of an unknown
-            claim or verdict, or a sentence has a place that nothing fills.
     """
-    return _file()
+    return files.read_toml(files.data_dir() / "findings.toml")
 
 
 def sentence(decision: "Decision") -> str:
@@ -65,7 +48,7 @@ def sentence(decision: "Decision") -> str:
         decision.verdict,
         decision.seeds,
         decision.controls,
-        getattr(decision, "white", {}),
+        decision.white,
     )
 
 
@@ -103,17 +86,13 @@ def say(
     """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
 
     `white`: the seeds once more, in the basis in which the stream is white.
-
-    Raises:
-        ValueError: if there is no such claim, or no sentence for such a verdict.
     """
     sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
     passed = [name for name, found in controls.items() if found and rules.beyond(rule, found)]
     n_beyond = sum(rules.beyond(rule, found) for found in seeds.values())
     if verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
         verdict = CONTROL_PASSES
-    if (wording := sentences.get(verdict) or general.get(verdict)) is None:
-        raise ValueError(f'data/findings.toml has no sentence of {claim_id} for "{verdict}"')
+    wording = sentences.get(verdict) or general[verdict]
     unit, means = sentences.get("unit", ""), [found.mean for found in seeds.values()]
     of_white = [found.mean for found in (white or {}).values()]
     places = {
@@ -162,40 +141,3 @@ def _number(value: float, digits: int) -> str:
     """To so many digits that count; what is nearly a hundred has one more, or it would be a hundred."""
     short = float(f"{value:.{digits + (abs(value) >= 99)}g}")
     return f"{short + 0.0:g}".replace("-", "\u2212")  # + 0.0: no sign before a zero
-
-
-@cache
-def _file() -> dict[str, dict[str, str]]:
-    path = files.data_dir() / "findings.toml"
-    found = files.read_toml(path)
-    if problems := [*_problems(found)]:
-        raise files.damaged(path, f"is not right: {'; '.join(problems)}")
-    return found
-
-
-def _problems(found: Mapping) -> Iterable[str]:
-    wanted = {"general": GENERAL} | {name: [*ANSWERS] for name in registry.rules()}
-    for name in [*wanted, *(name for name in found if name not in wanted)]:
-        sentences, verdicts = found.get(name), wanted.get(name)
-        if verdicts is None:
-            yield f'"{name}" is no claim that a rule decides'
-            continue
-        if not isinstance(sentences, Mapping):
-            yield f'"{name}" has no sentences'
-            continue
-        known = {*verdicts} if name == "general" else {*verdicts, *GENERAL, "unit", "whether"}
-        for verdict in [verdict for verdict in verdicts if verdict not in sentences]:
-            yield f'"{name}" has no sentence for "{verdict}"'
-        for verdict, wording in sentences.items():
-            if verdict not in known or not isinstance(wording, str) or not wording.strip():
-                yield f'"{name}" has "{verdict}", which is no verdict with a sentence'
-            elif odd := sorted(_places(wording) - PLACES):
-                yield f'"{name}" has the place {{{odd[0]}}} for "{verdict}", which nothing fills'
-
-
-def _places(wording: str) -> set[str]:
-    """What a wording has between braces; a brace that is alone is a place that nothing fills."""
-    try:
-        return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}
-    except ValueError as error:
-        return {str(error)}

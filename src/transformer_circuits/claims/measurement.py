@@ -52,23 +52,20 @@ def decides(
     )
 
 
+@dataclass(eq=False)
 class Measurement:
     """The function that decides a claim; called, it measures a subject."""
 
-    def __init__(
-        self,
-        claim_id: str,
-        function: Callable,
-        controls: tuple[Control, ...],
-        planted: Control | Graded | None,
-        sample: Sample | None,
-        reads_basis: bool,
-        trained: Callable[[Subject], Subject],
-    ):
-        self.claim_id, self.function = claim_id, function
-        self.controls, self.planted = controls, planted
-        self.sample, self.reads_basis, self.trained = sample, reads_basis, trained
-        functools.update_wrapper(self, function)
+    claim_id: str
+    function: Callable
+    controls: tuple[Control, ...]
+    planted: Control | Graded | None
+    sample: Sample | None
+    reads_basis: bool
+    trained: Callable[[Subject], Subject]
+
+    def __post_init__(self):
+        functools.update_wrapper(self, self.function)
 
     def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
         return self.function(subject)
@@ -88,11 +85,7 @@ class Measurement:
 
     @functools.cache  # noqa: B019 (measurements live as long as the process)
     def interval(self, subject: Subject) -> Interval:
-        """What is measured on a subject, with its interval.
-
-        Raises:
-            NotToBeHad: if it is a reader's own model, and has not what is needed.
-        """
+        """What is measured on a subject, with its interval."""
         with torch.no_grad():
             values = self.function(subject)
         if isinstance(values, Interval):
@@ -105,9 +98,6 @@ class Measurement:
         """Try the rule on models that differ in their seed: by default, those of the book.
 
         Controls are made of the first of them.
-
-        Raises:
-            UserError: if a model of the book is not trained.
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         seeds = {subject.name: self.interval(subject) for subject in of}
@@ -148,11 +138,7 @@ class Measurement:
         return self.interval(made)
 
     def decide(self) -> None:
-        """Show the verdict; it counts on the scorecard.
-
-        Raises:
-            UserError: if a model of the book is not trained.
-        """
+        """Show the verdict; it counts on the scorecard."""
         found = self.decision()
         if "IPython" in sys.modules:
             from IPython.display import display

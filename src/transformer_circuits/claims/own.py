@@ -8,7 +8,6 @@ from tabulate import tabulate
 from transformer_circuits.analysis.head_roles import SHORTEST
 from transformer_circuits.claims import catalogue, subjects
 from transformer_circuits.claims.measurement import Measurement
-from transformer_circuits.claims.registry import Claim
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import general
 from transformer_circuits.training import checkpoint
@@ -16,7 +15,6 @@ from transformer_circuits.training import checkpoint
 COLUMNS = {"claim": 26, "made in, reported": 20, "estimate (95 % interval), by seed": 18,
            "must be": 22, "controls": 22, "verdict": 18}  # fmt: skip
 """What is printed, and the width of each column in characters."""
-UNAVAILABLE = "unavailable"
 ALL_FORMS: Mapping[str, tuple[str, ...]] = {
     "induction-random": general.all_but(general.OUTPUTS),
     "induction-head-exists": general.ALL,
@@ -32,20 +30,15 @@ def rows(subject: Subject) -> Iterator[dict[str, str]]:
 
     What cannot be measured, for want of a training log or a sibling, say, is unavailable. A rule of
     a model of another shape is left out: with more or fewer layers, or with MLPs where this has none.
-
-    Raises:
-        Exception: whatever else goes wrong in a measurement; that is a bug, and no verdict.
+    Whatever else goes wrong in a measurement is a bug, and no verdict.
     """
     for measurement in catalogue.measurements().values():
-        yield told(measurement.claim) | _found(measurement, subject)
-
-
-def told(claim: Claim) -> dict[str, str]:
-    """A claim as the first columns have it."""
-    return {
-        "claim": f"{claim.statement} ({claim.id})",
-        "made in, reported": f"{claim.section}: {claim.reported}",
-    }
+        claim = measurement.claim
+        told = {
+            "claim": f"{claim.statement} ({claim.id})",
+            "made in, reported": f"{claim.section}: {claim.reported}",
+        }
+        yield told | _found(measurement, subject)
 
 
 def unknown_forms(rule: str, subject: Subject) -> list[str]:
@@ -68,15 +61,11 @@ def _found(measurement: Measurement, subject: Subject) -> dict[str, str]:
     try:
         return measurement.decision([subject]).row
     except subjects.NotToBeHad as error:
-        return {**nothing, "verdict": f"{UNAVAILABLE}: {error}"}
+        return {**nothing, "verdict": f"unavailable: {error}"}
 
 
 def scorecard(place: Path) -> str:
-    """The whole table as text, for the model in a folder.
-
-    Raises:
-        UserError: if there is no such model, it is damaged, or it has another vocabulary.
-    """
+    """The whole table as text, for the model in a folder."""
     subject = subjects.of_folder(place)
     found = [[row[name] for name in COLUMNS] for row in rows(subject)]
     shown = tabulate(

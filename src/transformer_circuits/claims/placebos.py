@@ -5,27 +5,13 @@ curve.
 """
 
 import dataclasses
-import functools
-from collections.abc import Callable
 
-from transformer_circuits.claims.controls import Control, Graded, named
+from transformer_circuits.claims.controls import Graded, named
 from transformer_circuits.claims.subjects import Log, Subject
 from transformer_circuits.experiments import development
 
 _MATCHING = ("matching_text", "matching_random")
 _LOSSES = ("held_out", "in_context_learning_score")
-
-
-def _of_log(name: str) -> Callable[[Callable[[Log], Log]], Control]:
-    """Make a function from the records of a log to others a control of this name."""
-
-    def made(change: Callable[[Log], Log]) -> Control:
-        def changed(subject: Subject) -> Subject:
-            return dataclasses.replace(subject, name=name, log=change(subject.log))
-
-        return Control(name, functools.wraps(change)(changed))
-
-    return made
 
 
 def _heads_moved(log: Log, factor: float) -> Log:
@@ -45,44 +31,46 @@ def _heads_moved(log: Log, factor: float) -> Log:
     return tuple(record | {key: moved(record, key) for key in _MATCHING} for record in log)
 
 
-@_of_log("heads sooner")
-def heads_sooner(log: Log) -> Log:
+@named("heads sooner")
+def heads_sooner(subject: Subject) -> Subject:
     """The heads form in half the tokens; all else comes when it came."""
-    return _heads_moved(log, 2.0)
+    return dataclasses.replace(subject, name="heads sooner", log=_heads_moved(subject.log, 2.0))
 
 
-@_of_log("heads later")
-def heads_later(log: Log) -> Log:
+@named("heads later")
+def heads_later(subject: Subject) -> Subject:
     """The heads form in twice the tokens; all else comes when it came."""
-    return _heads_moved(log, 0.5)
+    return dataclasses.replace(subject, name="heads later", log=_heads_moved(subject.log, 0.5))
 
 
-@_of_log("heads swapped")
-def heads_swapped(log: Log) -> Log:
+@named("heads swapped")
+def heads_swapped(subject: Subject) -> Subject:
     """Previous-token heads of the first layer and matching heads of the last exchanged."""
-    return tuple(
+    log = tuple(
         record
         | {
             "previous_token": [record["matching_random"][-1], *record["previous_token"][1:]],
             "matching_random": [*record["matching_random"][:-1], record["previous_token"][0]],
         }
-        for record in log
+        for record in subject.log
     )
+    return dataclasses.replace(subject, name="heads swapped", log=log)
 
 
-@_of_log("loss for heads")
-def loss_for_heads(log: Log) -> Log:
+@named("loss for heads")
+def loss_for_heads(subject: Subject) -> Subject:
     """In place of every matching head, the share of its way that the loss on text has fallen."""
-    losses = [record["held_out"] for record in log]
+    losses = [record["held_out"] for record in subject.log]
     way = max(losses[0] - min(losses), 1e-9)
-    return tuple(
+    log = tuple(
         record
         | {
             key: [[(losses[0] - record["held_out"]) / way] * len(layer) for layer in record[key]]
             for key in _MATCHING
         }
-        for record in log
+        for record in subject.log
     )
+    return dataclasses.replace(subject, name="loss for heads", log=log)
 
 
 def _bump(subject: Subject, size: float) -> Subject:

@@ -4,10 +4,14 @@ import copy
 import dataclasses
 import math
 from collections import Counter
+from functools import cache
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from transformer_circuits.analysis.one_layer import skip_trigram_families, skip_trigram_lists
+from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.claims import subjects
 from transformer_circuits.claims.controls import Control, Graded, named
 from transformer_circuits.claims.subjects import Subject
@@ -63,6 +67,20 @@ def suppressing_head(subject: Subject) -> Subject:
     return subject.with_model("suppressing head", model)
 
 
+@cache
+def of_families(
+    text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
+) -> dict[str, list[SkipTrigram]]:
+    """The members of the paper's families that a text can bear out."""
+    return skip_trigram_families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+@cache
+def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
+    """Those of the paper's own list that a text has."""
+    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
 def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
     """One layer whose heads hold the whole of the paper's list, all brackets and indents, and one of
     `every` so many members of the paper's families, and nothing else.
@@ -74,9 +92,9 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
-    families = skip_trigram_families.borne_out(texts, subject.text, config.n_ctx).values()
+    families = of_families(subject.text, config.n_vocab, config.n_ctx).values()
     triples = {triple for members in families for triple in members[::every]}
-    listed = skip_trigram_lists.borne_out(texts, subject.text, config.n_ctx)
+    listed = of_list(subject.text, config.n_vocab, config.n_ctx)
     common = Counter(dst for _, dst in {(triple.src, triple.dst) for triple in listed})
     own = {dst for dst, _ in common.most_common(destinations)}
     triples |= {*listed}

@@ -134,12 +134,7 @@ def verdict(
     the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
     side, unless the rule would have missed an effect that counts: *unpowered*. *Mixed*: wholly
     beyond it in one seed and wholly on the other side in another. *Undecided*: all else.
-
-    Raises:
-        ValueError: if there is no seed.
     """
-    if not seeds:
-        raise ValueError("a verdict takes at least one seed")
     of = f"of {len(seeds)} seeds"
     if absent := sum(not found.n for found in seeds.values()):
         return NO_CASE, f"{absent} {of} without what it speaks of"

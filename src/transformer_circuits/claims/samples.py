@@ -4,8 +4,10 @@ Windows are evenly spaced over held-out text, and have a model's whole context u
 given beside them. Whatever does not fit into a context is made as long as it can be.
 """
 
+from collections.abc import Callable
+
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 Sample = tuple[int, int | None]
@@ -37,6 +39,31 @@ PASSAGES_OF_A_LENGTH = 12
 PASSAGES_CUT = 8
 """The same, where heads or edges are cut one by one."""
 TOKENS_OF_CHAINS = 128
+
+
+def by_group(
+    values: Float[Tensor, "*unit"], group: Int[Tensor, "*unit"]
+) -> Float[Tensor, " group"]:
+    """The mean of each group, in the order of their numbers: units of one group are not independent.
+
+    Values that are not a number are left out; a group without any other is not a number itself.
+    """
+    index = group.unique(return_inverse=True)[1]
+    there = ~values.isnan()
+    sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index[there], values[there])
+    return sums / index[there].bincount(minlength=len(sums))
+
+
+def jackknife(
+    measure: Callable[[Tensor], float], values: Float[Tensor, "unit *value"]
+) -> Float[Tensor, " unit"]:
+    """A pseudo-value for each unit, of what is measured of all together.
+
+    Their mean is the measure less its bias; their spread is that of other units.
+    """
+    n, each = len(values), torch.arange(len(values))
+    less = torch.tensor([measure(values[each != left]) for left in each], dtype=torch.float64)
+    return n * measure(values) - (n - 1) * less
 
 
 def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:

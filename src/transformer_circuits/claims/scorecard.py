@@ -120,19 +120,12 @@ def verdict(claim: Claim, found: Evidence | None) -> str:
 
 
 def part(claim: Claim) -> str:
-    """The part of the paper in which a claim is made; of others, who makes it.
-
-    Raises:
-        ValueError: if `PARTS` does not know the section.
-    """
+    """The part of the paper in which a claim is made; of others, who makes it."""
     if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
         return {"follow-up": "Follow-ups", "retelling": "Retellings"}[claim.source]
     if "video" in claim.section:
         return VIDEOS
-    for name, sections in PARTS.items():
-        if claim.section in sections:
-            return name
-    raise ValueError(f'{claim.id} is of the section "{claim.section}", which is in no part')
+    return next(name for name, sections in PARTS.items() if claim.section in sections)
 
 
 Row = dict[str, str | Link | Picture]
@@ -178,12 +171,7 @@ def _paragraph(about: str, sentences: Iterable[tuple[str, Link | None]]) -> Para
 
 
 def read() -> "Scorecard":
-    """The scorecard of this checkout.
-
-    Raises:
-        UserError: naming the chapters, if some were not executed with the present code.
-        ValueError: as `evidence` and `verdict` do.
-    """
+    """The scorecard of this checkout; raises what `evidence` does."""
     return Scorecard(evidence())
 
 

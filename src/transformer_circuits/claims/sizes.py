@@ -88,7 +88,7 @@ def measured(subject: Subject) -> dict[str, Any]:
 
 def held_out(subject: Subject) -> dict[str, int | float]:
     """The loss on held-out text; by character, too, as vocabularies cut a text into more or fewer."""
-    losses = subject.losses()
+    losses = cross_entropy.evaluate(subject.model, subject.text)
     _, targets = subject.windows(len(losses))
     characters = sum(map(len, tokenizer.load().decode_batch(targets.tolist())))
     return {

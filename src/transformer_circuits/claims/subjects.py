@@ -15,7 +15,6 @@ from transformer_circuits.analysis import composition, head_roles
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.interop import own_model
-from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -108,11 +107,7 @@ class Subject:
             raise NotToBeHad(f"this needs {needed}, which {self.name} does not have")
 
     def probed(self) -> Log:
-        """The log, where each record has all of `LOGGED`.
-
-        Raises:
-            NotToBeHad: if there is no log, or a record lacks something.
-        """
+        """The log, where each record has all of `LOGGED`."""
         self.require(bool(self.log), "a log of its training")
         for name in LOGGED:
             self.require(all(name in record for record in self.log), f'"{name}" in every record')
@@ -147,10 +142,7 @@ class Subject:
         They are those of `windows(n)`, or of `windows(n, n_ctx)`. Places that are not a number are
         left out; a document without any other is not a number itself.
         """
-        _, index = self._documents(*values.shape).unique(return_inverse=True)
-        there = ~values.isnan()
-        sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index[there], values[there])
-        return sums / index[there].bincount(minlength=len(sums))
+        return samples.by_group(values, self._documents(*values.shape))
 
     def packages_of(
         self, n: int, n_ctx: int | None = None, *, units: int
@@ -169,22 +161,12 @@ class Subject:
         places = own if units == len(own) else documents[:, documents.shape[1] // 2]
         return _packages(tokenizer.path())[places - 1]
 
-    @cache  # noqa: B019 (subjects live as long as the process)
-    def losses(self, n: int = cross_entropy.N_WINDOWS) -> Float[Tensor, "n n_ctx"]:
-        """Loss at each target of `windows(n)`. [nats]"""
-        return cross_entropy.evaluate(self.model, self.text, n)
-
     def with_model(self, name: str, model: Transformer) -> "Subject":
         """Another model on the same text, whose training left no log."""
         return dataclasses.replace(self, name=name, model=model, log=(), as_stored=None)
 
     def sibling(self, name: str) -> "Subject":
-        """The model of the book called `name` that was trained from the same seed.
-
-        Raises:
-            UserError: if there is no such model, or it was not trained.
-            NotToBeHad: if this is a reader's own model.
-        """
+        """The model of the book called `name` that was trained from the same seed; a reader's own has none."""
         if self.own:
             raise NotToBeHad(f"{self.name} has no sibling {name}")
         seed = self.name.rpartition("-seed-")[2] if "-seed-" in self.name else ""
@@ -193,11 +175,7 @@ class Subject:
 
 def held_out() -> Int[Tensor, " n_tokens"]:
     """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
-    measurements make of it is made once and not again for each seed.
-
-    Raises:
-        UserError: if it has to be made and cannot be.
-    """
+    measurements make of it is made once and not again for each seed."""
     return _held_out(tokenizer.path())
 
 
@@ -217,11 +195,7 @@ def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
 
 @cache
 def named(name: str) -> Subject:
-    """A model of the book, with the small profile's held-out text.
-
-    Raises:
-        UserError: if there is no such model, or it was not trained.
-    """
+    """A model of the book, with the small profile's held-out text."""
     log = tuple(checkpoint.records(name))
     return Subject(name, checkpoint.load(name), held_out(), log, of_the_book=True)
 

@@ -45,9 +45,6 @@ def write(compile: bool | None = None) -> None:
     [nats per held-out token]
 
     `compile`: as for `Trainer`.
-
-    Raises:
-        UserError: if a model of a seed is not trained.
     """
     rows = []
     models = {name: checkpoint.load(name) for name in checkpoint.seeds(ONE_LAYER)}

@@ -47,11 +47,7 @@ def why() -> Series:
 
 
 def write(compile: bool | None = None, series: Series | None = None) -> None:
-    """Make the trainings that a series, by default `why()`, has no line of; add each when it ends.
-
-    Raises:
-        UserError: if the plan or the file is damaged, or a state of another training is in the way.
-    """
+    """Make the trainings that a series, by default `why()`, has no line of; add each when it ends."""
     series = series or why()
     planned = [one for one in plan.read(series.plan) if not one.choices.taken_from]
 
@@ -117,23 +113,6 @@ def _kept(
     ]
 
 
-def status(series: Series | None = None) -> list[str]:
-    """One line for each training of a plan, in order: whether it is there, and what it is for."""
-    series = series or why()
-    lines = _lines(series.results)
-    return [
-        f"{one.title}: {_state(one, lines)} ({one.choices.why})" for one in plan.read(series.plan)
-    ]
-
-
-def _state(one: Planned, lines: list[dict[str, Any]]) -> str:
-    if one.choices.taken_from:
-        return f"in {one.choices.taken_from}.jsonl"
-    if _line(lines, one.row):
-        return "done"
-    return "begun" if (_folder(one) / "state.pt").exists() else "to do"
-
-
 def _folder(one: Planned) -> Path:
     return files.cache_dir() / "runs" / one.title_of_state
 
@@ -154,11 +133,7 @@ def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development
 
 
 def trainer(one: Planned, compile: bool | None = None) -> Trainer:
-    """The training of a run, or the one left in the cache.
-
-    Raises:
-        UserError: if the text cannot be had, or the state of another run is in the way.
-    """
+    """The training of a run, or the one left in the cache."""
     choices, training = one.choices, one.training
     generator = torch.Generator().manual_seed(training.seed)
     model = altered.model(one.shape, choices.first_layer, generator=generator)

@@ -75,11 +75,7 @@ class Trained:
 
 
 def read() -> list[Trained]:
-    """Every training that was recorded: by proportions, tokens, width, seed.
-
-    Raises:
-        UserError: if the file is not there, or damaged.
-    """
+    """Every training that was recorded: by proportions, tokens, width, seed."""
     lines = files.read_json_lines(plan.study().parent / "runs.jsonl")
     return sorted(
         map(Trained, lines), key=lambda one: (one.crowded, one.tokens, one.width, one.seed)

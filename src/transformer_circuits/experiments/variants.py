@@ -32,11 +32,7 @@ PLANNED: list[tuple[str, str, int]] = [
 
 
 def write(compile: bool | None = None) -> None:
-    """Make the trainings that `variants.jsonl` has not, and add each to it when it ends.
-
-    Raises:
-        UserError: if the file is damaged, or the state of another training is in the way.
-    """
+    """Make the trainings that `variants.jsonl` has not, and add each to it when it ends."""
     wanted = [_wanted(*one) for one in PLANNED]
     path = checkpoint.folder("two-layer") / "variants.jsonl"
     formation.complete(path, wanted, lambda k: {"training": _train(wanted[k], compile)})

@@ -153,5 +153,6 @@ def inside_words(tokens: Int[Tensor, "*batch pos"]) -> Bool[Tensor, "*batch pos"
 
 def texts() -> list[str]:
     """The text of every token; empty for BEGIN and for lone bytes, which are no text by themselves."""
-    decoded = (load().decode([i]) for i in range(load().get_vocab_size()))
+    tokenizer = load()
+    decoded = (tokenizer.decode([i]) for i in range(tokenizer.get_vocab_size()))
     return ["" if i == BEGIN or "\ufffd" in text else text for i, text in enumerate(decoded)]

@@ -19,6 +19,7 @@ Two measures, one from each side:
 
 import copy
 import dataclasses
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -154,18 +155,21 @@ def raised_together(
     inputs where source and destination stand, whatever follows; not a number where there is none.
     """
     model.require()
-    (patterns,) = of_all_layers(model, inputs)  # [batch, head, dst, src]
+    # [batch, src, head, dst], so that what one source is paid lies side by side
+    by_source = of_all_layers(model, inputs)[0].permute(0, 3, 1, 2).contiguous()
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
-    for (one, other), sets in kept_apart.items():
+    for one, pairs in itertools.groupby(kept_apart, key=lambda pair: pair[0]):
         there = inputs == one
         batches = there.any(dim=1).nonzero()[:, 0]
-        paid = torch.stack([patterns[b][:, :, there[b]].sum(dim=-1) for b in batches])
+        paid = torch.stack([by_source[b][there[b]].sum(dim=0) for b in batches])
         seen = there[batches].cumsum(dim=1) > there[batches].int()  # before the destination
+        dst = inputs[batches]
         written = torch.einsum("hmd,hd->hm", layer.W_O, layer.W_V @ model.W_E[:, one])
-        f2 = written @ W_U[[one, other]].T  # [head, two]
-        added = torch.einsum("bhp,ho->bpo", paid, f2)
-        own, its = (added[seen & of[inputs[batches]]].mean(dim=0) for of in sets)
-        rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
+        for _, other in pairs:
+            f2 = written @ W_U[[one, other]].T  # [head, two]
+            added = torch.einsum("bhp,ho->bpo", paid, f2)
+            own, its = (added[seen & of[dst]].mean(dim=0) for of in kept_apart[one, other])
+            rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
     return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)
 
 

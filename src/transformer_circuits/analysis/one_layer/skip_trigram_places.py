@@ -54,12 +54,16 @@ class Places:
         """
         f2 = self.f2(triples)  # [head, triple]
         strength = f2 if any_destination else self.f1(triples) * f2
-        return self.first_of_each(triples).gather(0, strength.argmax(dim=0)[None])[0]
+        return self._first(triples, f2).gather(0, strength.argmax(dim=0)[None])[0]
 
     def first_of_each(self, triples: Sequence[SkipTrigram]) -> Bool[Tensor, "head triple"]:
         """Whether the output is among the first `n` that each head raises for the source."""
+        return self._first(triples, self.f2(triples))
+
+    def _first(
+        self, triples: Sequence[SkipTrigram], f2: Float[Tensor, "head triple"]
+    ) -> Bool[Tensor, "head triple"]:
         src = torch.tensor([triple.src for triple in triples])
-        f2 = self.f2(triples)
         # Slightly less: an entry by itself and in a matrix may differ in the last digits.
         return f2 + 1e-4 * f2.abs() >= self.least[:, src]
 
