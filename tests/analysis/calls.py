@@ -1,9 +1,8 @@
-"""One call of every analysis that takes a model, on one small text: what it is tried with for devices,
-precision and layer norm.
-
-The model has the shape `conftest.SHAPE`, with one layer for what is about one (`n_layers`).
+"""One call of every analysis that takes a model, on one small text: what it is tried with for other forms
+of models, and for precision.
 """
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -16,7 +15,6 @@ from transformer_circuits.analysis import (
     ablation,
     causal_scrubbing,
     composition,
-    copying_scores,
     edge_effects,
     expansion,
     head_roles,
@@ -26,7 +24,6 @@ from transformer_circuits.analysis import (
     path_patching,
     patterns,
     repeats,
-    superposition,
     term_importance,
 )
 from transformer_circuits.analysis.later_work import (
@@ -56,16 +53,16 @@ EDGE = ("K", (1, 2), (0, 3))
 
 
 def beside(model):
-    """What a call needs where the model is, and in its precision."""
-    like, inputs, outputs = model.W_E, STREAM[:28].reshape(4, 7), STREAM[1:29].reshape(4, 7)
+    """What a call needs, in the model's precision."""
+    like, inputs = model.W_E, STREAM[:28].reshape(4, 7)
     every = torch.ones(17, dtype=torch.bool)
     return SimpleNamespace(
-        IN=inputs.to(like.device),
-        OUT=outputs.to(like.device),
-        ALONE=inputs[0].to(like.device),
-        FORMS=torch.arange(17)[:, None].to(like.device),
-        WORDS=torch.zeros(17, dtype=torch.long).to(like.device),
-        APART={(1, 2): (every.to(like.device), every.to(like.device))},
+        IN=inputs,
+        OUT=STREAM[1:29].reshape(4, 7),
+        ALONE=inputs[0],
+        FORMS=torch.arange(17)[:, None],
+        WORDS=torch.zeros(17, dtype=torch.long),
+        APART={(1, 2): (every, every)},
         NOTHING=torch.zeros(4, 7, len(like)).to(like),
         EYE=torch.eye(len(like)).to(like),
         EVEN=(torch.ones(17) / 17).to(like),
@@ -153,42 +150,22 @@ CALLS = {
 ASKED_ALONE = {induction.in_context_learning_score, repeats.predictions}
 """What takes anything that makes logits of tokens."""
 
-MORE = {
-    "prefix_matching_score": lambda m, x: induction.prefix_matching_score(
-        m.trace(x.IN).patterns[0], x.IN
-    ),
-    "copying_scores.null": lambda m, x: copying_scores.null(m.W_U, m.W_E, 3, 4, generator=random()),
-    "deletion": lambda m, x: copying_scores.deletion(m.W_U, *m.trace(x.IN).residual[:2]),
-    "by_distance": lambda m, x: patterns.by_distance(m.trace(x.IN).patterns[0], 2),
-    "to_begin": lambda m, x: patterns.to_begin(m.trace(x.IN).patterns[0]),
-    "kurtosis": lambda m, x: superposition.kurtosis(m.W_U),
-    "rotated_kurtosis": lambda m, x: superposition.rotated_kurtosis(m.W_U, 2, generator=random()),
-    "fold": lambda m, x: folded(m, x.IN),
-}
-"""What is given arrays of a model, and not the model."""
+
+def name(function):
+    return f"{function.__module__.removeprefix(analysis.__name__ + '.')}.{function.__name__}"
 
 
-def folded(model, tokens):
-    normed = layer_norm.NormedTransformer(SHAPE, generator=random())
-    of = layer_norm.fold(normed.to(model.W_E.dtype).requires_grad_(False))
-    return of.paths(tokens, of.run(tokens))
+def plain(function, dtype=torch.float32):
+    """A random model of the paper's form that a function takes, and its trace on the calls' text."""
+    n_layers = 1 if "one_layer" in function.__module__ else 2
+    model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).requires_grad_(False)
+    model.to(dtype).randomise(generator=random())
+    return model, model.trace(beside(model).IN)
 
 
-def name(case):
-    if case in MORE:
-        return case
-    return f"{case.__module__.removeprefix(analysis.__name__ + '.')}.{case.__name__}"
-
-
-def n_layers(case):
-    return 1 if "one_layer" in getattr(case, "__module__", "") else 2
-
-
-def outcome(case, model, trace):
-    """What a function, or one of `MORE`, makes of a model; `trace` is that of a plain model."""
-    if case in MORE:
-        return MORE[case](model, beside(model))
-    return CALLS[case](case, model, trace, beside(model))
+def outcome(function, model, trace):
+    """What a function makes of a model; `trace` may be that of another."""
+    return CALLS[function](function, model, trace, beside(model))
 
 
 def public():

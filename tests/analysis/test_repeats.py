@@ -53,14 +53,6 @@ def test_a_model_that_knows_nothing_is_at_chance():
     assert found.median_rank().tolist() == [17, 17]
 
 
-def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
-    model = Transformer(SHAPE).requires_grad_(False)
-    model.randomise(generator=generator)
-    passages = repeats.drawn(torch.ones(SHAPE.n_vocab), 400, 5, generator=generator)
-    share = repeats.predictions(model, passages).mean_preferred()
-    assert ((share - 0.5).abs() < 0.06).all()
-
-
 def test_only_the_other_tokens_of_the_passage_compete():
     """A model whose logits are the same everywhere: the larger the token, the higher."""
     model = Transformer(ModelConfig(**(vars(SHAPE) | {"n_layers": 0}))).requires_grad_(False)
@@ -88,30 +80,12 @@ def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model,
     torch.testing.assert_close(found[:, 0, 1], expected)
 
 
-def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first(generator):
-    passages = repeats.drawn(torch.ones(17), 2, 3, generator=generator)
-    tokens = repeats.copies(passages)  # BEGIN a b c a b c
-    none = torch.full((2, 1), -100)
-    first, second = (repeats.targets_of_copy(tokens, 3, copy) for copy in (0, 1))
-    b_c = tokens[:, 2:4]
-    assert torch.equal(first, torch.cat([none, b_c, none.expand(-1, 4)], dim=1))
-    assert torch.equal(second, torch.cat([none.expand(-1, 4), b_c, none], dim=1))
-
-
 def test_tokens_are_drawn_by_weight_and_never_begin():
     weights = torch.tensor([9.0, 1.0, 0.0, 3.0])
     drawn = repeats.drawn(weights, 100, 40, generator=random())
     share = torch.bincount(drawn.flatten(), minlength=4) / drawn.numel()
     assert share[0] == share[2] == 0
     assert share[3] == pytest.approx(0.75, abs=0.03)
-
-
-def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
-    of = repeats.counts(torch.tensor([3, 3, 3, 1, 1, 0, 2, 2, 2, 2]), 8)
-    quarters = [repeats.quartile(of, which) for which in range(4)]
-    assert quarters[0].nonzero().flatten().tolist() == [2, 3]
-    assert quarters[1].nonzero().flatten().tolist() == [0, 1]
-    assert torch.equal(sum(quarters), torch.ones(8))
 
 
 def test_passages_are_evenly_spaced_from_the_first_to_the_last():

@@ -3,11 +3,10 @@
 import dataclasses
 import json
 
+import forms
 import pytest
 import torch
 from safetensors.torch import save_file
-from theirs import CONFIG
-from theirs import checkpoint as checkpoint_of
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
@@ -145,9 +144,9 @@ def test_what_is_wrong_with_a_model_is_one_line(place, shape):
     assert "nor a config.toml beside it" in ended("scorecard", "--model", str(place))
 
 
-def test_a_checkpoint_of_transformer_lens_has_a_scorecard_too(place, shape, tmp_path, generator):
-    config = CONFIG | {"d_vocab": shape.n_vocab}
-    theirs = {name: W for name, W in checkpoint_of(generator, config).items() if W.ndim}
+def test_a_checkpoint_of_transformer_lens_has_a_scorecard_too(place, shape, tmp_path):
+    config = forms.config("as in the paper") | {"d_vocab": shape.n_vocab}
+    theirs = forms.as_tensors(forms.draw(config, bias=0.0))
     folder = tmp_path / "theirs"
     folder.mkdir()
     save_file(theirs, folder / "model.safetensors")

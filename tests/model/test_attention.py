@@ -33,13 +33,6 @@ def test_scores_are_those_of_the_fast_path(generator):
     close(causal_scores(q, k).softmax(dim=-1) @ v, causal_results(q, k, v))
 
 
-def test_scores_of_some_places_are_those_rows_of_all(generator):
-    q, k = torch.randn(2, 5, 7, 3, generator=generator, dtype=torch.float64)
-    places = torch.tensor([6, 0, 3])
-    close(causal_scores(q[:, places], k, places), causal_scores(q, k)[:, places])
-    close(causal_scores(q[0, places], k, places), causal_scores(q[:1], k)[:, places])
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("n_pos", [1, 3, 4, 5, 8, 11])
 def test_blocks_give_the_same_results_and_gradients(generator, monkeypatch, n_pos, dtype):

@@ -13,7 +13,8 @@ from tools import __main__ as cli
 from tools import about, hub, manifest
 from transformer_circuits import files
 from transformer_circuits.claims import registry
-from transformer_circuits.interop.hub import WEIGHTS, HubTransformer
+from transformer_circuits.interop import own_model
+from transformer_circuits.interop.hub import LIBRARY, WEIGHTS, place_of
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
@@ -54,7 +55,8 @@ def test_the_folder_gives_the_books_model_its_moments_and_its_tokenizer(written)
     folder = written["two-layer"]
     for step in (None, *checkpoint.moments(checkpoint.folder("two-layer"))[:2]):
         ours = checkpoint.load("two-layer", step=step)
-        assert torch.equal(ours(TOKENS), HubTransformer.from_pretrained(folder, step=step)(TOKENS))
+        there = own_model.load(folder / (place_of(step) if step is not None else ""))
+        assert torch.equal(ours(TOKENS), there(TOKENS))
     said = json.loads((folder / "config.json").read_text())
     assert said["provenance"]["weights_sha256"] == files.sha256(folder / WEIGHTS)
     assert said["provenance"]["tokenizer_sha256"] == files.sha256(folder / "tokenizer.json")
@@ -68,7 +70,7 @@ def test_the_front_matter_is_what_the_hub_asks_for(written):
     data = ModelCard.load(written["two-layer"] / "README.md").data
     assert data.language == ["en", "code"] and data.license == "mit"
     assert data.datasets == ["ada/transformer-circuits-text"]
-    assert "attention-only" in data.tags and "pytorch_model_hub_mixin" in data.tags
+    assert "attention-only" in data.tags
     (loss,) = data.eval_results
     assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
     assert loss.metric_value == checkpoint.held_out_nats("two-layer")
@@ -77,7 +79,7 @@ def test_the_front_matter_is_what_the_hub_asks_for(written):
 def test_the_card_says_who_made_it_and_how_and_how_to_load_it(written):
     """It hides no setting, above all not that positions were kept from the second layer."""
     text = ModelCard.load(written["two-layer"] / "README.md").text
-    assert 'HubTransformer.from_pretrained("ada/transformer-circuits-two-layer")' in text
+    assert 'own_model.load("ada/transformer-circuits-two-layer")' in text
     assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text
     for heading in ("Intended use", "Out of scope", "Limits", "Licence", "Citation", "Checkpoints"):
         assert f"\n## {heading}\n" in text
@@ -144,11 +146,9 @@ def test_unknown_models_are_named_before_any_is_written(tmp_path):
     assert not (tmp_path / hub.FOLDER).exists()
 
 
-def test_what_the_class_says_of_itself_is_what_the_project_says():
-    said = HubTransformer._hub_mixin_info.model_card_data
+def test_a_card_names_the_project_and_its_licence():
     project = files.read_toml(ROOT / "pyproject.toml")["project"]
-    assert said.library_name == project["name"]
-    assert said.license == project["license"].lower()
+    assert project["name"] == LIBRARY
     assert project["license"] == about.citation(ROOT)["license"]
 
 

@@ -8,7 +8,6 @@ is left of layer norm is one factor per position and read, its *scale*.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -16,7 +15,6 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.expansion import HeadPath
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.attention import Pattern, causal_scores
@@ -61,8 +59,8 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """Layer norm before every read from the stream, biases everywhere, learned positions.
 
-    Analyses that ask for logits alone take it; those that ask for weights or what heads do refuse
-    it, for there are gains and biases in between, and name `fold`.
+    It is no `Transformer`: analyses that ask for more than logits do not take it before it is folded,
+    for there are gains and biases between the stream and its weights.
 
     Initial weights are drawn from `generator`.
     """
@@ -88,12 +86,6 @@ class NormedTransformer(nn.Module):
             x = x + layer(x)
         read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
         return F.linear(read, self.W_U, self.b_U)
-
-    def _refuse(self, *_: Any, **__: Any) -> None:
-        heads.require_plain(self)
-
-    trace = embed = require = require_attention_only = _refuse
-    """What a `Transformer` has and its analyses ask for."""
 
     @torch.no_grad()
     def disturb(self, *, generator: torch.Generator) -> None:

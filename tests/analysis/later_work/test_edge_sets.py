@@ -27,15 +27,6 @@ def test_edges_into_different_heads_add_up_in_logits_and_those_into_one_need_not
     assert (moved(one, same) - moved(one) - moved(same)).abs().max() > 1e-6
 
 
-def test_values_of_one_head_add_up_too(model, tokens):
-    trace = model.trace(tokens)
-    zero = {h: edge_sets.replacement(trace, (0, h), "zero") for h in (1, 4)}
-    both = {("V", (1, 3), (0, h)): zero[h] for h in (1, 4)}
-    found = edge_sets.patched(model, trace, both) - trace.logits
-    alone = [edge_sets.patched(model, trace, {e: zero[e[2][1]]}) - trace.logits for e in both]
-    torch.testing.assert_close(found, sum(alone), rtol=0, atol=1e-10)
-
-
 def test_what_is_patched_in(model, tokens):
     trace = model.trace(tokens)
     written = trace.head_outputs[0][:, 2]
