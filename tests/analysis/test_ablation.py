@@ -17,12 +17,6 @@ def stream():
     return torch.from_numpy(np.random.default_rng(0).integers(0, SHAPE.n_vocab, 300))
 
 
-def test_a_head_taken_away_is_its_output_subtracted(model, tokens):
-    """In the last layer, where no later head can react."""
-    gone = model.trace(tokens).head_outputs[1][:, 3] @ model.W_U.T
-    torch.testing.assert_close(ablation.without(model, [(1, 3)])(tokens), model(tokens) - gone)
-
-
 def loss(logits, targets):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
@@ -31,16 +25,6 @@ def loss(logits, targets):
 def windows(stream):
     """Ten, so that they are worked through in two parts."""
     return evenly(stream, 10, SHAPE)
-
-
-@pytest.mark.parametrize("head", [(0, 4), (1, 2)])
-def test_costs_are_loss_differences_by_layer_and_head(model, windows, head):
-    costs = ablation.loss_increase(model, *windows)
-    assert costs.shape == (SHAPE.n_layers, SHAPE.n_heads)
-    inputs, targets = windows
-    smaller = ablation.without(model, [head])
-    by_hand = loss(smaller(inputs), targets) - loss(model(inputs), targets)
-    torch.testing.assert_close(costs[head], by_hand)
 
 
 def test_only_counted_targets_count(model, windows):

@@ -1,3 +1,5 @@
+import math
+
 import torch
 
 from transformer_circuits.analysis import superposition
@@ -35,3 +37,20 @@ def test_recovered_features_come_out_alone():
     opposite = torch.tensor([[1.0, -1.0]])
     assert superposition.recovered(opposite, torch.zeros(2)).all()
     assert not superposition.recovered(opposite, torch.ones(2)).any()
+
+
+def test_rare_features_share_dimensions_and_dense_ones_do_not():
+    dense, rare, untrained = (
+        int(superposition.recovered(*superposition.train_toy(12, 3, *how, generator=seed)).sum())
+        for seed in [torch.Generator().manual_seed(0)]
+        for how in ((1.0, 300), (0.05, 300), (0.05, 0))
+    )
+    assert untrained == 0 and dense <= 3 < 6 < rare
+
+
+def test_one_head_holds_one_triple_and_two_hold_all(generator):
+    one, nats, each = superposition.triples_held(4, 1, 8, 300, generator=generator)
+    assert (one, each.shape) == (1, (1, 4, 4)) and 0.3 < nats < math.log(4)
+    two, nats, each = superposition.triples_held(4, 2, 8, 300, generator=generator)
+    assert two == 4 and nats < 0.2
+    assert all(torch.linalg.matrix_rank(head) == 1 for head in each)

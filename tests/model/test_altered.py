@@ -68,16 +68,6 @@ def test_a_given_previous_token_head_is_the_plain_pass_under_that_pattern(build,
     assert (model(tokens) - plain(tokens)).abs().max() > 1e-3
 
 
-def test_it_learns_what_it_moves_and_not_where_it_looks(build, tokens):
-    found = gradients(build("previous token")[0], tokens)
-    width = SHAPE.d_head
-    for name in ("W_Q_concat", "W_K_concat"):
-        gradient = found[f"layers.0.{name}"]
-        assert gradient[:width].abs().max() == 0 < gradient[width:].abs().max()
-    assert found["layers.0.W_V_concat"][:width].abs().max() > 0
-    assert found["layers.0.W_O_concat"][:, :width].abs().max() > 0
-
-
 def test_shifted_keys_are_read_off_the_token_before(build, tokens):
     """Attention by formula, one destination at a time."""
     model, _ = build("shifted keys")

@@ -57,6 +57,8 @@ def test_products_and_transposes_stay_exact_and_factored(product, generator):
     close(product.T.dense(), product.dense().T)
     matrix = torch.randn(4, product.shape[0], generator=generator, dtype=torch.float64)
     close((matrix @ product).dense(), matrix @ product.dense())
+    close(product.rows([4, 0]), product.dense()[[4, 0]])
+    close(product.columns(torch.tensor([2])), product.dense()[:, [2]])
 
 
 MEASURES = {

@@ -55,21 +55,3 @@ def test_what_is_too_long_or_too_few_is_refused(model):
         model(torch.zeros(1, 12, dtype=torch.long))
     with pytest.raises(ValueError, match="0 patterns given but the model has 2 layers"):
         model(torch.zeros(1, 3, dtype=torch.long), [])
-
-
-def test_mlps_come_after_their_layer(tokens, generator):
-    """x + heads, then + W_O gelu(W_I x) of that, written out."""
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double()
-    model.randomise(generator=generator)
-    trace = model.trace(tokens)
-    x = model.W_E.T[tokens]
-    for index in range(SHAPE.n_layers):
-        x = x + trace.head_outputs[index].sum(dim=1)
-        mlp = model.mlps[index]
-        written = torch.nn.functional.gelu(x @ mlp.W_I.T) @ mlp.W_O.T
-        close(trace.mlp_outputs[index], written)
-        x = x + written
-        close(trace.residual[index + 1], x)
-    close(trace.logits, x @ model.W_U.T)
-    close(model(tokens), trace.logits)
-    close(model(tokens, trace.patterns), trace.logits)

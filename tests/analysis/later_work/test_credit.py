@@ -21,14 +21,6 @@ def test_all_paths_are_the_derivative(model, tokens):
     torch.testing.assert_close(sum(found.values()), x.grad, rtol=0, atol=1e-10)
 
 
-def test_paths_through_values_are_the_logit(model, tokens):
-    found = credit.paths(model, tokens[0], dst=5, out=3)
-    by_values = [g for path, g in found.items() if all(step.kind == "V" for step in path)]
-    assert len(by_values) == (1 + SHAPE.n_heads) ** 2
-    total = (sum(by_values) * model.W_E.T[tokens[0]]).sum()
-    torch.testing.assert_close(total, model(tokens[:1])[0, 5, 3], rtol=0, atol=1e-10)
-
-
 def test_credit_of_an_edge_is_what_the_derivative_says_of_it(model, tokens):
     """The derivative by the size of one head's output as one edge reads it."""
     places = torch.tensor([2, 5])

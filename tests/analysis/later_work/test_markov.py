@@ -67,3 +67,9 @@ def test_predictions_are_those_of_the_models_own_logits(model, generator):
         text = torch.cat([torch.tensor([0]), alphabet[row][states[row]]])[None]
         logits = model(text)[0, 1:, alphabet[row]]
         torch.testing.assert_close(found[row], logits.log_softmax(dim=1))
+
+
+def test_alphabets_have_different_tokens_and_never_begin(generator):
+    found = markov.alphabets(torch.tensor([9.0, 1, 0, 1, 1, 1]), 50, 3, generator=generator)
+    assert all(len(set(row)) == 3 for row in found.tolist())
+    assert set(found.flatten().tolist()) == {1, 3, 4, 5}

@@ -99,6 +99,13 @@ def test_order_gives_the_surplus_and_shuffling_takes_it(generator):
     assert found.surplus("exact").mean().abs() < 0.03
 
 
+def test_the_surplus_of_a_kind_counts_its_looks_alone(looks):
+    exact = looks.surplus("exact")
+    assert exact[0] == pytest.approx(0.75 - 0.1)
+    assert exact[3] == pytest.approx(-0.25 - 0.1)
+    assert exact[1] == exact[2] == pytest.approx(-0.1)
+
+
 def test_tenths_hold_equally_many_places_in_order(looks):
     assert looks.deciles().tolist() == [1 + k // 2 for k in range(20)]
     means = over_text.by_decile(looks.deciles(), looks.attention)
@@ -107,8 +114,11 @@ def test_tenths_hold_equally_many_places_in_order(looks):
     assert of_kinds.shape == (10, 3)
 
 
-def test_the_surplus_of_a_kind_counts_its_looks_alone(looks):
-    exact = looks.surplus("exact")
-    assert exact[0] == pytest.approx(0.75 - 0.1)
-    assert exact[3] == pytest.approx(-0.25 - 0.1)
-    assert exact[1] == exact[2] == pytest.approx(-0.1)
+def test_samples_show_where_a_place_looks(looks, generator):
+    text = torch.arange(300, 323)[None]
+    rows = over_text.samples(looks, text[:, :-1], text[:, 1:], each=1, width=2, generator=generator)
+    assert [row["tenth"] for row in rows] == [*range(10, 0, -1)]
+    for row in rows:
+        assert row["match"] in over_text.KINDS and row["looks at"].endswith("⟧")
+    ticks = sum(str(row["what comes next"]).endswith("✓") for row in rows)
+    assert 0 < ticks < 10

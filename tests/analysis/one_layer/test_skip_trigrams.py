@@ -43,18 +43,17 @@ def random_factors(generator):
     return Factors(f1, torch.randn(N, N, generator=generator))
 
 
-def every_strength(factors, weight=None):
+def every_strength(factors):
     """The full array [src, dst, out] that the module never builds."""
-    f1 = factors.attention if weight is None else factors.attention * weight[:, None] * weight
-    return torch.einsum("ds,os->sdo", f1, factors.logits)
+    return torch.einsum("ds,os->sdo", factors.attention, factors.logits)
 
 
 def test_planted_skip_trigrams_are_found(wired_model):
     factors = skip_trigrams.factors(wired_model, (0, 0))
     assert set(skip_trigrams.top(factors, 2)) == set(PLANTED)
     assert [skip_trigrams.rank(factors, planted) for planted in PLANTED] == [2, 2]  # a tie
-    assert set(skip_trigrams.strongest_sources(factors, 2)) == {3, 4}
-    dst, out = skip_trigrams.strongest_of_source(factors, 3, 1)
+    assert set(skip_trigrams.strongest_sources(factors, 2, torch.ones(N))) == {3, 4}
+    dst, out = skip_trigrams.strongest_of_source(factors, 3, 1, torch.ones(N))
     assert (dst, out) == ([5], [7])
 
 
@@ -65,13 +64,10 @@ def test_attention_is_that_of_the_model_in_the_shortest_context(random_model):
     torch.testing.assert_close(factors.attention[9, 4], pattern[2, 1])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_top_agrees_with_looking_at_every_triple(generator, weighted):
+def test_top_agrees_with_looking_at_every_triple(generator):
     factors = random_factors(generator)
-    weight = torch.rand(N, generator=generator) if weighted else None
-    strengths = every_strength(factors, weight)
-    expected = strengths.flatten().topk(N).indices
-    found = skip_trigrams.top(factors, N, weight)
+    expected = every_strength(factors).flatten().topk(N).indices
+    found = skip_trigrams.top(factors, N)
     assert [s * N * N + d * N + o for s, d, o in found] == expected.tolist()
 
 
