@@ -12,7 +12,6 @@ from transformer_circuits.analysis import (
     induction,
 )
 from transformer_circuits.analysis.circuit_hunt import circuit, hunt, mark
-from transformer_circuits.analysis.heads import Head
 
 
 @pytest.mark.parametrize("level", circuit_hunt.LEVELS)
@@ -65,15 +64,3 @@ def test_the_red_herring_scores_as_high_as_the_circuit_and_does_nothing():
     scores = composition.scores(hunted.model, "K", basis="stored")
     ((_, to, by),) = hunted.planted.edges
     assert scores[finds.head, notes.head] > scores[to.head, by.head]
-
-
-def test_what_is_no_answer_is_refused_in_words():
-    hunted = hunt(1, 0)
-    with pytest.raises(
-        ValueError, match=r"the edge K from 0\.1 to 1\.2 is of a head that is not named"
-    ):
-        mark(hunted, circuit([(0, 1)], [("K", (1, 2), (0, 1))]))
-    with pytest.raises(ValueError, match="layer"):
-        mark(hunted, circuit([Head(2, 0)], []))
-    with pytest.raises(ValueError, match=r"one of \[1, 2, 3\] but 4"):
-        hunt(4, 0)

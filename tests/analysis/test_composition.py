@@ -55,13 +55,6 @@ def test_mlps_change_their_basis_too(tokens, generator):
     torch.testing.assert_close(other(tokens), model(tokens), rtol=1e-8, atol=1e-8)
 
 
-def test_the_largest_pairs_are_named_later_first():
-    values = torch.tensor([[0.1, 0.9, 0.3], [0.2, 0.4, 0.8]])
-    found = composition.top_pairs(values, 3)
-    assert found == [((1, 0), (0, 1)), ((1, 1), (0, 2)), ((1, 1), (0, 1))]
-    assert " reads ".join(map(str, found[0])) == "1.0 reads 0.1"
-
-
 def test_rotations_keep_the_singular_values_of_a_pair(model, generator):
     """As rotations of the whole stream, drawn one by one, give them."""
     later, earlier = heads.W_QK(model, (1, 2)), heads.W_OV(model, (0, 3))

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import layer_norm
+from transformer_circuits.analysis import expansion, layer_norm
 
 
 @pytest.fixture
@@ -12,11 +12,6 @@ def normed(generator):
     model = layer_norm.NormedTransformer(SHAPE, generator=generator).double().requires_grad_(False)
     model.disturb(generator=generator)
     return model
-
-
-@pytest.fixture
-def folded(normed):
-    return layer_norm.fold(normed)
 
 
 def test_the_unfolded_model_is_what_pytorch_computes(normed, tokens):
@@ -34,13 +29,9 @@ def test_the_unfolded_model_is_what_pytorch_computes(normed, tokens):
     torch.testing.assert_close(layer(x), total)
 
 
-def test_folding_keeps_the_logits(normed, folded, tokens):
-    torch.testing.assert_close(folded.run(tokens).logits, normed(tokens))
-
-
-def test_paths_with_scales_held_sum_to_the_logits(folded, tokens):
-    run = folded.run(tokens)
-    terms = folded.paths(tokens, run)
-    n = SHAPE.n_heads
-    assert len(terms) == (1 + n) + 1 + (2 + n) * n + 1
-    torch.testing.assert_close(sum(terms.values()), run.logits)
+def test_folded_it_has_the_same_logits_and_its_paths_sum_to_them(normed, tokens):
+    folded = layer_norm.fold(normed)
+    torch.testing.assert_close(folded(tokens), normed(tokens))
+    held = layer_norm.freeze(folded, tokens)
+    paths = expansion.paths(held, tokens)
+    torch.testing.assert_close(held.unembed(sum(paths.values())), normed(tokens))

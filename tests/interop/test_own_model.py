@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from transformer_circuits import files, settings
 from transformer_circuits.interop import foreign, hub, own_model
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint as of_the_book
 
 CONFIG = forms.config("as in the paper")
 
@@ -82,12 +81,6 @@ def test_every_format_gives_the_same_model(place, theirs, logits, tokens, suffix
         (alone, str(place / "config.json")),
     ):
         torch.testing.assert_close(own_model.load(source, config)(tokens), logits)
-
-
-def test_a_folder_of_the_book_is_read_as_ever():
-    name = "one-layer"
-    model, own = of_the_book.load(name), own_model.load(of_the_book.folder(name))
-    assert torch.equal(own.W_E, model.W_E) and own.config == model.config
 
 
 def test_the_token_that_opens_contexts_is_zero_here(place, logits, tokens):
@@ -247,11 +240,6 @@ as_a_reader_calls_it = inspect.unwrap(own_model.load)
 def test_the_first_token_is_a_whole_number_that_there_is(place, begin):
     with pytest.raises(files.UserError, match=f"begin is {begin!r} but .* has the tokens 0 to 16"):
         as_a_reader_calls_it(place, begin=begin)
-
-
-def test_what_is_no_path_is_said_to_be_none():
-    with pytest.raises(files.UserError, match="source is None but must be the path of"):
-        as_a_reader_calls_it(None)
 
 
 @pytest.mark.parametrize(("factor", "tokens"), [(1e20, slice(None)), (1e38, slice(-1, None))])

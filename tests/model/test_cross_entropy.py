@@ -11,7 +11,6 @@ from conftest import SHAPE
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
-from transformer_circuits.training import checkpoint
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
 
@@ -71,14 +70,6 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
     loss = cross_entropy.evaluate(model, STREAM, 9)
     assert loss.dtype == torch.float64
     torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
-
-
-def test_the_loss_of_a_model_is_the_one_in_its_log(monkeypatch):
-    log = [{"step": 1, "held_out_nats": 9.0}, {"step": 2, "held_out_nats": 4.5}]
-    monkeypatch.setattr(checkpoint, "records", {"m": log, "n": [*log, {"step": 3}]}.get)
-    assert checkpoint.held_out_nats("m") == 4.5
-    with pytest.raises(ValueError, match=r"log of n ends with step 3, without .* train n"):
-        checkpoint.held_out_nats("n")
 
 
 def test_the_uncertainty_is_that_of_means_over_windows(generator):

@@ -99,13 +99,6 @@ def test_order_gives_the_surplus_and_shuffling_takes_it(generator):
     assert found.surplus("exact").mean().abs() < 0.03
 
 
-def test_the_surplus_of_a_kind_counts_its_looks_alone(looks):
-    exact = looks.surplus("exact")
-    assert exact[0] == pytest.approx(0.75 - 0.1)
-    assert exact[3] == pytest.approx(-0.25 - 0.1)
-    assert exact[1] == exact[2] == pytest.approx(-0.1)
-
-
 def test_tenths_hold_equally_many_places_in_order(looks):
     assert looks.deciles().tolist() == [1 + k // 2 for k in range(20)]
     means = over_text.by_decile(looks.deciles(), looks.attention)
