@@ -7,7 +7,7 @@ loops, every matrix is dense.
 import numpy as np
 import pytest
 
-from transformer_circuits.analysis import composition, expansion, heads, term_importance
+from transformer_circuits.analysis import composition, expansion
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
@@ -118,40 +118,3 @@ def test_composition_scores(case, kind):
             Y = W_O_1 @ W_V_1
             by_formula[j, i] = np.linalg.norm(X @ Y) / (np.linalg.norm(X) * np.linalg.norm(Y))
     assert np.abs(by_formula - composition.scores(model, kind, basis="stored").numpy()).max() < 1e-7
-
-
-def test_eigenvalues_of_a_full_circuit(case):
-    """Those of the dense matrix of tokens by tokens; on the trained model of a part of it."""
-    model, _ = case
-    layers, W_E, W_U, _ = weights(model)
-    some = slice(0, 60)
-    _, _, W_V, W_O = layers[1][1]
-    dense = np.linalg.eigvals(W_U[some] @ W_O @ W_V @ W_E[:, some])
-    dense = dense[np.argsort(-np.abs(dense))][: model.config.d_head]
-    circuit = heads.full_ov(model, (1, 1))
-    part = type(circuit)(circuit.left[some], circuit.right[:, some])
-    library = part.eigenvalues().numpy()
-    library = library[np.argsort(-np.abs(library))][: len(dense)]
-    distance = np.abs(dense[:, None] - library[None]).min(axis=1).max()
-    assert distance < 1e-8 * np.abs(dense).max()
-
-
-def test_the_orders_of_term_importance(case):
-    """Order k is the sum of all paths through at most k heads."""
-    model, tokens = case
-    layers, W_E, W_U, W_P = weights(model)
-    _, patterns, _ = forward(tokens[0].numpy(), layers, W_E, W_U, W_P)
-    x = W_E[:, tokens[0].numpy()].T
-
-    def written(layer, stream):
-        return sum(
-            A @ stream @ (W_O @ W_V).T
-            for A, (_, _, W_V, W_O) in zip(patterns[layer], layers[layer], strict=True)
-        )
-
-    by_formula = [x, x + written(0, x) + written(1, x)]
-    by_formula.append(by_formula[1] + written(1, written(0, x)))
-    for ours, library in zip(
-        by_formula, term_importance.streams(model, tokens).orders, strict=True
-    ):
-        assert np.abs(ours - library[0].numpy()).max() < 1e-5

@@ -3,13 +3,11 @@
 Run by `make test-peers`, which installs each version in an environment of its own.
 """
 
-import dataclasses
 from importlib.metadata import version
 
 import peers
 import pytest
 import torch
-from conftest import SHAPE
 
 from transformer_circuits.analysis import (
     composition,
@@ -17,11 +15,9 @@ from transformer_circuits.analysis import (
     heads,
     layer_norm,
     path_patching,
-    repeats,
 )
 from transformer_circuits.interop import own_model
 from transformer_circuits.interop.transformer_lens import to_transformer_lens
-from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
@@ -85,19 +81,6 @@ def test_patched_edges():
     ours = path_patching.loss_increase(model, text, right)
     assert ours.abs().max() > 0.01
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
-
-
-def test_random_models_too(generator):
-    model = Transformer(dataclasses.replace(SHAPE, n_ctx=32)).requires_grad_(False)
-    model.randomise(generator=generator)
-    tokens = torch.randint(SHAPE.n_vocab, (2, 32), generator=generator)
-    peer = to_transformer_lens(model)
-    torch.testing.assert_close(peer(tokens), model(tokens), atol=1e-4, rtol=0)
-
-
-def test_models_with_mlps_are_refused():
-    with pytest.raises(ValueError, match=r"exact without MLPs only, but d_mlp is \d+"):
-        to_transformer_lens(checkpoint.load("two-layer-mlp"))
 
 
 @pytest.mark.hooked
@@ -210,16 +193,6 @@ def test_folders_of_hugging_face(generator, tmp_path, kind, idle):
         return
     agree(tmp_path, None, lambda tokens: peer(tokens).logits, tokens)
     assert bool(own_model.load(tmp_path).mlps) == (not idle)
-
-
-def test_a_model_of_another_library_is_asked_as_it_is(generator):
-    """Whatever makes logits of tokens can be tested for induction."""
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    peer = AutoModelForCausalLM.from_config(AutoConfig.for_model("gpt2", **HUGGING_FACE["gpt2"]))
-    passages = torch.randint(1, 31, (4, 20), generator=generator)
-    found = repeats.predictions(lambda tokens: peer.eval()(tokens).logits, passages)
-    assert found.right_first()[1] < 0.3
 
 
 def test_nnsight_saves_and_edits_our_modules_as_they_are():

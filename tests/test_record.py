@@ -15,7 +15,6 @@ from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.figures import plots, tables
 from transformer_circuits.figures.status_matrix import status_matrix
-from transformer_circuits.record import Record
 
 WORDS = {"title": "Up & up", "alt": "It rises"}
 
@@ -93,8 +92,3 @@ def test_a_large_array_is_kept_as_a_summary(n):
         assert kept["sd"] == pytest.approx(12**-0.5, abs=1e-3)
         assert len(kept["some"]) <= record.SOME
         assert kept["some"][1] == pytest.approx(values[kept["step"]], rel=1e-5)
-
-
-def test_a_unit_of_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"units of \['loss'\] are given but numbers are of"):
-        Record("figure", "t", numbers={"losses": 1.0}, units={"loss": "nats"})

@@ -31,8 +31,7 @@ FOLDER, DATASET, CARD = "_build/hub", "dataset", "README.md"
 NO_OWNER = "YOUR-ACCOUNT"
 """Stands where the account on the hub is not named."""
 LANGUAGES = ["en", "code"]
-_TAGS = ["interpretability", "mechanistic-interpretability", "transformer-circuits", "toy-model",
-         "model_hub_mixin", "pytorch_model_hub_mixin"]  # fmt: skip
+_TAGS = ["interpretability", "mechanistic-interpretability", "transformer-circuits", "toy-model"]
 _SPLITS = {
     "train": "the part of the training text that the small profile holds",
     "validation": "held out: the same kinds of text, from other packages or other documents",

@@ -17,12 +17,6 @@ def test_followers_by_hand():
     assert not where[[0, 1, 2, 4, 6, 7]].any()
 
 
-def test_a_token_that_follows_itself_does_not_look_at_itself():
-    where = induction.followers(torch.tensor([[BEGIN, 5, 5, 5]]))[0]
-    assert where[2].nonzero().flatten().tolist() == []
-    assert where[3].nonzero().flatten().tolist() == [2]
-
-
 def test_a_perfect_induction_pattern_has_prefix_matching_one(generator):
     tokens = torch.arange(1, 11).repeat(2)[None]
     where = induction.followers(tokens).float()
@@ -52,11 +46,3 @@ def test_in_context_learning_is_scored_on_the_same_tokens(generator):
             log_p = model(inputs[:, :-1])[0].log_softmax(dim=-1)
             losses.append(-torch.stack([log_p[p, inputs[0, p + 1]] for p in positions]).mean())
         torch.testing.assert_close(found[k], losses[0] - losses[1])
-
-
-def test_there_is_no_in_context_learning_without_attention():
-    shape = SHAPE.__class__(**(vars(SHAPE) | {"n_ctx": 512, "n_layers": 0}))
-    model = Transformer(shape).requires_grad_(False)
-    model.randomise(generator=torch.Generator().manual_seed(0))
-    stream = torch.from_numpy(np.random.default_rng(0).integers(1, SHAPE.n_vocab, 2000))
-    assert induction.in_context_learning_score(model, stream, 4).abs().max() < 1e-5

@@ -26,22 +26,8 @@ def test_rest_is_no_distance():
     assert patterns.to_begin(A).tolist() == [1, 1, 1]
 
 
-def test_the_patterns_of_all_layers_are_those_of_a_trace(model, tokens):
-    found = patterns.of_all_layers(model, tokens)
-    assert len(found) == model.config.n_layers
-    for one, other in zip(found, model.trace(tokens).patterns, strict=True):
-        torch.testing.assert_close(one, other)
-
-
 def test_value_weighted_attention_by_hand(model, tokens):
     trace = model.trace(tokens)
     weighted = patterns.value_weighted(model, trace, 1)
     v = model.layers[1].W_V[2] @ trace.residual[1][0, 3]
     torch.testing.assert_close(weighted[0, 2, 5, 3], trace.patterns[1][0, 2, 5, 3] * v.norm())
-
-
-def test_value_norms_are_the_lengths_of_values(model, tokens):
-    trace = model.trace(tokens)
-    norms = patterns.value_norms(model, trace, 1)
-    v = model.layers[1].W_V[3] @ trace.residual[1][0, 2]
-    assert torch.allclose(norms[0, 3, 2], v.norm())

@@ -2,10 +2,9 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import ablation, repeats
+from transformer_circuits.analysis import repeats
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -53,14 +52,6 @@ def test_a_model_that_knows_nothing_is_at_chance():
     assert found.median_rank().tolist() == [17, 17]
 
 
-def test_without_knowing_the_order_the_right_token_wins_half_of_the_time(generator):
-    model = Transformer(SHAPE).requires_grad_(False)
-    model.randomise(generator=generator)
-    passages = repeats.drawn(torch.ones(SHAPE.n_vocab), 400, 5, generator=generator)
-    share = repeats.predictions(model, passages).mean_preferred()
-    assert ((share - 0.5).abs() < 0.06).all()
-
-
 def test_only_the_other_tokens_of_the_passage_compete():
     """A model whose logits are the same everywhere: the larger the token, the higher."""
     model = Transformer(ModelConfig(**(vars(SHAPE) | {"n_layers": 0}))).requires_grad_(False)
@@ -72,32 +63,6 @@ def test_only_the_other_tokens_of_the_passage_compete():
     assert found.rank[0, 0].tolist() == [8, 8, 12]
 
 
-def test_the_increase_by_copy_is_the_increase_where_only_that_copy_counts(model, generator):
-    uniform = torch.ones(SHAPE.n_vocab)
-    passages = [repeats.drawn(uniform, 3, length, generator=generator) for length in (3, 5)]
-    found = repeats.loss_increase_by_copy(model, passages)
-    assert found.shape == (2, SHAPE.n_layers, SHAPE.n_heads)
-    expected = torch.zeros(2, dtype=torch.float64)
-    for group in passages:
-        tokens, length = repeats.copies(group), group.shape[1]
-        off = ablation.without(model, [(0, 1)])
-        rise = F.cross_entropy(off(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
-        rise -= F.cross_entropy(model(tokens).mT[:, :, :-1], tokens[:, 1:], reduction="none")
-        expected[0] += rise[:, 1:length].mean() / 2
-        expected[1] += rise[:, length + 1 :].mean() / 2
-    torch.testing.assert_close(found[:, 0, 1], expected)
-
-
-def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first(generator):
-    passages = repeats.drawn(torch.ones(17), 2, 3, generator=generator)
-    tokens = repeats.copies(passages)  # BEGIN a b c a b c
-    none = torch.full((2, 1), -100)
-    first, second = (repeats.targets_of_copy(tokens, 3, copy) for copy in (0, 1))
-    b_c = tokens[:, 2:4]
-    assert torch.equal(first, torch.cat([none, b_c, none.expand(-1, 4)], dim=1))
-    assert torch.equal(second, torch.cat([none.expand(-1, 4), b_c, none], dim=1))
-
-
 def test_tokens_are_drawn_by_weight_and_never_begin():
     weights = torch.tensor([9.0, 1.0, 0.0, 3.0])
     drawn = repeats.drawn(weights, 100, 40, generator=random())
@@ -106,17 +71,16 @@ def test_tokens_are_drawn_by_weight_and_never_begin():
     assert share[3] == pytest.approx(0.75, abs=0.03)
 
 
-def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
-    of = repeats.counts(torch.tensor([3, 3, 3, 1, 1, 0, 2, 2, 2, 2]), 8)
-    quarters = [repeats.quartile(of, which) for which in range(4)]
-    assert quarters[0].nonzero().flatten().tolist() == [2, 3]
-    assert quarters[1].nonzero().flatten().tolist() == [0, 1]
-    assert torch.equal(sum(quarters), torch.ones(8))
-
-
 def test_passages_are_evenly_spaced_from_the_first_to_the_last():
     found = repeats.passages(torch.arange(10), 3, 4)
     assert found.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
     long = torch.zeros(2**25 + 7, dtype=torch.int8)  # float32 has not every place of it
     long[-4:] = 1
     assert repeats.passages(long, 3, 4).tolist() == [[0] * 4, [0] * 4, [1] * 4]
+
+
+def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
+    of = repeats.counts(torch.tensor([3, 3, 3, 1, 1, 0, 2, 2, 2, 2]), 8)
+    quarters = [repeats.quartile(of, which) for which in range(4)]
+    assert quarters[0].nonzero().flatten().tolist() == [2, 3]
+    assert torch.equal(sum(quarters), torch.ones(8))

@@ -51,15 +51,6 @@ def test_steps_are_counted_by_where_heads_look(model, tokens):
         torch.testing.assert_close(stream, expected)
 
 
-def test_losses_by_steps_are_of_those_streams(model, generator):
-    tokens = torch.randint(SHAPE.n_vocab, (9, 8), generator=generator)
-    inputs, targets = tokens[:, :-1], tokens[:, 1:]
-    losses = term_importance.losses_by_steps(model, inputs, targets)
-    logits = [x @ model.W_U.T for x in term_importance.streams_by_steps(model, inputs)]
-    expected = [F.cross_entropy(one.mT, targets, reduction="none") for one in logits]
-    torch.testing.assert_close(losses, torch.stack(expected))
-
-
 def test_patterns_of_embeddings_leave_values_and_paths(model, tokens):
     own = model.trace(tokens).patterns
     alone = term_importance.patterns_of_embeddings(model, tokens)

@@ -1,9 +1,13 @@
 """Models of every form, drawn at random, and their forward pass in NumPy alone, in another way than ours.
 
-Weights have TransformerLens's names and shapes. Nothing of the package is imported here.
+Weights have TransformerLens's names and shapes. Nothing of the package is imported here, and PyTorch
+only hands numbers over.
 """
 
+import math
+
 import numpy as np
+import torch
 
 PLAIN = {
     "n_layers": 2, "n_heads": 4, "d_model": 14, "d_head": 6, "n_ctx": 11, "d_vocab": 17,
@@ -29,6 +33,7 @@ FORMS = {
     "wide values": {"d_value": 8},
     "one layer, scaled": {"n_layers": 1, "attn_scale": 1.5},
     "three layers": STREAM | LN | {"n_layers": 3},
+    "gelu": MLP | {"act_fn": "gelu"},
     "relu": STREAM | LN | MLP | {"act_fn": "relu"},
     "gated": ROTARY | RMS | MLP | {"act_fn": "silu", "gated_mlp": True},
 }
@@ -75,7 +80,12 @@ def draw(c, seed=0, bias=0.5):
     return made
 
 
+def as_tensors(weights):
+    return {name: torch.from_numpy(W) for name, W in weights.items()}
+
+
 ACT = {
+    "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / np.sqrt(2))) / 2,
     "relu": lambda x: np.maximum(x, 0),
     "silu": lambda x: x / (1 + np.exp(-x)),
 }

@@ -1,31 +1,28 @@
-"""Every form of model that can be loaded, against its forward pass in NumPy."""
+"""Every form of model that can be loaded, against its forward pass in NumPy; all others are refused."""
 
 import forms
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from forms import as_tensors
 
 from transformer_circuits import files
 from transformer_circuits.analysis import expansion, layer_norm
-from transformer_circuits.interop import own_model
+from transformer_circuits.interop import foreign
 from transformer_circuits.model.general import GeneralTransformer
 
 TOKENS = np.random.default_rng(3).integers(1, 17, (3, 9))
-
-
-def as_tensors(weights):
-    return {name: torch.from_numpy(W) for name, W in weights.items()}
+PAPER = forms.config("as in the paper")
 
 
 def loaded(name, **options):
     c = forms.config(name)
     w = forms.draw(c, **options)
-    return own_model.load(as_tensors(w), c), w, c
+    return foreign.transformer(as_tensors(w), c), w, c
 
 
-def close(found, expected):
-    torch.testing.assert_close(found, torch.from_numpy(expected))
+def close(found, expected, **tolerance):
+    torch.testing.assert_close(found, torch.from_numpy(expected), **tolerance)
 
 
 @pytest.mark.parametrize("name", forms.FORMS)
@@ -39,7 +36,14 @@ def test_logits_and_patterns_are_those_of_numpy(name, bias):
     close(trace.logits, expected)
     for (layer, head), (A, _) in kept.items():
         close(trace.patterns[layer][:, head], A)
-    plain = {"as in the paper", "no positions", "grouped", "wide values", "one layer, scaled"}
+    plain = {
+        "as in the paper",
+        "no positions",
+        "grouped",
+        "wide values",
+        "one layer, scaled",
+        "gelu",
+    }
     assert isinstance(model, GeneralTransformer) == (name not in plain or bias > 0)
 
 
@@ -50,7 +54,6 @@ def test_paths_sum_to_the_logits(name):
     linear = layer_norm.freeze(model, tokens)
     terms = expansion.paths(linear, tokens)
     assert len(terms) == (1 + c["n_heads"]) ** c["n_layers"]
-    close(linear.unembed(sum(terms.values())), forms.forward(w, c, TOKENS))
     close(sum(map(linear.unembed, terms.values())), forms.forward(w, c, TOKENS))
 
 
@@ -60,23 +63,7 @@ def test_norms_are_held_for_these_tokens_alone():
     linear = layer_norm.freeze(model, tokens)
     with pytest.raises(files.UserError, match=r"held as they are on tokens \(3, 9\), and these"):
         linear(tokens[:1])
-    assert linear.layers[0].W_Q.data_ptr() == model.layers[0].W_Q.data_ptr()
     assert model.layers[0].norm.held is None
-    plain = loaded("as in the paper")[0]
-    assert layer_norm.freeze(plain, tokens) is plain
-
-
-@pytest.mark.parametrize("name", ["layer norm", "as in the paper", "RMS norm, rotary, grouped"])
-def test_every_kind_of_file_is_read(tmp_path, name):
-    c = forms.config(name)
-    w = forms.draw(c)
-    expected = forms.forward(w, c, TOKENS)
-    np.savez(tmp_path / "w.npz", **w)
-    torch.save(as_tensors(w), tmp_path / "w.pt")
-    torch.save(as_tensors(w), tmp_path / "w.bin")
-    save_file(as_tensors(w), tmp_path / "w.safetensors")
-    for suffix in ("npz", "pt", "bin", "safetensors"):
-        close(own_model.load(tmp_path / f"w.{suffix}", c)(torch.from_numpy(TOKENS)), expected)
 
 
 def test_a_random_model_of_the_same_form_is_a_model_of_that_form():
@@ -86,6 +73,124 @@ def test_a_random_model_of_the_same_form_is_a_model_of_that_form():
     stream = model.trace(torch.from_numpy(TOKENS)).residual
     assert model.forms == forms_before
     assert all(bool((x[..., 14] == 1).all()) and not x[..., 15].any() for x in stream)
+
+
+def test_loading_keeps_half_precision_and_draws_nothing():
+    w = {name: W.astype(np.float16) for name, W in forms.draw(PAPER).items()}
+    before = torch.get_rng_state()
+    model = foreign.transformer(as_tensors(w), PAPER)
+    assert torch.equal(before, torch.get_rng_state())
+    assert model.W_E.dtype == torch.float32 and not model.W_E.requires_grad
+    expected = forms.forward({name: W.astype(float) for name, W in w.items()}, PAPER, TOKENS)
+    close(model(torch.from_numpy(TOKENS)).double(), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("long", [1.0, 1e4])
+def test_positions_are_left_out_of_the_stream_only_if_queries_and_keys_alone_read_them(long):
+    """As in the export for TransformerLens 4: they lie in a half of the stream of their own."""
+    c = forms.config("positions in the stream")
+    w = forms.draw(c, bias=0.0)
+    w["embed.W_E"][:, 7:] = w["pos_embed.W_pos"][:, :7] = w["unembed.W_U"][7:] = 0
+    w["pos_embed.W_pos"] *= long
+    for layer in range(2):
+        w[f"blocks.{layer}.attn.W_V"][:, 7:] = 0
+    assert not hasattr(foreign.transformer(as_tensors(w), c), "W_S")
+    w["unembed.W_U"][7:] = 0.01 / long  # then they stay, or logits would be off by what it reads
+    model = foreign.transformer(as_tensors(w), c)
+    assert model.W_S.any() and not model.W_P.any()
+    for weights in (w, w | {"unembed.W_U": 0 * w["unembed.W_U"]}):
+        model = foreign.transformer(as_tensors(weights), c)
+        close(model(torch.from_numpy(TOKENS)), forms.forward(weights, c, TOKENS))
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ({"use_attn_scale": False}, {"attn_scale": 1.0}),
+        ({"attn_scale": None}, {}),
+        ({"attn_scale": 3.0}, {"attn_scale": 3.0}),
+        ({"normalization": None, "shortformer_pos": True}, {}),
+        ({"n_layers": 0}, {"n_layers": 0}),
+    ],
+)
+def test_configs_say_the_same_in_several_words(said, meant):
+    w = forms.draw(PAPER | meant)
+    old = {k: v for k, v in PAPER.items() if not ("shortformer_pos" in said and k[-5:] == "_type")}
+    kept = {name: W.copy() for name, W in w.items()}
+    close(
+        foreign.transformer(as_tensors(w), old | said)(torch.from_numpy(TOKENS)),
+        forms.forward(w, PAPER | meant, TOKENS),
+    )
+    assert all(np.array_equal(W, w[name]) for name, W in kept.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"normalization_type": "LN"}, "'shortformer', which are added behind the norm there is"),
+        (forms.STREAM | forms.LN, "there is no blocks.0.ln1.w among the weights"),
+        ({"normalization_type": "BN"}, "'BN' but must be one of .*'LN', 'LNPre', 'RMS', 'RMSPre'"),
+        ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),
+        ({"use_qk_norm": True}, "use_qk_norm is True but all models here have False"),
+        (forms.ROTARY | {"rotary_dim": 3}, "rotary positions turn pairs of rows, but"),
+        ({"positional_embedding_type": "alibi"}, "'alibi' but must be one of .*'rotary', 'none'"),
+        ({"positional_embedding_type": "none"}, r"no use for the weights \['pos_embed.W_pos'\]"),
+        ({"attn_only": False, "act_fn": "solu"}, "'solu' but MLPs here have one of .*'relu'"),
+        ({"attn_only": False, "act_fn": "gelu", "parallel_attn_mlp": True}, "MLPs here read what"),
+        ({"attn_only": False, "act_fn": "gelu"}, "there is no blocks.0.mlp.W_in among"),
+        ({"attention_dir": "bidirectional"}, "attention_dir is 'bidirectional' but all models"),
+        ({"output_logits_soft_cap": 30.0}, "output_logits_soft_cap is 30.0 but"),
+        ({"n_ctx": True}, "n_ctx is True in the config but must be a whole number"),
+        ({"attn_only": "false"}, "attn_only is 'false' in the config but must be true or false"),
+        ({"attn_scale": -3.0}, "attn_scale is -3.0 in the config but must be a number above 0"),
+        ({"d_model": 15}, "the config has d_model 15 but the weights have 14"),
+        ({"model_type": "bert"}, "model_type is 'bert' but those that can be read are"),
+    ],
+)
+def test_settings_that_no_model_here_has_are_refused_with_both_sides(changes, said):
+    with pytest.raises(ValueError, match=said):
+        foreign.transformer(as_tensors(forms.draw(PAPER)), PAPER | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"ln_final.w": torch.ones(14)}, r"no use for the weights \['ln_final.w'\]"),
+        (
+            {"unembed.W_U": torch.ones(14, 16), "unembed.b_U": torch.zeros(16)},
+            "W_U has 16 outputs and embed.W_E 17 tokens: if",
+        ),
+        ({"unembed.b_U": torch.zeros(16)}, r"unembed.b_U is \(16,\) but must be \(17\)"),
+        ({"blocks.1.attn.W_V": torch.ones(4, 6, 14)}, r"is \(4, 6, 14\) but must be \(4, 14, 14\)"),
+        ({"blocks.0.attn.W_Q": torch.ones(2)}, r"is \(2,\) but must be \(head, d_model, d_head\)"),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(changes, said):
+    with pytest.raises(ValueError, match=said):
+        foreign.transformer(as_tensors(forms.draw(PAPER)) | changes, PAPER)
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "said"),
+    [
+        (("a", "b"), {}, "there is no use for a: no part of a model here is called so"),
+        (("lm_head.weight",), {}, "there is no embed.W_E among the weights, whose first are"),
+        (("h.0.attn.c_attn.weight",), {"n_heads": None}, "no shape says how many heads"),
+        (("h.0.attn.c_attn.weight",), {"n_heads": 5}, "2 rows, which are not those of 3 × 5 heads"),
+        (("wte.weight", "x.embed.weight"), {}, "x.embed.weight is a second embed.W_E, and has"),
+    ],
+)
+def test_weights_by_other_names_that_do_not_fit_are_named(given, changes, said):
+    weights = {name: torch.full((2, 2), float(i)) for i, name in enumerate(given)}
+    with pytest.raises(ValueError, match=said):
+        foreign.transformer(weights, PAPER | changes)
+
+
+@pytest.mark.parametrize("unsaid", ["normalization_type", "positional_embedding_type"])
+def test_what_other_names_do_not_tell_must_be_said(unsaid):
+    config = {name: value for name, value in PAPER.items() if name != unsaid}
+    with pytest.raises(ValueError, match=rf"do not tell \['{unsaid}'\]: say them, config="):
+        foreign.transformer({"wte.weight": torch.ones(2, 2)}, config)
 
 
 NAMED = {
@@ -108,7 +213,6 @@ def under_others_names(w, table):
         head, _, last = name.rpartition(".")
         at = head.partition("attn")[0] if ".attn" in head else head.rpartition("ln")[0]
         part = name.removeprefix(at).replace(".b_", ".W_") if "ln" not in name else head[len(at) :]
-        part = {"embed.W_U": "unembed.W_U"}.get(part, part)
         at = at if at.startswith("blocks") else ""
         bias = last[0] == "b"
         if "attn.W_O" in part:
@@ -117,9 +221,8 @@ def under_others_names(w, table):
             W = W.reshape(-1) if bias else W.transpose(0, 2, 1).reshape(-1, W.shape[1])
         elif "unembed" in part:
             W = W.T
-        made[f"{at}{table.get(part, part)}.{'bias' if bias else 'weight'}"] = np.ascontiguousarray(
-            W
-        )
+        kind = "bias" if bias else "weight"
+        made[f"{at}{table.get(part, part)}.{kind}"] = np.ascontiguousarray(W)
     return made
 
 
@@ -130,6 +233,6 @@ def under_others_names(w, table):
 def test_weights_by_other_names_are_the_same_model(table, name):
     c = forms.config(name)
     w = forms.draw(c)
-    c = c | {"rotary_adjacent_pairs": False}
-    model = own_model.load(as_tensors(under_others_names(w, NAMED[table])), c)
+    given = as_tensors(under_others_names(w, NAMED[table]))
+    model = foreign.transformer(given, c | {"rotary_adjacent_pairs": False})
     close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))

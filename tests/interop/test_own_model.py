@@ -1,27 +1,36 @@
-"""A model from a folder, a file or a hub: every format as others write it, and every way to fail."""
+"""A model from a folder, a file, a hub or memory: every format as others write it, and every way to fail."""
 
 import inspect
 import json
 import pickle
 import shutil
 
+import forms
 import huggingface_hub
+import numpy as np
 import pytest
 import torch
 from conftest import SHAPE
 from safetensors.torch import load_file, save_file
-from theirs import CONFIG, checkpoint, logits
 
 from transformer_circuits import files, settings
-from transformer_circuits.interop import own_model
-from transformer_circuits.interop.hub import HubTransformer
+from transformer_circuits.interop import foreign, hub, own_model
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.training import checkpoint as of_the_book
+
+CONFIG = forms.config("as in the paper")
 
 
 @pytest.fixture
-def theirs(generator):
-    return checkpoint(generator)
+def theirs():
+    """A state dict as TransformerLens has it, with its buffers."""
+    buffers = {"blocks.0.attn.mask": torch.ones(11, 11).tril().bool()}
+    buffers["blocks.0.attn.IGNORE"] = torch.tensor(-torch.inf)
+    return forms.as_tensors(forms.draw(CONFIG)) | buffers
+
+
+@pytest.fixture
+def logits(tokens):
+    return torch.from_numpy(forms.forward(forms.draw(CONFIG), CONFIG, tokens.numpy()))
 
 
 @pytest.fixture
@@ -32,56 +41,76 @@ def place(tmp_path, theirs):
     return tmp_path
 
 
-def test_every_format_gives_the_same_model(place, theirs, tokens):
-    expected = logits(theirs, tokens)
-    weights = place / "alone" / "w.safetensors"
-    weights.parent.mkdir()
-    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, weights)
+def random_model():
+    model = Transformer(SHAPE)
+    model.randomise()
+    return model
+
+
+def of_the_books_format(place):
+    """A folder with a config.toml, and beside the weights another file of them."""
+    (place / "config.toml").write_text(settings.dumps(model=SHAPE))
+    for name in ("weights", "other"):
+        save_file(random_model().state_dict(), place / f"{name}.safetensors")
+    return "weights.safetensors"
+
+
+def of_a_hub(place, checksum=False):
+    """The same as `make hub` writes it; without a checksum, another file may take the place of its own."""
+    save_file(random_model().state_dict(), place / hub.WEIGHTS)
+    save_file(random_model().state_dict(), place / "other.safetensors")
+    hub.describe(place, SHAPE, **({} if checksum else {"weights_sha256": None}))
+    return hub.WEIGHTS
+
+
+@pytest.mark.parametrize("suffix", ["npz", "pt", "bin", "pth", "safetensors"])
+def test_every_format_gives_the_same_model(place, theirs, logits, tokens, suffix):
+    (alone := place / "alone").mkdir()
+    plain = {name: W.contiguous() for name, W in theirs.items() if W.ndim}
+    if suffix == "npz":
+        np.savez(alone / "w.npz", **plain)
+    elif suffix == "safetensors":
+        save_file(plain, alone / "w.safetensors")
+    else:
+        torch.save(theirs, alone / f"w.{suffix}")
     for source, config in (
         (place, None),
         (str(place / "model_final.pth"), None),
-        (weights, CONFIG),
-        (weights, place / "config.json"),
-        (weights.parent, str(place / "config.json")),
+        (theirs, CONFIG),
+        (alone / f"w.{suffix}", CONFIG),
+        (alone, str(place / "config.json")),
     ):
-        torch.testing.assert_close(own_model.load(source, config)(tokens), expected)
+        torch.testing.assert_close(own_model.load(source, config)(tokens), logits)
 
 
-def test_a_folder_of_the_book_is_read_as_ever():
-    name = "one-layer"
-    model, own = of_the_book.load(name), own_model.load(of_the_book.folder(name))
-    assert torch.equal(own.W_E, model.W_E) and own.config == model.config
-
-
-def test_a_folder_for_a_hub_is_one_of_ours(tmp_path, tokens):
-    saved = HubTransformer(SHAPE)
-    saved.save_pretrained(tmp_path)
-    model = own_model.load(tmp_path)
-    assert torch.equal(model(tokens), saved(tokens)) and not model.W_E.requires_grad
-
-
-def test_the_token_that_opens_contexts_is_zero_here(place, theirs, tokens):
+def test_the_token_that_opens_contexts_is_zero_here(place, logits, tokens):
     begin = 13
     swapped = tokens.clone()
     swapped[tokens == 0], swapped[tokens == begin] = begin, 0
     found = own_model.load(place, begin=begin)(swapped)
-    expected = logits(theirs, tokens)
-    expected[..., [0, begin]] = expected[..., [begin, 0]]
-    torch.testing.assert_close(found, expected)
+    logits[..., [0, begin]] = logits[..., [begin, 0]]
+    torch.testing.assert_close(found, logits)
 
 
-def test_a_hub_is_asked_for_what_lies_at_the_top_alone(monkeypatch, place, theirs, tokens):
+@pytest.mark.parametrize(
+    ("inside", "wanted", "ignored"), [("", "*.pth", "*/*"), ("/a/b", "a/b/*.pth", "a/b/*/*")]
+)
+def test_a_hub_is_asked_for_what_lies_in_one_folder_alone(
+    monkeypatch, place, logits, tokens, inside, wanted, ignored
+):
     asked = {}
 
     def fetched(name, **options):
         asked.update(options, name=name)
-        return str(place)
+        return str(place.parent if inside else place)
 
+    if inside:
+        (place.parent / "a").mkdir(exist_ok=True)
+        shutil.copytree(place, place.parent / "a" / "b")
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
-    found = own_model.load("someone/attn_only-2L")
-    torch.testing.assert_close(found(tokens), logits(theirs, tokens))
-    assert asked["name"] == "someone/attn_only-2L" and asked["ignore_patterns"] == ["*/*"]
-    assert {"*.pth", "*.safetensors", "*.json"} <= {*asked["allow_patterns"]}
+    torch.testing.assert_close(own_model.load(f"someone/attn-2L{inside}")(tokens), logits)
+    assert asked["name"] == "someone/attn-2L" and asked["ignore_patterns"] == [ignored]
+    assert wanted in asked["allow_patterns"]
 
 
 def test_without_a_network_one_line_says_so(monkeypatch):
@@ -98,26 +127,15 @@ def test_without_a_network_one_line_says_so(monkeypatch):
             own_model.load(path)
 
 
-def test_a_model_with_layer_norm_is_read_by_the_same_call(place, generator, tokens):
-    config = CONFIG | {"normalization_type": "LN", "positional_embedding_type": "standard"}
-    theirs = checkpoint(generator, config, biases=0.5)
-    torch.save(theirs, place / "model_final.pth")
-    (place / "config.json").write_text(json.dumps(config))
-    torch.testing.assert_close(own_model.load(place)(tokens), logits(theirs, tokens, config))
+def test_what_is_missing_or_too_much_is_named(place, theirs):
     with pytest.raises(files.UserError, match="a state dict needs its settings: say whether"):
         own_model.load(theirs)
-
-
-def test_what_is_missing_or_too_much_is_named(place):
     shutil.copy(place / "model_final.pth", place / "another.pth")
     with pytest.raises(files.UserError, match=r"\['another.pth', 'model_final.pth'\] with weights"):
         own_model.load(place)
-    (place / "config.json").write_text("[1]")
-    with pytest.raises(files.UserError, match=r"config.json is list but must be an object"):
-        own_model.load(place / "another.pth")
-    for text in ("{", "[" * 100_000 + "]" * 100_000):
+    for text, said in (("[1]", "list but must be an object"), ("{", "not JSON")):
         (place / "config.json").write_text(text)
-        with pytest.raises(files.UserError, match=r"config.json is not JSON"):
+        with pytest.raises(files.UserError, match=f"config.json is {said}"):
             own_model.load(place / "another.pth")
     (place / "config.json").unlink()
     with pytest.raises(
@@ -136,13 +154,13 @@ class Trap:
         return (print, ("unpacked",))
 
 
-@pytest.mark.parametrize("name", ["damaged.pth", "damaged.safetensors", "trap.pth", "list.pth"])
+@pytest.mark.parametrize("name", ["damaged.pth", "damaged.safetensors", "trap.pth", "nested.pth"])
 def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, capsys, name):
     path = tmp_path / name
     if name == "trap.pth":
         path.write_bytes(pickle.dumps(Trap()))
-    elif name == "list.pth":
-        torch.save([torch.ones(2)], path)
+    elif name == "nested.pth":
+        torch.save({"model": {"embed.W_E": torch.ones(2)}}, path)
     else:
         path.write_bytes(b"no weights at all")
     with pytest.raises(
@@ -152,47 +170,13 @@ def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, caps
     assert "unpacked" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["model", 0])
-def test_a_state_dict_within_another_is_said_to_be_one(place, theirs, name):
-    torch.save({name: theirs if name else torch.ones(2)}, place / "model_final.pth")
-    with pytest.raises(files.UserError, match=rf"must hold .* the names \[{name!r}\]; where one"):
-        own_model.load(place)
-
-
-def test_beside_the_weights_of_a_hub_there_may_be_others(place, theirs, tokens):
-    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, place / "model.safetensors")
+def test_beside_the_weights_of_a_hub_there_may_be_others(place, theirs, logits, tokens):
+    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, place / hub.WEIGHTS)
     torch.save({"state": 1}, place / "optimizer.pt")
-    torch.testing.assert_close(own_model.load(place)(tokens), logits(theirs, tokens))
+    torch.testing.assert_close(own_model.load(place)(tokens), logits)
 
 
-def test_the_weights_of_a_folder_of_ours_may_be_named_themselves():
-    folder = of_the_book.folder("one-layer")
-    model = own_model.load(folder / "weights.safetensors")
-    assert torch.equal(model.W_E, of_the_book.load("one-layer").W_E)
-
-
-def two_of_the_book(place):
-    """A folder with a config.toml, and beside the weights another file of them."""
-    (place / "config.toml").write_text(settings.dumps(model=SHAPE))
-    for name in ("weights", "other"):
-        (model := Transformer(SHAPE)).randomise()
-        save_file(model.state_dict(), place / f"{name}.safetensors")
-    return "weights.safetensors"
-
-
-def two_of_a_hub(place):
-    """The same in the hub's format, as its own library writes it: without a checksum."""
-    (model := HubTransformer(SHAPE)).randomise()
-    model.save_pretrained(place)
-    about = json.loads((place / "config.json").read_text())
-    del about["weights_sha256"]
-    (place / "config.json").write_text(json.dumps(about))
-    model.randomise()
-    save_file(model.state_dict(), place / "other.safetensors")
-    return "model.safetensors"
-
-
-@pytest.mark.parametrize("two", [two_of_the_book, two_of_a_hub])
+@pytest.mark.parametrize("two", [of_the_books_format, of_a_hub])
 def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path, two):
     named = two(tmp_path)
     for source, path in (
@@ -205,12 +189,10 @@ def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path, two):
 
 def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path, theirs):
     (tmp_path / "hub").mkdir()
-    HubTransformer(SHAPE).save_pretrained(tmp_path / "hub")
-    shutil.copy(tmp_path / "hub/model.safetensors", other := tmp_path / "hub/other.safetensors")
-    other.write_bytes(other.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(files.UserError, match=f"{other} has SHA-256 .* but config.json says"):
-        own_model.load(other)
-    two_of_the_book(tmp_path)
+    of_a_hub(tmp_path / "hub", checksum=True)
+    with pytest.raises(files.UserError, match=r"other.safetensors has SHA-256 .* but config.json"):
+        own_model.load(tmp_path / "hub/other.safetensors")
+    of_the_books_format(tmp_path)
     torch.save(theirs, path := tmp_path / "theirs.pth")
     with pytest.raises(files.UserError, match=f"{path} is no .safetensors, as the config.toml"):
         own_model.load(path)
@@ -229,13 +211,25 @@ def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path,
         own_model.load(tmp_path / "other.safetensors")
 
 
-def test_the_config_that_is_given_is_the_one_that_counts(tmp_path):
-    named = two_of_a_hub(tmp_path)
-    about = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text("{}")
-    model = own_model.load(tmp_path / "other.safetensors", about)
-    assert torch.equal(model.W_U, load_file(tmp_path / "other.safetensors")["W_U"])
-    assert own_model.load(tmp_path / named, about | {"begin": False}).config.begin is False
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"n_heads": None}, r"does not fit config.json: .* misses \['n_heads'\]"),
+        ({"n_heads": "5"}, "n_heads is '5' but must be a whole number"),
+        ({"d_model": 15}, "d_model is 15 but must be even"),
+        ({"n_heads": 4}, "does not fit config.json: .*size mismatch"),
+        ({"n_ctx": 4 * 10**9}, r"of [\d,]+ numbers but at most .*n_ctx 4,000,000,000"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused_before_there_is_any_memory_of_it(
+    tmp_path, changes, said
+):
+    of_a_hub(tmp_path)
+    about = json.loads((tmp_path / "config.json").read_text()) | changes
+    about = {name: value for name, value in about.items() if value is not None}
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    with pytest.raises(files.UserError, match=f"(?s){said}"):
+        own_model.load(tmp_path)
 
 
 as_a_reader_calls_it = inspect.unwrap(own_model.load)
@@ -248,51 +242,58 @@ def test_the_first_token_is_a_whole_number_that_there_is(place, begin):
         as_a_reader_calls_it(place, begin=begin)
 
 
-@pytest.mark.parametrize("source", [None, 3, b"x"])
-def test_what_is_no_path_is_said_to_be_none(source):
-    with pytest.raises(files.UserError, match=f"source is {source!r} but must be the path of"):
-        as_a_reader_calls_it(source)
-
-
-@pytest.mark.parametrize("name", ["n_ctx", "n_vocab", "n_layers"])
-def test_a_config_of_an_absurd_size_is_refused_before_there_is_any_memory_of_it(tmp_path, name):
-    two_of_the_book(tmp_path)
-    config = settings.dumps(model=SHAPE).replace(f"{name} = ", f"{name} = 4000000000 #")
-    (tmp_path / "config.toml").write_text(config)
-    with pytest.raises(files.UserError, match=rf"of [\d,]+ numbers but at .*{name} 4,000,000,000"):
+@pytest.mark.parametrize(("factor", "tokens"), [(1e20, slice(None)), (1e38, slice(-1, None))])
+def test_weights_whose_products_overflow_are_refused(tmp_path, factor, tokens):
+    """Of all tokens, or of one that no short context holds."""
+    named = of_the_books_format(tmp_path)
+    tensors = load_file(tmp_path / named)
+    tensors["W_E"][:, tokens] = factor
+    tensors["W_U"] *= factor if tokens == slice(None) else 1
+    save_file(tensors, tmp_path / named)
+    with pytest.raises(files.UserError, match=r"finite, but logits .* products of W_E and W_U"):
         own_model.load(tmp_path)
 
 
-def test_weights_whose_products_overflow_are_refused(tmp_path):
-    two_of_the_book(tmp_path)
-    tensors = load_file(tmp_path / "weights.safetensors")
-    save_file({k: 1e20 * W for k, W in tensors.items()}, tmp_path / "weights.safetensors")
-    with pytest.raises(
-        files.UserError, match=r"are finite, but logits .* largest .*e\+20.*3.4e\+38"
-    ):
-        own_model.load(tmp_path / "weights.safetensors")
+def with_one(value):
+    def change(W):
+        W = W.clone()
+        W.view(-1)[3] = value
+        return W
+
+    return change
 
 
-def test_a_token_too_long_for_its_products_is_refused(tmp_path):
-    """Whichever token it is: here one that no short context holds."""
-    two_of_the_book(tmp_path)
-    tensors = load_file(tmp_path / "weights.safetensors")
-    tensors["W_E"][:, -1] = 1e38
-    save_file(tensors, tmp_path / "weights.safetensors")
-    with pytest.raises(files.UserError, match=r"products of W_E and W_U, are not.*1e\+38"):
-        own_model.load(tmp_path / "weights.safetensors")
+WRONG = {
+    "nan": (with_one(torch.nan), "has 1 of .* numbers that are not finite, but all must be"),
+    "inf": (with_one(-torch.inf), "has 1 of .* numbers that are not finite, but all must be"),
+    "int8": (lambda W: W.to(torch.int8), "is torch.int8 but must be of real numbers"),
+    "complex": (lambda W: W.float() + 0j, r"is torch.complex\d+ but must be of real numbers"),
+    "sparse": (lambda W: W.to_sparse(), "is torch.sparse_coo on the device cpu but must be one d"),
+    "meta": (lambda W: W.to("meta"), "is torch.strided on the device meta but must be one dense"),
+}
 
 
-def test_a_model_of_the_field_s_size_is_read_exactly(tmp_path, generator):
-    """2 × 12 × 64, d_model 768, in half precision, as such models are published."""
-    large = {"n_layers": 2, "n_heads": 12, "d_model": 768, "d_vocab": 5027, "n_ctx": 2048}
-    config = CONFIG | large | {"d_head": 64}
-    theirs = checkpoint(generator, config, dtype=torch.float16)
-    torch.save(theirs, tmp_path / "attn_only_2L_half.pth")
-    model = own_model.load(tmp_path / "attn_only_2L_half.pth", config)
-    assert model.config.n_vocab == 5027 and model.W_P.shape == (2048, 768)
-    assert torch.equal(model.W_E.half().T, theirs["embed.W_E"])
-    tokens = torch.randint(5027, (1, 20), generator=generator)
-    whole = {name: W.float() for name, W in theirs.items()}
-    expected = logits(whole, tokens, config)
-    torch.testing.assert_close(model(tokens), expected, atol=2e-3, rtol=0)
+@pytest.mark.parametrize("kind", WRONG)
+def test_weights_that_are_no_finite_numbers_are_refused_in_memory(theirs, kind):
+    change, said = WRONG[kind]
+    theirs["embed.W_E"] = change(theirs["embed.W_E"])
+    with pytest.raises(files.UserError, match=f"^embed.W_E {said}"):
+        foreign.transformer(theirs, CONFIG)
+    others = {"wte.weight": theirs["embed.W_E"], "lm_head.weight": torch.ones(17, 14)}
+    with pytest.raises(files.UserError, match=f"^the state dict: wte.weight {said}"):
+        own_model.load(others, CONFIG)
+
+
+@pytest.mark.parametrize("kind", ["nan", "int8"])
+@pytest.mark.parametrize("way", [of_the_books_format, of_a_hub, "theirs"])
+def test_weights_that_are_no_finite_numbers_are_refused_in_every_file(place, theirs, way, kind):
+    change, said = WRONG[kind]
+    if way == "theirs":
+        path, name = place / "model_final.pth", "blocks.1.attn.W_V"
+        torch.save(theirs | {name: change(theirs[name])}, path)
+    else:
+        path, name = place / way(place), "layers.1.W_V_concat"
+        tensors = load_file(path)
+        save_file(tensors | {name: change(tensors[name])}, path)
+    with pytest.raises(files.UserError, match=f"^{path}: {name} {said}"):
+        own_model.load(path)

@@ -1,8 +1,5 @@
-import math
-
 import pytest
 import torch
-from conftest import SHAPE
 
 from transformer_circuits.model import attention
 from transformer_circuits.model.attention import causal_results, causal_scores
@@ -12,32 +9,10 @@ def close(left, right):
     torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
 
 
-def test_queries_and_keys_may_read_different_streams(model, tokens):
-    """With loops: the destination's side from one stream, the source's from the other."""
-    q_in, k_in = model.trace(tokens).residual[:2]
-    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
-    pattern = layer.pattern(q_in, k_in, W_P)
-    for head in range(SHAPE.n_heads):
-        W_QK = layer.W_Q[head].T @ layer.W_K[head] / math.sqrt(SHAPE.d_head)
-        scores = (q_in[1] + W_P) @ W_QK @ (k_in[1] + W_P).T
-        for dst in range(tokens.shape[1]):
-            close(pattern[1, head, dst, : dst + 1], scores[dst, : dst + 1].softmax(dim=0))
-        close(layer.pattern(q_in, k_in, W_P, head=head), pattern[:, [head]])
-    with pytest.raises(IndexError):
-        layer.scores(q_in, k_in, W_P, head=SHAPE.n_heads)
-
-
 def test_scores_are_those_of_the_fast_path(generator):
     """What `forward` uses has the same mask and factor."""
     q, k, v = torch.randn(3, 2, 5, 7, 3, generator=generator, dtype=torch.float64)
     close(causal_scores(q, k).softmax(dim=-1) @ v, causal_results(q, k, v))
-
-
-def test_scores_of_some_places_are_those_rows_of_all(generator):
-    q, k = torch.randn(2, 5, 7, 3, generator=generator, dtype=torch.float64)
-    places = torch.tensor([6, 0, 3])
-    close(causal_scores(q[:, places], k, places), causal_scores(q, k)[:, places])
-    close(causal_scores(q[0, places], k, places), causal_scores(q[:1], k)[:, places])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

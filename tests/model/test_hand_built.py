@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import (
-    ablation,
     composition,
     copying_scores,
     expansion,
@@ -31,11 +30,6 @@ def copies(generator):
     return torch.cat([torch.zeros(3, 1, dtype=torch.long), passage, passage], dim=1)
 
 
-def test_it_predicts_every_token_of_the_second_copy(built, copies):
-    guessed = built(copies).argmax(dim=-1)
-    assert torch.equal(guessed[:, 21:-1], copies[:, 22:])
-
-
 def test_every_detector_knows_its_heads(built, copies):
     first, second = built.trace(copies).patterns
     assert float(patterns.by_distance(first, 3)[0, 1]) == pytest.approx(1, abs=1e-6)
@@ -54,14 +48,6 @@ def test_it_composes_by_k_and_by_nothing_else(built):
     assert found["K"] > 2 * built.config.d_model**-0.5
 
 
-def test_both_eigenvalue_scores_are_perfect(built):
-    copying = heads.full_ov(built, (1, 0))
-    matching = built.W_E.T @ (heads.W_QK(built, (1, 0)) @ (heads.W_OV(built, (0, 0)) @ built.W_E))
-    for circuit in (copying, matching):
-        values = circuit.eigenvalues()
-        assert copying_scores.positivity(values[values.abs() > 1e-9]) == pytest.approx(1)
-
-
 def test_the_k_edge_is_the_one_it_needs(built, copies):
     trace = built.trace(copies)
     cut = {
@@ -70,21 +56,6 @@ def test_the_k_edge_is_the_one_it_needs(built, copies):
     }
     right = {k: (guess[:, 21:-1] == copies[:, 22:]).double().mean() for k, guess in cut.items()}
     assert right["Q"] == right["V"] == 1 and right["K"] < 0.2
-
-
-def test_the_score_is_all_in_the_key_from_the_first_head(built, copies):
-    terms = expansion.score_terms(built, copies, (1, 0))
-    sizes = {key: float(term.abs().max()) for key, term in terms.items()}
-    assert max(sizes, key=sizes.get) == (None, (0, 0))
-    assert sizes[(None, None)] == sizes[((0, 0), None)] == sizes[((0, 0), (0, 0))] == 0
-
-
-def test_without_the_first_head_it_is_only_a_copier(built, copies):
-    broken = ablation.without(built, [(0, 0)])
-    assert float(induction.prefix_matching_score(broken.trace(copies).patterns[1], copies)[0]) < 0.1
-    passages = repeats.drawn(torch.ones(N_VOCAB), 20, 12, generator=torch.Generator())
-    assert float(repeats.predictions(broken, passages).mean_preferred()[1]) < 0.6
-    assert float(repeats.predictions(built, passages).mean_preferred()[1]) > 0.7
 
 
 def test_two_previous_token_heads_are_a_virtual_head_that_looks_two_back(copies):

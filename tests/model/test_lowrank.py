@@ -57,21 +57,8 @@ def test_products_and_transposes_stay_exact_and_factored(product, generator):
     close(product.T.dense(), product.dense().T)
     matrix = torch.randn(4, product.shape[0], generator=generator, dtype=torch.float64)
     close((matrix @ product).dense(), matrix @ product.dense())
-
-
-def test_a_sum_is_dense_in_value_and_factored_in_form(product):
-    close((product + product @ torch.eye(product.shape[1]).double()).dense(), 2 * product.dense())
-    assert (product + product).left.shape[1] == 2 * product.left.shape[1]
-    with pytest.raises(ValueError, match=r"a matrix .* and one .* cannot be added"):
-        product + LowRank(torch.eye(2).double(), torch.eye(2).double())
-
-
-def test_the_cyclic_identity_fails_for_the_norm(generator):
-    """The erratum of the paper's composition figure: right for eigenvalues, wrong for norms."""
-    A = torch.randn(6, 6, generator=generator, dtype=torch.float64)
-    B = torch.randn(6, 6, generator=generator, dtype=torch.float64)
-    close(LowRank(A, B).trace(), LowRank(B, A).trace())
-    assert abs(LowRank(A, B).norm() - LowRank(B, A).norm()) > 0.1
+    close(product.rows([4, 0]), product.dense()[[4, 0]])
+    close(product.columns(torch.tensor([2])), product.dense()[:, [2]])
 
 
 MEASURES = {
@@ -110,11 +97,3 @@ def test_eigenvalues_of_products_that_overflow_are_refused():
     large = torch.full((4, 2), 1e38)
     with pytest.raises(ValueError, match=r"finite numbers but .* beyond 3.4e\+38"):
         LowRank(large, large.T).eigenvalues()
-
-
-def test_some_rows_and_columns_are_those_of_the_dense_matrix(generator):
-    each = LowRank(
-        torch.randn(2, 7, 3, generator=generator), torch.randn(2, 3, 5, generator=generator)
-    )
-    torch.testing.assert_close(each.rows([6, 0]), each.dense()[:, [6, 0]])
-    torch.testing.assert_close(each.columns(torch.tensor([4])), each.dense()[..., [4]])

@@ -50,45 +50,8 @@ def test_sinusoids_begin_at_the_highest_frequency_and_have_unit_size():
     assert neighbours.max() < 0.8
 
 
-def test_a_shift_of_position_is_a_rotation():
-    """So W_QK can look any fixed distance back."""
-    W_P = sinusoids(9, 6, 100.0)
-    near, far = W_P[3:8] @ W_P[1], W_P[4:9] @ W_P[2]
-    close(near, far)
-
-
 def test_what_is_too_long_or_too_few_is_refused(model):
     with pytest.raises(ValueError, match="length 12 but n_ctx is 11"):
         model(torch.zeros(1, 12, dtype=torch.long))
     with pytest.raises(ValueError, match="0 patterns given but the model has 2 layers"):
         model(torch.zeros(1, 3, dtype=torch.long), [])
-
-
-def test_mlps_come_after_their_layer(tokens, generator):
-    """x + heads, then + W_O gelu(W_I x) of that, written out."""
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6)).double()
-    model.randomise(generator=generator)
-    trace = model.trace(tokens)
-    x = model.W_E.T[tokens]
-    for index in range(SHAPE.n_layers):
-        x = x + trace.head_outputs[index].sum(dim=1)
-        mlp = model.mlps[index]
-        written = torch.nn.functional.gelu(x @ mlp.W_I.T) @ mlp.W_O.T
-        close(trace.mlp_outputs[index], written)
-        x = x + written
-        close(trace.residual[index + 1], x)
-    close(trace.logits, x @ model.W_U.T)
-    close(model(tokens), trace.logits)
-    close(model(tokens, trace.patterns), trace.logits)
-
-
-def test_a_fresh_mlp_writes_nothing(tokens, generator):
-    model = Transformer(dataclasses.replace(SHAPE, d_mlp=6), generator=generator)
-    assert all(not out.any() for out in model.trace(tokens).mlp_outputs)
-    assert model.trace(tokens).logits.shape == (2, 7, SHAPE.n_vocab)
-
-
-def test_what_needs_attention_alone_says_so(tokens):
-    with pytest.raises(ValueError, match="exact without MLPs only, but d_mlp is 6"):
-        Transformer(dataclasses.replace(SHAPE, d_mlp=6)).require_attention_only()
-    Transformer(SHAPE).require_attention_only()

@@ -13,7 +13,8 @@ from tools import __main__ as cli
 from tools import about, hub, manifest
 from transformer_circuits import files
 from transformer_circuits.claims import registry
-from transformer_circuits.interop.hub import WEIGHTS, HubTransformer
+from transformer_circuits.interop import own_model
+from transformer_circuits.interop.hub import WEIGHTS, place_of
 from transformer_circuits.text import sources, tokenizer
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
@@ -54,7 +55,8 @@ def test_the_folder_gives_the_books_model_its_moments_and_its_tokenizer(written)
     folder = written["two-layer"]
     for step in (None, *checkpoint.moments(checkpoint.folder("two-layer"))[:2]):
         ours = checkpoint.load("two-layer", step=step)
-        assert torch.equal(ours(TOKENS), HubTransformer.from_pretrained(folder, step=step)(TOKENS))
+        there = own_model.load(folder / (place_of(step) if step is not None else ""))
+        assert torch.equal(ours(TOKENS), there(TOKENS))
     said = json.loads((folder / "config.json").read_text())
     assert said["provenance"]["weights_sha256"] == files.sha256(folder / WEIGHTS)
     assert said["provenance"]["tokenizer_sha256"] == files.sha256(folder / "tokenizer.json")
@@ -68,12 +70,12 @@ def test_the_card_is_what_the_hub_asks_for_and_hides_no_setting(written):
     data = ModelCard.load(written["two-layer"] / "README.md").data
     assert data.language == ["en", "code"] and data.license == "mit"
     assert data.datasets == ["ada/transformer-circuits-text"]
-    assert "attention-only" in data.tags and "pytorch_model_hub_mixin" in data.tags
+    assert "attention-only" in data.tags
     (loss,) = data.eval_results
     assert (loss.metric_type, loss.dataset_split) == ("cross_entropy", "validation")
     assert loss.metric_value == checkpoint.held_out_nats("two-layer")
     text = ModelCard.load(written["two-layer"] / "README.md").text
-    assert 'HubTransformer.from_pretrained("ada/transformer-circuits-two-layer")' in text
+    assert 'own_model.load("ada/transformer-circuits-two-layer")' in text
     assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text
     training = dataclasses.asdict(checkpoint.settings("two-layer")[1])
     for field in dataclasses.fields(TrainConfig):

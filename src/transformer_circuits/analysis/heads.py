@@ -75,8 +75,7 @@ def require_plain(model: nn.Module, *takes: str) -> None:
         raise files.UserError(
             f"this asks for the weights of a Transformer, without layer norm, but the model is a "
             f"{type(model).__name__}: what its heads read goes through gains and biases that W_Q, "
-            "W_K, W_V and W_U do not have. analysis.layer_norm.fold(model) has them in its weights, "
-            "and .run(tokens) and .paths(tokens, run) of what it returns are exact"
+            "W_K, W_V and W_U do not have. analysis.layer_norm.fold(model) has them in its weights"
         )
     model.require(*takes)
 

@@ -6,9 +6,8 @@ the same function with weights alone, on a stream with one more dimension that i
 is left of layer norm is one factor per position and read, its *scale*.
 """
 
-from dataclasses import dataclass
+import dataclasses
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -16,10 +15,7 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.analysis import heads
-from transformer_circuits.analysis.expansion import HeadPath
-from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model.attention import Pattern, causal_scores
+from transformer_circuits.model.attention import causal_scores
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Stack, Transformer
@@ -61,8 +57,8 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """Layer norm before every read from the stream, biases everywhere, learned positions.
 
-    Analyses that ask for logits alone take it; those that ask for weights or what heads do refuse
-    it, for there are gains and biases in between, and name `fold`.
+    It is no `Transformer`: analyses that ask for more than logits do not take it before it is folded,
+    for there are gains and biases between the stream and its weights.
 
     Initial weights are drawn from `generator`.
     """
@@ -89,12 +85,6 @@ class NormedTransformer(nn.Module):
         read = F.layer_norm(x, x.shape[-1:], self.gain, self.bias, EPSILON)
         return F.linear(read, self.W_U, self.b_U)
 
-    def _refuse(self, *_: Any, **__: Any) -> None:
-        heads.require_plain(self)
-
-    trace = embed = require = require_attention_only = _refuse
-    """What a `Transformer` has and its analyses ask for."""
-
     @torch.no_grad()
     def disturb(self, *, generator: torch.Generator) -> None:
         """Add noise to every weight, so that no gain stays one and no bias zero."""
@@ -102,119 +92,36 @@ class NormedTransformer(nn.Module):
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
 
 
-@dataclass(frozen=True)
-class FoldedLayer:
-    """One layer's weights on the folded stream, whose last coordinate is always one."""
-
-    W_Q: Float[Tensor, "head d_head d_and_one"]
-    W_K: Float[Tensor, "head d_head d_and_one"]
-    W_V: Float[Tensor, "head d_head d_and_one"]
-    W_O: Float[Tensor, "head d_and_one d_head"]
-    constant: Float[Tensor, " d_and_one"]
-    """What is added at every position: b_O, and 0 for the last coordinate. It is a head, too, with
-    A = Id and W_OV = constant ⊗ (unit vector of the last coordinate)."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a folded model computed: its logits, and the only two things not linear in the stream."""
-
-    logits: Float[Tensor, "batch pos n_vocab"]
-    patterns: tuple[Pattern, ...]
-    scales: tuple[Float[Tensor, "batch pos one"], ...]
-    """1/σ of the stream before each layer, and before the unembedding."""
-
-
-@dataclass(frozen=True)
-class Folded:
-    """The same function as the `NormedTransformer` it was made from, without biases or gains."""
-
-    W_E: Float[Tensor, "d_and_one n_vocab"]
-    W_P: Float[Tensor, "n_ctx d_and_one"]
-    layers: tuple[FoldedLayer, ...]
-    W_U: Float[Tensor, "n_vocab d_and_one"]
-
-    def embed(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_and_one"]:
-        """The stream before the first layer; its last coordinate is one."""
-        return F.embedding(tokens, self.W_E.T) + self.W_P[: tokens.shape[1]]
-
-    @torch.no_grad()
-    def run(self, tokens: Int[Tensor, "batch pos"]) -> Run:
-        """The forward pass."""
-        x, patterns, scales = self.embed(tokens), [], []
-        for layer in self.layers:
-            scales.append(scale(x))
-            read = scaled(x, scales[-1])
-            q, k = of_heads(read, layer.W_Q), of_heads(read, layer.W_K)
-            patterns.append(causal_scores(q, k).softmax(dim=-1))
-            x = x + self._write(layer, read, patterns[-1]).sum(dim=1)
-            x = x + read[..., -1:] * layer.constant
-        scales.append(scale(x))
-        logits = F.linear(scaled(x, scales[-1]), self.W_U)
-        return Run(logits, tuple(patterns), tuple(scales))
-
-    def _write(self, layer: FoldedLayer, read: Tensor, A: Pattern) -> Tensor:
-        return einsum(layer.W_O, A @ of_heads(read, layer.W_V), "h d e, b h pos e -> b h pos d")
-
-    @torch.no_grad()
-    def paths(
-        self, tokens: Int[Tensor, "batch pos"], run: Run
-    ) -> dict[HeadPath, Float[Tensor, "batch pos n_vocab"]]:
-        """Logits of every path, with the run's patterns and scales held; they sum to its logits.
-
-        As `expansion.paths`; a path ((layer, n_heads),) is the constant of that layer.
-        """
-        terms: dict[HeadPath, Tensor] = {(): self.embed(tokens)}
-        for index, layer in enumerate(self.layers):
-            for path, x in list(terms.items()):
-                read = scaled(x, run.scales[index])
-                for head, written in enumerate(
-                    self._write(layer, read, run.patterns[index]).unbind(1)
-                ):
-                    terms[(*path, Head(index, head))] = written
-            terms[(Head(index, len(layer.W_O)),)] = terms[()][..., -1:] * layer.constant
-        last = run.scales[-1]
-        return {path: F.linear(scaled(x, last), self.W_U) for path, x in terms.items()}
-
-
-def scale(x: Float[Tensor, "batch pos d_and_one"]) -> Float[Tensor, "batch pos one"]:
-    """1/σ at each position, where σ is the deviation of all coordinates but the last."""
-    return (x[..., :-1].var(dim=-1, keepdim=True, correction=0) + EPSILON).rsqrt()
-
-
-def scaled(
-    x: Float[Tensor, "batch pos d_and_one"], by: Float[Tensor, "batch pos one"]
-) -> Float[Tensor, "batch pos d_and_one"]:
-    """All coordinates but the last times a factor; linear in x while the factor is held fixed."""
-    return torch.cat([x[..., :-1] * by, x[..., -1:]], dim=-1)
-
-
 @torch.no_grad()
-def fold(model: NormedTransformer) -> Folded:
-    """Fold gains, biases and the subtraction of the mean into the weights that read the stream.
+def fold(model: NormedTransformer) -> GeneralTransformer:
+    """The same function without gains and biases, as a model that analyses take.
 
     W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean. The matrix
-    in front of x reads the stream; the vector at the end multiplies the coordinate that is one.
+    in front of x reads the stream; the vector at the end multiplies the coordinate that is one, which
+    is the one after the model's own. (The next, the last of an even number, stays empty.) What is
+    written stands here less its mean, which nothing reads. Each layer has one more head, its last: it
+    reads the one and writes b_O, wherever it looks.
     """
-    d = model.config.d_model
-    centre = torch.eye(d).to(model.W_E) - 1 / d
+    shape, d = model.config, model.config.d_model
+    wider = dataclasses.replace(shape, n_heads=shape.n_heads + 1, d_model=d + 2)
+    folded = GeneralTransformer(wider, width=d, eps=EPSILON).to(model.W_E)
+    for weight in folded.requires_grad_(False).parameters():
+        weight.zero_()
 
     def reader(W: Tensor, b: Tensor, norm: NormedLayer | NormedTransformer) -> Tensor:
-        constant = W @ norm.bias + b.view(W.shape[:-1])
-        return torch.cat([W * norm.gain @ centre, constant[..., None]], dim=-1)
+        W, constant = W * norm.gain, W @ norm.bias + b.view(W.shape[:-1])
+        return torch.cat([W - W.mean(dim=-1, keepdim=True), constant[..., None]], dim=-1)
 
-    def beside(W: Tensor, last: float) -> Tensor:
-        return torch.cat([W, torch.full_like(W[:1], last)])
-
-    layers = []
-    for layer in model.layers:
-        names = {f"W_{n}": (getattr(layer, f"W_{n}"), getattr(layer, f"b_{n}")) for n in "QKV"}
-        readers = {name: reader(W, b, layer) for name, (W, b) in names.items()}
-        W_O = torch.stack([beside(W, 0.0) for W in layer.W_O])
-        layers.append(FoldedLayer(**readers, W_O=W_O, constant=beside(layer.b_O, 0.0)))
-    W_P = beside(model.W_P.T, 0.0).T
-    W_U = reader(model.W_U, model.b_U, model)
-    return Folded(beside(model.W_E.detach(), 1.0), W_P, tuple(layers), W_U)
+    folded.W_E[:d], folded.W_E[d] = model.W_E - model.W_E.mean(dim=0), 1
+    folded.W_S[:, :d] = model.W_P - model.W_P.mean(dim=1, keepdim=True)
+    folded.W_U[:, : d + 1] = reader(model.W_U, model.b_U, model)
+    for new, old in zip(folded.layers, model.layers, strict=True):
+        for name in "QKV":
+            W, b = getattr(old, f"W_{name}"), getattr(old, f"b_{name}")
+            getattr(new, f"W_{name}")[:-1, :, : d + 1] = reader(W, b, old)
+        new.W_O[:-1, :d] = old.W_O - old.W_O.mean(dim=1, keepdim=True)
+        new.W_V[-1, 0, d], new.W_O[-1, :d, 0] = 1, old.b_O - old.b_O.mean()
+    return folded
 
 
 def freeze(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Transformer:

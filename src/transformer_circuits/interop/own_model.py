@@ -19,14 +19,12 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.interop import foreign
+from transformer_circuits.interop import foreign, hub
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt", ".bin", ".npz")
 """How the names of files with weights end."""
-HUBS = "model.safetensors"
-"""What hubs call the file of the weights; beside it there may be others, of an optimizer."""
 SAY = (
     "say whether it has layer norm and where positions go, "
     'config={"normalization_type": …, "positional_embedding_type": …, "attn_only": …}'
@@ -46,7 +44,8 @@ def load(
     - a folder with `config.json` and one file of weights, as TransformerLens or Hugging Face write it;
     - such a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`;
     - a state dict;
-    - the name of a repository of such files on the Hugging Face hub, `owner/name`.
+    - the name of a repository of such files on the Hugging Face hub, `owner/name`, or of a folder in
+      one, `owner/name/folder`.
 
     `config`: the settings, as a dictionary or the path of a JSON file, where no `config.json` lies
     beside the weights: TransformerLens's, or a Hugging Face config. For weights by other names it must
@@ -85,10 +84,8 @@ def load(
     else:
         path = _file(place)
         tensors, found = _tensors(path), _config(path, config)
-        if found.get("model_type") == "transformer_circuits":
-            from transformer_circuits.interop import hub  # and only now the hub's own library
-
-            model = hub.HubTransformer.of_tensors(tensors, found, path).requires_grad_(False)
+        if found.get("model_type") == hub.KIND:
+            model = hub.of_tensors(tensors, found, path).requires_grad_(False)
         else:
             model = _foreign(tensors, found, path)
     return _checked(model, source, begin)
@@ -142,7 +139,8 @@ def _file(place: Path) -> Path:
     if not place.is_dir():
         return place
     found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
-    found = [path for path in found if path.name == HUBS] or found
+    # Beside the one that hubs call so there may be others, of an optimizer.
+    found = [path for path in found if path.name == hub.WEIGHTS] or found
     if len(found) != 1:
         names = [path.name for path in found]
         raise files.UserError(
@@ -218,18 +216,20 @@ def _place(source: object) -> Path:
     place = Path(source).expanduser()
     if place.exists():
         return place
-    if place.suffix in KINDS or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(source)):
+    named = re.fullmatch(r"(\w[\w.-]*/\w[\w.-]*)/?(.*)", str(source))
+    if place.suffix in KINDS or not named:
         raise files.UserError(f"there is no {source}, and on a hub names are like owner/name")
     import huggingface_hub  # comes with Accelerate; a folder or a file does without it
 
     try:
         # Whatever lies in folders of a repository are checkpoints along a training, by the hundred.
-        wanted = ["*.json", "*.toml", *(f"*{kind}" for kind in KINDS[:3])]
-        return Path(
-            huggingface_hub.snapshot_download(
-                str(source), allow_patterns=wanted, ignore_patterns=["*/*"]
-            )
+        repository, inside = named.groups()
+        at = f"{inside}/" if inside else ""
+        wanted = [f"{at}*{kind}" for kind in (".json", ".toml", *KINDS[:3])]
+        fetched = huggingface_hub.snapshot_download(
+            repository, allow_patterns=wanted, ignore_patterns=[f"{at}*/*"]
         )
+        return Path(fetched) / inside
     except Exception as error:  # no network, no such name, no access: each has a class of its own
         said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise files.UserError(

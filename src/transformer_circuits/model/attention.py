@@ -135,7 +135,7 @@ class Attention(nn.Module):
         rows: slice = slice(None),
     ) -> Float[Tensor, "batch head dst d_head"]:
         """What each position looks for, in the heads that have these rows."""
-        return self._split(q_in + W_P, self.W_Q_concat[rows])
+        return self._turned(self._split(q_in + W_P, self.W_Q_concat[rows]))
 
     def _keys(
         self,
@@ -144,7 +144,11 @@ class Attention(nn.Module):
         rows: slice = slice(None),
     ) -> Float[Tensor, "batch head src d_head"]:
         """What each position offers to be looked for by, in the heads that have these rows."""
-        return self._split(k_in + W_P, self.W_K_concat[rows])
+        return self._turned(self._split(k_in + W_P, self.W_K_concat[rows]))
+
+    def _turned(self, x: Float[Tensor, "batch head pos d_head"]) -> Tensor:
+        """Queries or keys, turned by their positions where these are rotary: not in the paper's models."""
+        return x
 
     def pattern(
         self,

@@ -116,22 +116,6 @@ class GeneralAttention(Attention):
         cos, sin = angles.cos(), angles.sin()
         return torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
 
-    def _queries(
-        self,
-        q_in: Float[Tensor, "batch pos d_model"],
-        W_P: Float[Tensor, "pos d_model"],
-        rows: slice = slice(None),
-    ) -> Float[Tensor, "batch head dst d_head"]:
-        return self._turned(super()._queries(q_in, W_P, rows))
-
-    def _keys(
-        self,
-        k_in: Float[Tensor, "batch pos d_model"],
-        W_P: Float[Tensor, "pos d_model"],
-        rows: slice = slice(None),
-    ) -> Float[Tensor, "batch head src d_head"]:
-        return self._turned(super()._keys(k_in, W_P, rows))
-
 
 class GeneralMLP(nn.Module):
     """W_O act(W_I norm(x)), times what a gate lets through where there is one."""

@@ -170,30 +170,32 @@ class Transformer(nn.Module):
         `positions`: how strongly each layer's queries and keys see W_P, 1 for as they do; with 0
         the layer cannot tell places apart.
         """
-        x, W_P = self.embed(tokens)
         for name, given in (("patterns", patterns), ("positions", positions)):
             if given is not None and len(given) != len(self.layers):
                 raise ValueError(
                     f"{len(given)} {name} given but the model has {len(self.layers)} layers"
                 )
-        for index, layer in enumerate(self.layers):
-            seen = W_P if positions is None else positions[index] * W_P
-            x = x + layer(x, seen, None if patterns is None else patterns[index])
-            if self.mlps:
-                x = x + self.mlps[index](x)
-        return self.unembed(x)
+        return self.unembed(self.stream(tokens, patterns=patterns, positions=positions))
 
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch n_vocab"]:
         """Logits of a residual stream after the last layer."""
         return F.linear(x, self.W_U)
 
     def stream(
-        self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None
+        self,
+        tokens: Int[Tensor, "batch pos"],
+        n_layers: int | None = None,
+        patterns: Sequence[Pattern] | None = None,
+        positions: Float[Tensor, " layer"] | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        """The residual stream after the first layers, or after all: what W_U makes logits of."""
+        """The residual stream after the first layers, or after all: what W_U makes logits of.
+
+        `patterns` and `positions` as for `forward`.
+        """
         x, W_P = self.embed(tokens)
         for index, layer in enumerate(self.layers[:n_layers]):
-            x = x + layer(x, W_P)
+            seen = W_P if positions is None else positions[index] * W_P
+            x = x + layer(x, seen, None if patterns is None else patterns[index])
             if self.mlps:
                 x = x + self.mlps[index](x)
         return x

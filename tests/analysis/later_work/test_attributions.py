@@ -20,18 +20,6 @@ def test_attributions_add_up_to_the_score(model, tokens, head, parts):
     torch.testing.assert_close(found.terms.sum(), wanted, rtol=0, atol=1e-10)
 
 
-def test_the_largest_terms_come_first_with_their_makers(model, tokens):
-    found = attributions.of_score(model, tokens[0], (1, 3), 5, 2)
-    top = found.top(4)
-    sizes = [abs(value) for _, _, value in top]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] == pytest.approx(float(found.terms.abs().max()))
-    query, key, value = top[1]
-    place = found.of_query.index(query), found.of_key.index(key)
-    assert value == pytest.approx(float(found.terms[place]))
-    assert len(found.top(10**6)) == found.terms.numel()
-
-
 def test_makers_sum_up_their_parts(model, tokens):
     by_maker = attributions.by_maker(model, tokens[0], (1, 3), 5)
     found = attributions.of_score(model, tokens[0], (1, 3), 5, 2)
@@ -52,15 +40,6 @@ def test_the_built_circuit_looks_where_its_own_token_came_before():
     assert key == (Head(0, 0), 1)
     assert tokens[query.at] == tokens[key.at]
     assert value > 0
-
-
-def test_loadings_add_up_to_the_logit(model, tokens):
-    found = attributions.loadings(model, tokens[1], dst=4, out=11)
-    assert len(found) == (1 + SHAPE.n_heads) ** 2
-    total = sum(each.sum() for each in found.values())
-    torch.testing.assert_close(total, model(tokens[1:])[0, 4, 11], rtol=0, atol=1e-10)
-    assert found[()].nonzero().tolist() == [[4]]
-    assert all(each[5:].abs().max() == 0 for each in found.values())
 
 
 def test_a_loading_is_attention_times_circuits(model, tokens):

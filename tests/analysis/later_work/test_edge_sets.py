@@ -3,39 +3,6 @@ import torch
 from transformer_circuits.analysis.later_work import edge_sets
 
 
-def test_all_edges_of_a_head_and_its_direct_path_are_the_head(model, tokens):
-    """Cutting every edge of a first-layer head, and its own logits, is leaving it out."""
-    trace = model.trace(tokens)
-    written = trace.head_outputs[0][:, 1]
-    n_heads = model.config.n_heads
-    zero = torch.zeros_like(written)
-    edges = {(kind, (1, h), (0, 1)): zero for kind in "QKV" for h in range(n_heads)}
-    found = edge_sets.patched(model, trace, edges) - written @ model.W_U.T
-    model.layers[0].W_O[1] = 0
-    torch.testing.assert_close(found, model(tokens), rtol=0, atol=1e-10)
-
-
-def test_edges_into_different_heads_add_up_in_logits_and_those_into_one_need_not(model, tokens):
-    trace = model.trace(tokens)
-
-    def moved(*edges):
-        instead = {edge: edge_sets.replacement(trace, edge[2], "zero") for edge in edges}
-        return edge_sets.patched(model, trace, instead) - trace.logits
-
-    one, apart, same = (("K", (1, 3), (0, 1)), ("Q", (1, 2), (0, 1)), ("Q", (1, 3), (0, 4)))
-    torch.testing.assert_close(moved(one, apart), moved(one) + moved(apart), rtol=0, atol=1e-10)
-    assert (moved(one, same) - moved(one) - moved(same)).abs().max() > 1e-6
-
-
-def test_values_of_one_head_add_up_too(model, tokens):
-    trace = model.trace(tokens)
-    zero = {h: edge_sets.replacement(trace, (0, h), "zero") for h in (1, 4)}
-    both = {("V", (1, 3), (0, h)): zero[h] for h in (1, 4)}
-    found = edge_sets.patched(model, trace, both) - trace.logits
-    alone = [edge_sets.patched(model, trace, {e: zero[e[2][1]]}) - trace.logits for e in both]
-    torch.testing.assert_close(found, sum(alone), rtol=0, atol=1e-10)
-
-
 def test_what_is_patched_in(model, tokens):
     trace = model.trace(tokens)
     written = trace.head_outputs[0][:, 2]

@@ -44,11 +44,6 @@ def test_what_a_head_writes_is_a_sum_over_features(model, tokens):
     torch.testing.assert_close(trace.patterns[1][:, 4] @ brought, wanted, rtol=0, atol=1e-10)
 
 
-def test_token_to_token_is_the_full_circuit(model):
-    found = features.qk(model, (1, 0), features.TOKEN, features.TOKEN).dense()
-    torch.testing.assert_close(found, heads.full_qk(model, (1, 0)).dense())
-
-
 def test_the_built_circuit_matches_tokens_with_those_one_before():
     model = hand_built.induction(n_vocab=4, n_ctx=7)
     matching = features.qk(model, (1, 0), features.TOKEN, heads.Head(0, 0)).dense()

@@ -99,23 +99,12 @@ def test_order_gives_the_surplus_and_shuffling_takes_it(generator):
     assert found.surplus("exact").mean().abs() < 0.03
 
 
-def test_words_are_the_same_but_for_capitals_and_space():
-    assert over_text.words(["", "The", " the", "the", "then"]).tolist() == [0, 1, 1, 1, 4]
-
-
 def test_tenths_hold_equally_many_places_in_order(looks):
     assert looks.deciles().tolist() == [1 + k // 2 for k in range(20)]
     means = over_text.by_decile(looks.deciles(), looks.attention)
     torch.testing.assert_close(means, (torch.arange(10) * 2 + 0.5) / 20)
     of_kinds = over_text.by_decile(looks.deciles(), looks.chance)
     assert of_kinds.shape == (10, 3)
-
-
-def test_the_surplus_of_a_kind_counts_its_looks_alone(looks):
-    exact = looks.surplus("exact")
-    assert exact[0] == pytest.approx(0.75 - 0.1)
-    assert exact[3] == pytest.approx(-0.25 - 0.1)
-    assert exact[1] == exact[2] == pytest.approx(-0.1)
 
 
 def test_samples_show_where_a_place_looks(looks, generator):

@@ -8,13 +8,6 @@ from transformer_circuits.analysis.one_layer import ensemble
 FORMS = torch.tensor([[0, -1], [1, 2], [1, 2], *([i, -1] for i in range(3, 17))])
 
 
-def test_forms_are_one_word():
-    texts = ["", " Two", "two", "", "TWO", " "]
-    assert ensemble.forms(texts)[1].tolist() == [1, 2, 4]
-    assert ensemble.forms(texts)[3].tolist() == [3, -1, -1]
-    assert ensemble.forms(texts)[5].tolist() == [5, -1, -1]
-
-
 def test_copying_is_the_entries_of_the_words_themselves(model, tokens):
     pattern = model.trace(tokens).patterns[0]
     same = torch.zeros(17, 17)

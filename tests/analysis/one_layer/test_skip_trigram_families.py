@@ -22,12 +22,6 @@ def test_members_of_every_family():
     assert set(found[SPLIT_OTHER_FORM]) == {SkipTrigram(1, 2, 4), SkipTrigram(1, 7, 4)}
 
 
-def test_short_sources_and_signs_belong_to_none():
-    found = skip_trigram_families.members(TEXTS, destinations=[6] * len(TEXTS))
-    sources = {triple.src for triples in found.values() for triple in triples}
-    assert not sources & {0, 2, 6, 9, 10}
-
-
 def test_the_strongest_head_is_found():
     weak = Factors(torch.full((4, 4), 0.1), torch.zeros(4, 4))
     logits = torch.zeros(4, 4)

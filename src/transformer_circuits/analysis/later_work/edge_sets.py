@@ -59,15 +59,14 @@ def interaction(
     targets: Int[Tensor, "batch pos"],
     one: EdgeName,
     other: EdgeName,
-    what: str = "zero",
 ) -> Float[Tensor, " batch"]:
     """By how much two edges cost more together than the sum of what each costs. [nats per token]
 
     Above 0, one stands in for the other, and each looks dispensable while the other is there. Below
     0 they work as one, so that cutting the second adds little. At 0 they matter apart.
     """
-    both = rise(model, trace, targets, (one, other), what)
-    alone = [rise(model, trace, targets, (edge,), what) for edge in (one, other)]
+    both = rise(model, trace, targets, (one, other))
+    alone = [rise(model, trace, targets, (edge,)) for edge in (one, other)]
     return both - alone[0] - alone[1]
 
 

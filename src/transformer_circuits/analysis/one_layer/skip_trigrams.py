@@ -21,8 +21,6 @@ from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 
 Stream = Int[Tensor, " n_tokens"]
-Weight = Float[Tensor, " n_vocab"] | None
-"""What tokens count for in a ranking, to let common ones come before rare ones; None: all alike."""
 
 
 class SkipTrigram(NamedTuple):
@@ -75,15 +73,12 @@ def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     return Factors(attention, logits - logits.mean(dim=0))
 
 
-def top(factors: Factors, n: int, weight: Weight = None) -> list[SkipTrigram]:
-    """The n strongest triples, strongest first; exact, from the sorted factors alone.
-
-    With `weight` they are ranked by strength · weight[src] · weight[dst].
-    """
+def top(factors: Factors, n: int) -> list[SkipTrigram]:
+    """The n strongest triples, strongest first; exact, from the sorted factors alone."""
     n_vocab = len(factors.attention)
     if not 1 <= n <= n_vocab:
         raise ValueError(f"n is {n} but must be between 1 and the {n_vocab} tokens")
-    f1, f2 = _weighted(factors.attention, weight), factors.logits  # [dst, src], [out, src]
+    f1, f2 = factors.attention, factors.logits  # [dst, src], [out, src]
     # A source that is not among the n best by its own strongest triple cannot be in the result:
     # those n triples are stronger than all of its own.
     sources = (f1.amax(dim=0) * f2.amax(dim=0)).topk(n).indices  # [n]
@@ -100,31 +95,27 @@ def top(factors: Factors, n: int, weight: Weight = None) -> list[SkipTrigram]:
     return [SkipTrigram(*triple) for triple in torch.stack(ids, dim=1).tolist()]
 
 
-def _weighted(attention: Float[Tensor, "dst src"], weight: Weight) -> Float[Tensor, "dst src"]:
-    """The attention times the weights of destination and source."""
-    if weight is None:
-        return attention
-    weight = weight.to(attention.device)
-    return attention * weight[:, None] * weight
+def strongest_sources(factors: Factors, n: int, weight: Float[Tensor, " n_vocab"]) -> list[int]:
+    """The n sources with the strongest triples, each once.
 
-
-def strongest_sources(factors: Factors, n: int, weight: Weight = None) -> list[int]:
-    """The n sources with the strongest triples, each once; `weight` as for `top`."""
-    f1 = _weighted(factors.attention, weight)  # [dst, src]
+    `weight`: what tokens count for, to let common ones come before rare ones; a triple counts
+    strength · weight[src] · weight[dst].
+    """
+    weight = weight.to(factors.attention.device)
+    f1 = factors.attention * weight[:, None] * weight  # [dst, src]
     return (f1.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
 
 
 def strongest_of_source(
-    factors: Factors, src: int, n: int, weight: Weight = None
+    factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"]
 ) -> tuple[list[int], list[int]]:
     """The n destinations that attend most to a source, and the n outputs it raises most.
 
     Each of these destinations with each of these outputs is a strong skip-trigram of the head, for
-    the strength is a product. With `weight`, destinations are ranked by attention · weight[dst].
+    the strength is a product. Destinations are ranked by attention · weight[dst].
     """
     f1, f2 = factors.attention[:, src], factors.logits[:, src]  # [dst], [out]
-    if weight is not None:
-        f1 = f1 * weight.to(f1.device)
+    f1 = f1 * weight.to(f1.device)
     return f1.topk(n).indices.tolist(), f2.topk(n).indices.tolist()
 
 
