@@ -74,6 +74,7 @@ def text(found: Mapping) -> str:
         families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
         **_study(),
+        **_basis(found["chapters"]["22-which-basis"]["figures"]),
         composition="\n".join(
             f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
             if claim.id in COMPOSITION
@@ -217,6 +218,33 @@ def _study() -> dict[str, str | int]:
     columns = ("model", "seed", "heads in a layer", "as stored", "stream white")
     spans = {f"study_{name}": f"{min(all_):.2f} to {max(all_):.2f}" for name, all_ in over.items()}
     return spans | {"study": about.table(columns, rows), "study_n": len(over["white"])}
+
+
+def _basis(figures: Mapping) -> dict[str, str]:
+    """How measures of an edge agree with its effect, over the seeds of the book's own models."""
+
+    def of(title: str, column: str, by: str) -> dict[str, list[float]]:
+        """The values of a table's column, by the words beside them."""
+        record, found = figures[title], {}
+        for word, value in zip(record["words"][by], record["numbers"][column], strict=True):
+            found.setdefault(word, []).append(value)
+        return found
+
+    measures = of("Rank correlation of each measure with the effects of edges", "mean", "measure")
+    seeds = [f"seed {seed}" for seed in range(len(measures["share"]))]
+    bases = [
+        of("Rank correlation with effects, the mean of Q, K and V", seed, "basis") for seed in seeds
+    ]
+    parts = figures["Rank correlation with effects"]
+    norms = {"norm": ("as stored", "the reader's norm"), "pairs_stored": ("as stored", "pairs only"),
+             "pairs_white": ("white", "pairs only")}  # fmt: skip
+    rows = [*zip(parts["words"]["basis"], parts["words"]["divided by"], strict=True)]
+    found = {f"basis_{name}": measures[word]
+             for name, word in (("stored", "as stored"), ("white", "white"), ("share", "share"))}  # fmt: skip
+    found["basis_length"] = [one["length alone, no pair"][0] for one in bases]
+    for name, row in norms.items():
+        found[f"basis_{name}"] = [parts["numbers"][seed][rows.index(row)] for seed in seeds]
+    return {name: f"{min(all_):.2f} to {max(all_):.2f}" for name, all_ in found.items()}
 
 
 def _references() -> str:

@@ -99,9 +99,11 @@ def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
         row["ours"] = found.ours
     if found and found.decision:
         row["why"] = found.decision["why"]
-        for group in ("seeds", "controls"):
+        for group in ("seeds", "controls", "white"):
             of_group = found.decision[group].items()
             row[group] = {name: estimate(interval) for name, interval in of_group if interval}
+        if not row["white"]:  # the claim does not read the basis of the stream
+            del row["white"]
     return row
 
 

@@ -26,6 +26,7 @@ def committed():
 def test_the_article_is_the_one_that_follows_from_the_manifest(committed):
     assert article.in_step(ROOT / manifest.COMMITTED), "run `python -m tools article`"
     assert (ROOT / manifest.COMMITTED).stat().st_size < 1_500_000
+    assert "(not to be had)" not in article.text(committed)
 
 
 def test_the_manifest_has_the_scorecards_claims_and_chapters(committed):
