@@ -95,19 +95,23 @@ def top(factors: Factors, n: int) -> list[SkipTrigram]:
     return [SkipTrigram(*triple) for triple in torch.stack(ids, dim=1).tolist()]
 
 
-def strongest_sources(factors: Factors, n: int, weight: Float[Tensor, " n_vocab"]) -> list[int]:
+def strongest_sources(
+    factors: Factors, n: int, weight: Float[Tensor, " n_vocab"] | None = None
+) -> list[int]:
     """The n sources with the strongest triples, each once.
 
     `weight`: what tokens count for, to let common ones come before rare ones; a triple counts
     strength · weight[src] · weight[dst].
     """
-    weight = weight.to(factors.attention.device)
-    f1 = factors.attention * weight[:, None] * weight  # [dst, src]
+    f1 = factors.attention  # [dst, src]
+    if weight is not None:
+        weight = weight.to(f1.device)
+        f1 = f1 * weight[:, None] * weight
     return (f1.amax(dim=0) * factors.logits.amax(dim=0)).topk(n).indices.tolist()
 
 
 def strongest_of_source(
-    factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"]
+    factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"] | None = None
 ) -> tuple[list[int], list[int]]:
     """The n destinations that attend most to a source, and the n outputs it raises most.
 
@@ -115,7 +119,8 @@ def strongest_of_source(
     the strength is a product. Destinations are ranked by attention · weight[dst].
     """
     f1, f2 = factors.attention[:, src], factors.logits[:, src]  # [dst], [out]
-    f1 = f1 * weight.to(f1.device)
+    if weight is not None:
+        f1 = f1 * weight.to(f1.device)
     return f1.topk(n).indices.tolist(), f2.topk(n).indices.tolist()
 
 
