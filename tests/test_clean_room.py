@@ -1,7 +1,8 @@
 """Chapters run as Colab runs them: each as the first that a reader opens, alone in an empty folder.
 
-Each gets the book, from its repository or from `book.zip`, and what else it needs into a room of its own. One of them with the rest of
-the tests, all of them by `make test-colab`; the scorecard then runs all other chapters again.
+Each gets the book, from its repository or from `book.zip`, and what it needs besides, into a room of
+its own. One of them with the rest of the tests, all of them by `make test-colab`; the scorecard then
+runs all other chapters again.
 """
 
 import importlib.metadata

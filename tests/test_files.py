@@ -77,8 +77,13 @@ def test_a_list_of_checksums_holds_every_file_of_its_folder(tmp_path):
                      f"{hashlib.sha256(b'two').hexdigest()}  c"]  # fmt: skip
     files.require_as_listed(tmp_path / "a b")
     (tmp_path / "c").write_bytes(b"tvo")
-    with pytest.raises(files.UserError, match=r"/c has SHA-256 .* but SHA256SUMS .* Correct it"):
-        files.require_as_listed(tmp_path / "c")
+    (tmp_path / "d").write_bytes(b"")
+    for name, said in (
+        ("c", "but SHA256SUMS .* Correct it"),
+        ("d", "beside it says nothing of it"),
+    ):
+        with pytest.raises(files.UserError, match=f"/{name} has SHA-256 .* {said}"):
+            files.require_as_listed(tmp_path / name)
 
 
 def test_only_one_process_at_a_time_is_in_a_folder(tmp_path):

@@ -135,6 +135,7 @@ CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], 'scripts' in os.environ)
 
 @pytest.mark.parametrize("runner", [runners.run_with_nbmake, runners.run_with_nbclient])
 def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, runner):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     checkout("a", CELL, "1 + 1")
     copy = notebooks.executed_path("a")
     copy.parent.mkdir(parents=True)

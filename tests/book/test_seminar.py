@@ -66,22 +66,6 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
         assert session[-1][1] == 90
 
 
-def test_what_stands_behind_the_end_takes_as_long_as_the_plan_says():
-    behind = [slide for slide in SLIDES[16:]]
-    stills = [re.findall(r"In place of slide (\d+)", slide) for slide in behind]
-    found = {17 + k: int(of[0]) for k, of in enumerate(stills) if of}
-    first, last = re.search(r"stills, slides (\d+) to (\d+)", PLAN).groups()
-    assert [*found] == [*range(int(first), int(last) + 1)]
-    replaced = re.search(r"stand in for slides (\d+), (\d+) and (\d+)", PLAN).groups()
-    assert [*found.values()] == [*map(int, replaced)]
-    assert all(MINUTES[still - 1] == MINUTES[slide - 1] for still, slide in found.items())
-    whole, *parts = [(int(a), int(b)) for a, b in re.findall(r"Slides (\d+) to (\d+)", PLAN)]
-    assert whole == (int(last) + 1, len(SLIDES)) == (parts[0][0], parts[-1][1])
-    for begin, end in parts:
-        assert sum(MINUTES[begin - 1 : end]) == 10, "three parts of ten minutes"
-        assert all("For a longer session" in notes(SLIDES[k])["Say"] for k in range(begin - 1, end))
-
-
 @pytest.mark.parametrize(
     "page, title, column, shown",
     [
