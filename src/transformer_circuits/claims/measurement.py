@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass, field
+from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -178,7 +179,7 @@ class Decision:
     @property
     def _in_white(self) -> dict[str, Interval | None]:
         """The seeds in the white basis, under names of their own."""
-        return {f"{name}, white": found for name, found in self.white.items()}
+        return {f"{Path(name).name}, white": found for name, found in self.white.items()}
 
     @property
     def _must(self) -> str:

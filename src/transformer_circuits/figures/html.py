@@ -66,7 +66,7 @@ def inline(svg: str, title: str, alt: str) -> str:
 
 def _least_width(svg: str) -> float:
     """Of an SVG document whose smallest words are then as high as `LEGIBLE`. [pixels]"""
-    sizes = [float(size) for size in re.findall(r'font-size(?:: |=")([\d.]+)px', svg)]
+    sizes = [float(size) for size in re.findall(r'font-size(?:: ?|=")([\d.]+)', svg)]
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', svg) or [0]
     return LEGIBLE * float(box) / min(sizes) if sizes else 0.0
 
