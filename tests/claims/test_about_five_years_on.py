@@ -3,10 +3,8 @@
 import torch
 
 from transformer_circuits.claims import (
-    about_composition,
     about_five_years_on,
     rules,
-    samples,
 )
 
 
@@ -24,15 +22,3 @@ def test_strongest_directions_keep_what_passes_through_them(monkeypatch, built):
     torch.testing.assert_close(found.mean(), torch.ones_like(found.mean()))
     monkeypatch.setattr(about_five_years_on, "FRACTION", 1000)
     assert about_five_years_on.kept_by_strongest_directions(built).mean() < 0.5
-
-
-def test_the_lead_of_credit_is_the_difference_of_two_agreements(subject):
-    for scores in about_five_years_on.rankings(subject).values():
-        assert scores.shape == about_composition.scores(subject).shape
-        assert scores.isfinite().all() and scores.min() >= 0
-    found = about_five_years_on.lead_of_credit(subject)
-    assert found.shape == (samples.OF_EDGES[0],) and found.isfinite().all()
-    theirs = about_composition.agreement_of_score_and_use(subject)
-    ours = about_five_years_on.rankings(subject)["credit in proportion"]
-    ours = about_composition.agreement_of(ours, about_composition.effects(subject).change)
-    torch.testing.assert_close(found, ours - theirs)
