@@ -9,12 +9,14 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 
 def test_followers_by_hand():
-    """In a b a c a, the third a looks at b and c; nothing looks at or from BEGIN."""
+    """In a b a c a, the third a looks at b and c; nothing looks at or from BEGIN, or at itself."""
     a, b, c = 1, 2, 3
     where = induction.followers(torch.tensor([[BEGIN, a, b, a, c, a, BEGIN, BEGIN]]))[0]
     assert where[3].nonzero().flatten().tolist() == [2]
     assert where[5].nonzero().flatten().tolist() == [2, 4]
     assert not where[[0, 1, 2, 4, 6, 7]].any()
+    where = induction.followers(torch.tensor([[BEGIN, a, a, a]]))[0]
+    assert not where[2].any() and where[3].nonzero().flatten().tolist() == [2]
 
 
 def test_uniform_matching_by_hand():

@@ -73,3 +73,10 @@ def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
     quarters = [repeats.quartile(of, which) for which in range(4)]
     assert quarters[0].nonzero().flatten().tolist() == [2, 3]
     assert torch.equal(sum(quarters), torch.ones(8))
+
+
+def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first():
+    tokens = torch.tensor([[0, 4, 5, 6, 4, 5, 6]])
+    first, second = (repeats.targets_of_copy(tokens, 3, copy).tolist() for copy in (0, 1))
+    assert first == [[-100, 5, 6, -100, -100, -100, -100]]
+    assert second == [[-100, -100, -100, -100, 5, 6, -100]]

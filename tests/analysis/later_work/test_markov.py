@@ -43,7 +43,6 @@ def test_chains_are_columns_of_probabilities(generator):
     table = markov.chains(4000, 3, generator=generator)
     torch.testing.assert_close(table.sum(dim=1), torch.ones(4000, 3).double())
     # A flat Dirichlet over three: each share has mean 1/3 and variance 1/18.
-    assert table.mean() == pytest.approx(1 / 3, abs=0.005)
     assert table.var() == pytest.approx(1 / 18, abs=0.003)
     without = markov.chains(7, 3, memory=False, generator=generator)
     assert torch.equal(without[:, :, 0], without[:, :, 2])

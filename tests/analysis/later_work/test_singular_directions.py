@@ -6,8 +6,6 @@ from transformer_circuits.analysis import composition, heads, path_patching
 from transformer_circuits.analysis.later_work import singular_directions
 from transformer_circuits.model import hand_built
 
-EDGE = ("K", (1, 3), (0, 2))
-
 
 @pytest.fixture
 def pair(model):
