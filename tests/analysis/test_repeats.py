@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 from conftest import SHAPE
@@ -43,15 +41,6 @@ def test_predictions_are_those_of_the_plain_forward_pass(model):
             assert torch.equal(found.rank[:, copy, pos], place)
 
 
-def test_a_model_that_knows_nothing_is_at_chance():
-    shape = ModelConfig(**(vars(SHAPE) | {"n_ctx": 41}))
-    fresh = Transformer(shape, generator=random())  # all logits are 0
-    found = repeats.predictions(fresh, repeats.drawn(torch.ones(17), 4, 20, generator=random()))
-    assert found.mean_loss().tolist() == pytest.approx([math.log(17)] * 2)
-    assert found.right_first().tolist() == found.mean_preferred().tolist() == [0, 0]
-    assert found.median_rank().tolist() == [17, 17]
-
-
 def test_only_the_other_tokens_of_the_passage_compete():
     """A model whose logits are the same everywhere: the larger the token, the higher."""
     model = Transformer(ModelConfig(**(vars(SHAPE) | {"n_layers": 0}))).requires_grad_(False)
@@ -84,3 +73,10 @@ def test_quartiles_part_the_vocabulary_from_the_most_frequent_to_the_rarest():
     quarters = [repeats.quartile(of, which) for which in range(4)]
     assert quarters[0].nonzero().flatten().tolist() == [2, 3]
     assert torch.equal(sum(quarters), torch.ones(8))
+
+
+def test_targets_are_the_next_tokens_within_one_copy_but_for_its_first():
+    tokens = torch.tensor([[0, 4, 5, 6, 4, 5, 6]])
+    first, second = (repeats.targets_of_copy(tokens, 3, copy).tolist() for copy in (0, 1))
+    assert first == [[-100, 5, 6, -100, -100, -100, -100]]
+    assert second == [[-100, -100, -100, -100, 5, 6, -100]]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model import altered, cross_entropy
+from transformer_circuits.model import altered
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.transformer import Transformer
 
@@ -22,11 +22,6 @@ def build(generator):
         return model, plain
 
     return build
-
-
-def gradients(model, tokens):
-    cross_entropy.loss_nats(model, tokens[:, :-1], tokens[:, 1:]).backward()
-    return {name: weight.grad for name, weight in model.named_parameters()}
 
 
 @pytest.mark.parametrize("kind", altered.LAYERS)

@@ -1,7 +1,5 @@
 """One loss per token, checked against −ln p in NumPy and against what it replaced."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,6 @@ import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 
 STREAM = torch.arange(400) ** 2 % SHAPE.n_vocab
@@ -70,22 +67,3 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
     loss = cross_entropy.evaluate(model, STREAM, 9)
     assert loss.dtype == torch.float64
     torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
-
-
-def test_the_uncertainty_is_that_of_means_over_windows(generator):
-    """Windows vary, and their tokens with them: nine of ten means lie within two errors."""
-    losses = torch.randn(200, 64, 1, generator=generator) + torch.zeros(11)
-    within = [abs(one.mean()) <= cross_entropy.uncertainty(one) for one in losses]
-    assert 180 <= sum(within) <= 199
-    with pytest.raises(ValueError, match="at least 2 of them but got 1"):
-        cross_entropy.uncertainty(losses[0, :1])
-
-
-def test_an_untrained_model_knows_nothing():
-    """W_U starts at zero, so every token is equally likely: ln n_vocab nats."""
-    model = Transformer(SHAPE, generator=torch.Generator().manual_seed(0))
-    loss = cross_entropy.evaluate(model, STREAM, 3)
-    assert loss.shape == (3, SHAPE.n_ctx)
-    torch.testing.assert_close(loss, torch.full_like(loss, math.log(SHAPE.n_vocab)))
-    with pytest.raises(ValueError, match="5 tokens but a window takes 11"):
-        cross_entropy.evaluate(model, STREAM[:5])

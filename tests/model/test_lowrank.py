@@ -64,9 +64,8 @@ def test_products_and_transposes_stay_exact_and_factored(product, generator):
 MEASURES = {
     "norm": LowRank.norm, "singular values": LowRank.singular_values,
     "eigenvalues": LowRank.eigenvalues, "diagonal": LowRank.diagonal, "trace": LowRank.trace,
-    "dense": LowRank.dense, "dense transpose": lambda m: m.T.dense(),
-    "dense sum": lambda m: (m + m).dense(), "dense product": lambda m: (m @ m).dense(),
-    "dense from both sides": lambda m: (torch.ones(2, 7).double() @ m @ m.right.mT).dense(),
+    "transpose": lambda m: m.T.dense(), "sum": lambda m: (m + m).dense(),
+    "product": lambda m: (torch.ones(2, 7).double() @ m @ m).dense(),
     "from its svd": lambda m: m.svd()[0] * m.svd()[1][..., None, :] @ m.svd()[2],
 }  # fmt: skip
 
@@ -81,15 +80,6 @@ def test_leading_dimensions_are_matrices_side_by_side(name, generator):
     for i in range(2):
         for j in range(5):
             close(together[i, j], measure(LowRank(left[i, j], right[i, j])))
-
-
-def test_bad_shapes_are_refused_with_both_sides():
-    with pytest.raises(ValueError, match="left has 3 columns but right has 4 rows"):
-        LowRank(torch.ones(2, 3), torch.ones(4, 2))
-    with pytest.raises(ValueError, match=r"leading dimensions \(5,\) but right has \(4,\)"):
-        LowRank(torch.ones(5, 2, 3), torch.ones(4, 3, 2))
-    with pytest.raises(ValueError, match=r"square matrix but this one is \(2, 5\)"):
-        LowRank(torch.ones(2, 3), torch.ones(3, 5)).eigenvalues()
 
 
 def test_eigenvalues_of_products_that_overflow_are_refused():

@@ -69,9 +69,7 @@ def require_plain(model: nn.Module, *takes: str) -> None:
 
     `takes`: as in `Transformer.require`.
     """
-    if not isinstance(model, Transformer) or not all(
-        isinstance(layer, Attention) for layer in model.layers
-    ):
+    if not isinstance(model, Transformer):
         raise files.UserError(
             f"this asks for the weights of a Transformer, without layer norm, but the model is a "
             f"{type(model).__name__}: what its heads read goes through gains and biases that W_Q, "

@@ -103,8 +103,6 @@ def test_tenths_hold_equally_many_places_in_order(looks):
     assert looks.deciles().tolist() == [1 + k // 2 for k in range(20)]
     means = over_text.by_decile(looks.deciles(), looks.attention)
     torch.testing.assert_close(means, (torch.arange(10) * 2 + 0.5) / 20)
-    of_kinds = over_text.by_decile(looks.deciles(), looks.chance)
-    assert of_kinds.shape == (10, 3)
 
 
 def test_samples_show_where_a_place_looks(looks, generator):

@@ -18,12 +18,6 @@ def one(generator):
     return model
 
 
-def test_never_seen_needs_to_be_expected():
-    counts = torch.tensor([[0.0, 40.0, 1.0], [60.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    found = skip_trigram_bugs.never_seen(counts, expected=3.0)
-    assert found.tolist() == [[True, False, False], [False, True, False], [False, False, False]]
-
-
 def test_the_two_parts_sum_to_the_logits(one, tokens):
     parts = skip_trigram_bugs.split(one, tokens)
     torch.testing.assert_close(parts.present + parts.earlier, one(tokens))

@@ -101,12 +101,6 @@ def test_counts_agree_with_a_loop_over_the_text():
     assert len(skip_trigrams.positions(torch.tensor(stream), triple, window)) == n["all"]
 
 
-def test_a_source_before_the_document_does_not_count():
-    stream = torch.tensor([BEGIN, 1, 4, BEGIN, 4, 1, 4, 4, 2, 4, 2])
-    assert skip_trigrams.destinations(stream, 1, 4, 5).tolist() == [2, 6, 7, 9]
-    assert skip_trigrams.destinations(stream, 1, 4, 1).tolist() == [2, 6]
-
-
 def test_neighbours_stand_where_the_source_stands(generator):
     text = [BEGIN, 6, 1, 7, 2, 3, *[9] * 20, 2, 3]
     stream = torch.tensor(text)
