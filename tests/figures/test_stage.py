@@ -33,7 +33,8 @@ def test_its_record_and_its_words_are_those_of_the_runs():
     found = metadata[record.KEY]
     assert found["numbers"]["probability, as it is"] == [0.9]
     assert found["numbers"]["attention, without"] == [[1, 0, 0, 0, 0, 0]]
-    assert "notes say da after ␣A" in found["text"] and "da is 90 % likely" in found["text"]
+    assert "notes say da after ␣A" in found["text"]
+    assert "look most at da, which stands after ␣A; then da is 90 % likely" in found["text"]
     assert 'aria-label="Ada and Ada"' in shown["text/html"]
     assert html.escape(found["text"]) in shown[record.SVG]
 

@@ -166,6 +166,8 @@ def test_the_order_of_the_layers():
         (EARLY, LATE, (1, 0), "first"),
         (LATE, EARLY, (1, 0), "second"),
         (EARLY, EARLY, (0.6, 0.4), "together"),
+        ([0.1, 0.1, 0.5, 0.9, 0.9], EARLY, (1, 0), "together"),
+        (EARLY, [0.1, 0.1, 0.5, 0.9, 0.9], (1, 0), "together"),
         (EARLY, FLAT, (1, 0), "never"),
         (FLAT, EARLY, (1, 0), "second"),
         ([0.1, 0.1, 0.9], [0.1, 0.1, 0.9], (1, 0), "together"),
