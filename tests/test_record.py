@@ -14,7 +14,7 @@ from transformer_circuits.claims import catalogue
 from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.figures import plots, tables
-from transformer_circuits.figures.status_matrix import status_matrix
+from transformer_circuits.figures.status_matrix import StatusMatrix
 
 WORDS = {"title": "Up & up", "alt": "It rises"}
 
@@ -27,7 +27,7 @@ def held(shown):
 
 def test_every_figure_and_table_leaves_its_record():
     table = tables.table([{"head": "0.1", "loss": 1.5}], caption="Losses")
-    dots = status_matrix({"a": {"holds": ["b"]}}, symbols={"holds": "✓"}, title="All")
+    dots = StatusMatrix({"a": {"holds": ["b"]}}, symbols={"holds": "✓"}, title="All")
     for shown in (*FIGURES, *CHARTS, *every_view(), *DRAWINGS.values(), table, dots):
         found = held(shown)
         assert found["title"] and found["kind"] in ("figure", "table")

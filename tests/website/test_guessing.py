@@ -10,13 +10,14 @@ COVERED = ".awaits"
 
 
 @pytest.fixture
-def asked(watched):
+def asked(browser):
     """A chapter as it comes to a reader who was never here."""
-    watched.add_init_script(
-        "if (!sessionStorage.seen) { localStorage.clear(); sessionStorage.seen = 1 }"
-    )
-    watched.goto(ADDRESS)
-    return watched
+    page, wrong = browser.new_context().new_page(), []
+    page.on("pageerror", lambda error: wrong.append(error.message))
+    page.goto(ADDRESS)
+    yield page
+    page.context.close()
+    assert wrong == []
 
 
 def places(page):

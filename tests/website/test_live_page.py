@@ -133,7 +133,7 @@ def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(live):
 
 def test_the_other_model_comes_when_asked_for_and_may_fail_to_come(browser):
     page, held = browser.new_page(), []
-    page.route("**/one-layer.js", held.append)
+    page.route("**/one-layer.js", lambda route: held.append(route))
     page.goto(PAGE.as_uri())
     page.wait_for_selector(READY)
     model, said = page.get_by_label("Model", exact=True), status(page)
