@@ -74,7 +74,7 @@ def text(found: Mapping) -> str:
         families=about.shares(files.read_toml(files.data_dir() / "corpus.toml")),
         references=_references(),
         **_study(),
-        **_basis(found["chapters"]["22-which-basis"]["figures"]),
+        **_basis(found["chapters"]),
         composition="\n".join(
             f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
             if claim.id in COMPOSITION
@@ -220,8 +220,9 @@ def _study() -> dict[str, str | int]:
     return spans | {"study": about.table(columns, rows), "study_n": len(over["white"])}
 
 
-def _basis(figures: Mapping) -> dict[str, str]:
+def _basis(chapters: Mapping) -> dict[str, str]:
     """How measures of an edge agree with its effect, over the seeds of the book's own models."""
+    figures = chapters["22-which-basis"]["figures"]
 
     def of(title: str, column: str, by: str) -> dict[str, list[float]]:
         """The values of a table's column, by the words beside them."""

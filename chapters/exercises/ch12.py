@@ -16,12 +16,13 @@ from transformer_circuits.book.exercises import (
 def break_it(without_first, each) -> Exercise:
     """Break it."""
 
-    def matches_worst(head):
+    def comes_second(head):
         left_over = without_first(whole_number(head, len(each)))
-        return all(left_over <= without_first(other) for other in each)
+        return sum(without_first(other) < left_over for other in each) == 1
 
+    most_harm = min(each, key=without_first)
     least_harm = max(each, key=without_first)
-    return Exercise(matches_worst, wrong=[least_harm, len(each)])
+    return Exercise(comes_second, wrong=[most_harm, least_harm, len(each)])
 
 
 def spectrum(model, back, strongest, score) -> Exercise:

@@ -82,7 +82,7 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
     (table,) = (of for name, of in manifest["chapters"][page]["figures"].items() if title in name)
     everything = "".join(SLIDES)
     if page == "what-a-second-layer-reads":
-        for row in zip(*(table["numbers"][piece][1:] for piece in column), strict=True):
+        for row in zip(*(table["numbers"][piece] for piece in column), strict=True):
             assert shown.format(*(round(100 * value) for value in row)) in everything
     elif page == "the-induction-circuit":
         whole, without, _, one = table["words"][column]
@@ -96,9 +96,10 @@ def test_what_pairs_are_to_find_is_in_the_model():
     """The words of the exercise, with the head and the outputs that the speaker's notes name."""
     (slide,) = [slide for slide in SLIDES if "# Three tokens at once" in slide]
     (offered,) = re.findall(r"^(`[^`|\n].*)$", slide, re.M)
+    named = dict(re.findall(r"`([^`]+)` in head (\d\.\d)", offered))
+    assert named == {"king": "0.3", "back": "0.5"}
     answers = {"(": ("0.6", ")"), "[": ("0.6", "]"), " king": ("0.3", " him"),
-               " return": ("0.5", " None"), " back": ("0.5", "ward")}  # fmt: skip
-    assert re.findall(r"`([^`]+)`", offered) == [word.strip() for word in answers]
+               " back": ("0.5", "ward")}  # fmt: skip
     model = checkpoint.load("one-layer")
     for word, (head, output) in answers.items():
         if word[0] == " ":
@@ -114,6 +115,14 @@ def test_the_bug_on_paper_is_one_of_the_model():
     (slide,) = [slide for slide in SLIDES if "# The bug, on paper" in slide]
     assert "head 0.0 raises all four, by about a quarter of a logit each" in notes(slide)["Answer"]
     of = skip_trigrams.factors(checkpoint.load("one-layer"), heads.Head(0, 0))
+    looks = re.findall(r"^\| \*… (\w+)\* looks (\.\d+) ", slide, re.M)
+    raises = re.findall(r"→ \*(\w+)\*: (\d\.\d+)", slide)
+    assert [word for word, _ in looks + raises] == ["and", "to", "forth", "the"]
+    source = tokenizer.token(" back")
+    for word, shown in looks:
+        assert abs(of.attention[tokenizer.token(f" {word}"), source] - float(shown)) < 0.005
+    for word, shown in raises:
+        assert abs(of.logits[tokenizer.token(f" {word}"), source] - float(shown)) < 0.005
     back, *ends = (tokenizer.token(word) for word in (" back", " forth", " the"))
     for here in map(tokenizer.token, (" and", " to")):
         for end in ends:

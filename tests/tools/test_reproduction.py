@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tools import __main__ as cli
-from tools import manifest, reproduction
+from tools import article, manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks, runners
 from transformer_circuits.claims import findings, registry
@@ -59,6 +59,10 @@ def executed(checkout, monkeypatch):
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
     monkeypatch.setattr(registry, "rules", lambda: {"second": RULE})
     monkeypatch.setattr(findings, "read", lambda: {"general": {}, "second": SENTENCES})
+    of_scores = article._basis(manifest.read(ROOT / manifest.COMMITTED)["chapters"])
+    monkeypatch.setattr(
+        article, "_basis", lambda chapters: of_scores
+    )  # chapter x has no such table
 
     def put_out(outputs):
         whole = json.loads(notebooks.path("x").read_text())
