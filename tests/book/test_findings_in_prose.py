@@ -138,9 +138,9 @@ def test_what_helped_our_models_is_said_where_they_are_introduced(place):
     (steps,) = {training.steps for _, training in plans}
     (blind,) = {training.blind_steps for shape, training in plans if shape.n_layers > 1}
     sentence = (
-        f"Our models had help in training: of every {WORDS[best_of]} windows of text near each "
-        f"other, they read the one that repeats itself most, and where there is a second layer, "
-        f"it saw no positions for the first {blind} of {steps:,} steps."
+        f"Our models had help in training: of every {WORDS[best_of]} neighbouring windows of text "
+        f"they read only the one that repeats itself most, and a second layer, where there is "
+        f"one, was told no positions for the first {blind} of {steps:,} steps."
     )
     assert text(ROOT / place).count(sentence) == 1
 
