@@ -214,6 +214,46 @@ def test_an_answer_is_hidden_until_there_is_a_guess(live):
     expect(opened(live, live.url).locator(".lm-answer")).to_have_text(said)
 
 
+SHIFTS = """
+window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) shifts += value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+HELD = """
+const start = Worker.prototype.postMessage;
+let asked = 0;
+Worker.prototype.postMessage = function (...all) {
+  setTimeout(() => start.apply(this, all), asked++ ? 100 : 2000);
+};
+"""
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
+def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
+    watched.set_viewport_size({"width": width, "height": height})
+    watched.add_init_script(SHIFTS + HELD)
+    watched.goto(PAGE.as_uri())
+    host = watched.locator("[data-live-model]")
+    expect(host).to_have_text(re.compile("^The model is starting"))
+    assert host.inner_text().strip() == "The model is starting …"  # no heads of empty tables
+    watched.wait_for_selector(READY)
+    expect(watched.locator(".lm-guesses button").last).to_be_visible()
+    watched.wait_for_timeout(300)
+    assert watched.evaluate("shifts") < 0.1
+    before = watched.locator(".lm-tiles").bounding_box()["y"]
+    watched.locator(".lm-guesses button").last.click()
+    expect(watched.locator(".lm-answer")).to_contain_text("%")
+    if width >= 1200:
+        assert watched.locator(".lm-tiles").bounding_box()["y"] == before
+    text(watched).press_sequentially(" and then")
+    watched.wait_for_function("document.querySelector('.lm-tokens').textContent.endsWith('then')")
+    watched.wait_for_timeout(300)
+    if width >= 1200:
+        assert watched.locator(".lm-tiles").bounding_box()["y"] == before
+    assert watched.evaluate("shifts") < 0.1
+
+
 def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):
     assert live.locator(".lm-tiles [tabindex='0']").count() == 2
     live.get_by_role("button", name="head 0.0, the note-taker", exact=True).focus()
