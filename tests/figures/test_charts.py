@@ -160,3 +160,11 @@ def test_notebooks_ask_for_the_vega_that_the_book_holds():
     assert f"vega@{pinned}/" in (html.SCRIPTS / "charts.js").read_text()
     hashed = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/vega"]
     assert hashed["version"] == pinned
+
+
+@pytest.mark.parametrize(
+    "y, written, said", [("a", (), "both axes"), ("b", ("nobody",), "to be written")]
+)
+def test_a_scatter_that_would_lose_something_in_silence_is_refused(y, written, said):
+    with pytest.raises(ValueError, match=said):
+        charts.scatter([1.0], [2.0], ["p"], x="a", y=y, title="", alt="", written=written)

@@ -33,9 +33,14 @@ def scatter(
     `written`: names to print beside their points, for readers who cannot hover over them.
 
     Raises:
-        ValueError: if the values and labels differ in number, or a name finds no room.
+        ValueError: if the values and labels differ in number, both axes have the same title, or a
+            name to print is no label or finds no room.
     """
     xs, ys = array(x_values), array(y_values)
+    if x == y:  # a table has one column of a name
+        raise ValueError(f'both axes are called "{x}"')
+    if unknown := set(written) - set(labels):
+        raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
     shown = [{"name": name, x: a, y: b} for name, a, b in points]
     return vega.finish(
