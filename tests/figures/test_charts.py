@@ -167,4 +167,4 @@ def test_notebooks_ask_for_the_vega_that_the_book_holds():
 )
 def test_a_scatter_that_would_lose_something_in_silence_is_refused(y, written, said):
     with pytest.raises(ValueError, match=said):
-        charts.scatter([1.0], [2.0], ["p"], x="a", y=y, title="", alt="", written=written)
+        charts.scatter([1.0], [2.0], labels=["p"], x="a", y=y, title="", alt="", written=written)
