@@ -85,7 +85,8 @@ def test_chapters_count_the_rules_as_the_claims_do():
 
     scorecard = " ".join(prose(SCORECARD).split())
     assert (
-        f"of {n('unproven')} of them the history of the repository does not prove it" in scorecard
+        f"for {n('unproven')} of the rules the history of the repository does not prove this"
+        in scorecard
     )
     mended = f"{n('metric mended')} measurements and {n('threshold')} thresholds were mended"
     assert mended in scorecard.lower()
