@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
+from transformer_circuits import files
 from transformer_circuits.analysis import expansion, layer_norm
 
 
@@ -35,3 +36,10 @@ def test_folded_it_has_the_same_logits_and_its_paths_sum_to_them(normed, tokens)
     held = layer_norm.freeze(folded, tokens)
     paths = expansion.paths(held, tokens)
     torch.testing.assert_close(held.unembed(sum(paths.values())), normed(tokens))
+
+
+def test_before_it_is_folded_it_says_how_to_fold_it(normed, tokens):
+    """What analyses ask a model for; the types of their arguments are checked in tests alone."""
+    for ask in (normed.trace, normed.embed, normed.require, normed.require_attention_only):
+        with pytest.raises(files.UserError, match=r"layer_norm\.fold\(model\)"):
+            ask(tokens)

@@ -8,6 +8,7 @@ is left of layer norm is one factor per position and read, its *scale*.
 
 import dataclasses
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -15,6 +16,7 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_circuits.analysis import heads
 from transformer_circuits.model.attention import causal_scores
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
@@ -57,8 +59,8 @@ class NormedLayer(nn.Module):
 class NormedTransformer(nn.Module):
     """Layer norm before every read from the stream, biases everywhere, learned positions.
 
-    It is no `Transformer`: analyses that ask for more than logits do not take it before it is folded,
-    for there are gains and biases between the stream and its weights.
+    Analyses that ask for logits alone take it; those that ask for weights or what heads do refuse
+    it, for there are gains and biases in between, and name `fold`.
 
     Initial weights are drawn from `generator`.
     """
@@ -90,6 +92,12 @@ class NormedTransformer(nn.Module):
         """Add noise to every weight, so that no gain stays one and no bias zero."""
         for weight in self.parameters():
             weight.add_(0.5 * torch.randn(weight.shape, generator=generator).to(weight))
+
+    def _refuse(self, *_: Any, **__: Any) -> None:
+        heads.require_plain(self)
+
+    trace = embed = require = require_attention_only = _refuse
+    """What a `Transformer` has and its analyses ask for."""
 
 
 @torch.no_grad()

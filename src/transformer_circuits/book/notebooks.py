@@ -19,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from tqdm.auto import tqdm
+
 from transformer_circuits import files
 from transformer_circuits.book import runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
@@ -222,8 +224,10 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
     wanted = sorted(texts, key=lambda name: ("Trainer(" not in texts[name], -len(texts[name])))
     start, failed, n_done = time.perf_counter(), {}, 0
     stamps = fingerprints()
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
     with (
         files.alone_in(executed_path("").parent / "running"),
+        tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
         ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool,
     ):
         for turn in (set(wanted) - {*READERS}, {*READERS} & set(wanted)):
@@ -240,7 +244,9 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
                     except (files.UserError, OSError) as error:
                         failed[name] = str(error).strip().splitlines()[-1]
                         outcome = f"fails\n{error}"
-                    print(f"{n_done} of {len(wanted)}: {name}, {outcome}", flush=True)
+                    bar.update()
+                    bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
+                    sys.stdout.flush()
             except BaseException:  # Ctrl-C: begin no other chapter
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
