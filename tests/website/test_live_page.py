@@ -259,7 +259,7 @@ def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):
     live.get_by_role("button", name="head 0.0, the note-taker", exact=True).focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         live.keyboard.press(key)
-    expect(live.get_by_role("button", name="head 1.1, the finder", exact=True)).to_have_attribute(
+    expect(live.get_by_role("button", name="head 1.1, a finder", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
     live.keyboard.press("Tab")

@@ -425,6 +425,7 @@ def training(
     x: str,
     title: str,
     alt: str,
+    opens: int = 0,
 ) -> vega.HoverChart:
     """Curves of a training above each other, and the attention of some heads, all moved by one slider.
 
@@ -433,7 +434,7 @@ def training(
     [checkpoint]. `tokens`: a text that the model read at every checkpoint, and `patterns`:
     [checkpoint, head, dst, src], the attention that it paid there; `heads`: names of these heads.
     `chances`: [checkpoint, pos], the probability that each token of the text was given before it
-    came; NaN where nothing predicts it.
+    came; NaN where nothing predicts it. `opens`: the checkpoint that is shown first.
     """
     when, seen, given = array(times), array(patterns), array(chances)
     curves = {name: {k: array(v) for k, v in lines.items()} for name, lines in panels.items()}
@@ -441,7 +442,7 @@ def training(
     slider = altair.binding_range(min=0, max=len(when) - 1, step=1, name="Checkpoint ")
     at = altair.selection_point(
         "at", fields=["k"], bind={"k": slider}, on="click", nearest=True, clear=False, empty=False,
-        value=[{"k": 0}],
+        value=[{"k": opens}],
     )  # fmt: skip
     drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)

@@ -107,16 +107,25 @@ def bundles(
     baselines: Mapping[str, Number] | None = None,
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
+    layers: Mapping[str, int] | None = None,
 ) -> Plot:
-    """As `curves`, with several curves of one look under each name: one for every seed, say."""
+    """As `curves`, with several curves of one look under each name: one for every seed, say.
+
+    `layers`: names of curves that are about heads of one layer, and which; they have its colour, and
+    the curves under such a name are told apart by their lines.
+    """
 
     def paint(axes):
         drawn = []
-        for i, bundle in enumerate(lines.values()):
+        for i, (name, bundle) in enumerate(lines.items()):
+            layer = (layers or {}).get(name)
             for k, (xs, ys) in enumerate(bundle):
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 style = {"color": COLOURS[i % len(COLOURS)], "marker": marker, "ms": 4}
-                made = axes.plot(array(xs), array(ys), LINES[i % 4], **style)
+                if layer is not None:
+                    style = {"color": theme.ROLES[("first", "second")[layer]].light}
+                line = LINES[(i if layer is None else k) % 4]
+                made = axes.plot(array(xs), array(ys), line, **style)
                 drawn += made if k == 0 else []
         if log_x:
             _log(axes, 2)

@@ -72,7 +72,8 @@ export class State {
   // A head by its number, and by its name in the story if it has one.
   called(head) {
     const name = Circuits.models[this.model].team[head];
-    return name ? `${this.heads[head]}, the ${name}` : this.heads[head];
+    if (!name) return this.heads[head];
+    return `${this.heads[head]}, ${name === "finder" ? "a" : "the"} ${name}`; // there are several
   }
 
   get all() {

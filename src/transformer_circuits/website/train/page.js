@@ -89,7 +89,7 @@ function buildFigures() {
   parts.loss = new Curves(curves, {
     title: "Loss where the letter can be known, in nats",
     series: [
-      { name: "two layers", style: "train-second" },
+      { name: "two layers", style: "train-two" },
       { name: "one layer", style: "train-control" },
     ],
     top,
