@@ -64,6 +64,16 @@
       bars[k].querySelector("output").textContent = share;
     }
 
+    const word = (k) => tokens[k].firstChild.textContent;
+
+    // What is said of a step after the first, which has words of its own.
+    function then(step) {
+      const found = most(step), here = `<b>${word(step.at)}</b>`;
+      return word(found) === word(step.at + 1)
+        ? `The same at ${here}: they find what stands after it, <b>${word(found)}</b>.`
+        : `At ${here} they find no note that fits, and look at <b>${word(found)}</b>.`;
+    }
+
     const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
 
     // The looks of a step as dotted arcs, as wide as they are strong; what is looked at most, found.
@@ -95,7 +105,7 @@
 
     // Moves the token that was found along the arc to where it is written.
     async function carry(path, from, to, still) {
-      carried.textContent = tokens[from].firstChild.textContent;
+      carried.textContent = word(from);
       carried.hidden = false;
       const length = path.getTotalLength(), begin = performance.now(), ms = 800;
       for (let t = 0; t < 1 && still(); ) {
@@ -119,8 +129,7 @@
       if (words) says.innerHTML = words;
       await wait(k ? 150 : 1600);
       // Only what comes next here, too, is carried: the begin token brings nothing.
-      const right = tokens[found].firstChild.textContent === tokens[step.at + 1].firstChild.textContent;
-      if (still() && right) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, still);
+      if (still() && word(found) === word(step.at + 1)) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, still);
       if (!still()) return;
       tokens[step.at + 1].classList.remove("to-come");
       bar(k, step.p);
@@ -143,7 +152,7 @@
         await wait(180);
       }
       await wait(1500);
-      for (let k = 0; k < steps.length && still(); k++) await one(k, still, k ? "" : words[1]);
+      for (let k = 0; k < steps.length && still(); k++) await one(k, still, k ? then(steps[k]) : words[1]);
       if (still()) end();
     }
 
