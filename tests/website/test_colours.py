@@ -54,6 +54,15 @@ def oklab(colour):
     )
 
 
+def tinted(colour, ground, share):
+    """A colour laid over the ground with the given opacity."""
+    parts = (
+        share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
 def apart(one, other):
     return sum((a - b) ** 2 for a, b in zip(oklab(one), oklab(other), strict=True)) ** 0.5
 
@@ -67,9 +76,9 @@ def known(colour, mode):
     whole = [getattr(role, mode) for role in MEANT.values()]
     # Scales are painted on a dark page as on a light one; those of views a little lighter.
     for role in (theme.LESS, theme.MORE):
-        whole += [role.light, theme.tinted(role.light, "#ffffff", 0.85)]
+        whole += [role.light, tinted(role.light, "#ffffff", 0.85)]
     return any(
-        apart(colour, theme.tinted(of, end, share / 20)) < NEAR
+        apart(colour, tinted(of, end, share / 20)) < NEAR
         for of in whole for end in ends for share in range(1, 21)
     )  # fmt: skip
 

@@ -125,6 +125,7 @@ def test_the_question_follows_what_is_typed(live):
 def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(live):
     text(live).fill("The king and the queen")
     expect(live).to_have_url(re.compile("king"))
+    live.wait_for_timeout(500)  # a browser writes down what it keeps a little later
     opened(live, PAGE.as_uri())
     expect(text(live)).to_have_value("The king and the queen")
     live.get_by_role("button", name="Forget").click()
