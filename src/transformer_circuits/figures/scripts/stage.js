@@ -68,10 +68,11 @@
 
     // What is said of a step after the first, which has words of its own.
     function then(step) {
-      const found = most(step), here = `<b>${word(step.at)}</b>`;
+      const found = most(step);
+      const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
       return word(found) === word(step.at + 1)
-        ? `The same at ${here}: they find what stands after it, <b>${word(found)}</b>.`
-        : `At ${here} they find no note that fits, and look at <b>${word(found)}</b>.`;
+        ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(found)}.`
+        : `At ${bold(step.at)} they find no note that fits, and look at ${bold(found)}.`;
     }
 
     const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
