@@ -1,11 +1,11 @@
 """Predict first: what a box asks about waits for a guess, and never for those who want none."""
 
 import pytest
+from conftest import serve
 from playwright.sync_api import expect
 from test_built_book import HTML
 
 pytestmark = pytest.mark.browser
-ADDRESS = (HTML / "chapters" / "02-residual-stream.html").as_uri()
 COVERED = ".awaits"
 
 
@@ -14,7 +14,7 @@ def asked(browser):
     """A chapter as it comes to a reader who was never here."""
     page, wrong = browser.new_context().new_page(), []
     page.on("pageerror", lambda error: wrong.append(error.message))
-    page.goto(ADDRESS)
+    page.goto(f"{serve(page, HTML)}/chapters/02-residual-stream.html")
     yield page
     page.context.close()
     assert wrong == []

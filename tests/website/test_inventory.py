@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from conftest import serve
 
 from tools import bundle
 from transformer_circuits import files
@@ -99,7 +100,7 @@ def page(watched, tmp_path):
     body = f'<div data-inventory><p class="inventory-none">?</p>{forms}</div>'
     body += "".join(f"<script>{script}</script>" for script in scripts)
     (tmp_path / "page.html").write_text(f"<!doctype html>{body}", encoding="utf-8")
-    watched.goto((tmp_path / "page.html").as_uri())
+    watched.goto(f"{serve(watched, tmp_path)}/page.html")
     return watched
 
 
