@@ -5,7 +5,8 @@ from conftest import watch
 from docutils import nodes
 from test_built_book import HTML
 
-from transformer_circuits.website.short_pages import PAGES, rows
+from transformer_circuits.book.notebooks import SHORT
+from transformer_circuits.website.short_pages import rows
 
 SHIFTED = """
     window.shifted = 0;
@@ -25,19 +26,19 @@ def laid(*children):
     shown = []
     for row in rows(list(children)):
         if "beside" in row.get("classes", []):
-            before, _, *after = row.children
-            shown.append((before.astext().strip(), "".join(part.astext() for part in after)))
+            before, _, *after = ("".join(each.astext().split()) for each in row.children)
+            shown.append((before, "".join(after)))
         else:
             shown.append(row.astext())
     return shown
 
 
-def test_a_figure_stands_beside_the_paragraph_before_it_and_what_follows():
+def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
     a, b, c = (nodes.paragraph("", name) for name in "abc")
     title, section = nodes.title("", "title"), nodes.section("", nodes.paragraph("", "below"))
-    assert laid(title, a, b, cell("<figure>"), c, section) == ["title", "a", ("b", "c"), "below"]
+    assert laid(title, a, b, cell("<figure>"), c, section) == ["title", ("ab", "c"), "below"]
     assert laid(a, cell(), cell("<table>")) == [("a", "")], "code without output comes between"
-    assert laid(cell("<figure>"), a, cell("<figure>"), b) == [("", ""), ("a", "b")]
+    assert laid(cell("<figure>"), a, b, cell("<figure>"), c) == [("", "a"), ("b", "c")]
     stage = cell('<figure class="circuit-stage">')
     assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
 
@@ -52,7 +53,7 @@ def open_watched(browser, name, size):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-@pytest.mark.parametrize("name", [PAGES[0], "the-induction-circuit", "watch-it-grow"])
+@pytest.mark.parametrize("name", [SHORT[0], "the-induction-circuit", "watch-it-grow"])
 def test_nothing_moves_under_the_reader(browser, name, size):
     """Neither when scripts and faces come, nor while the stage plays."""
     page = open_watched(browser, name, size)
@@ -64,7 +65,7 @@ def test_nothing_moves_under_the_reader(browser, name, size):
 
 @pytest.mark.browser
 def test_a_figure_stands_beside_its_words_or_below_them_and_there_are_no_bars(browser):
-    page = open_watched(browser, PAGES[1], (1440, 900))
+    page = open_watched(browser, SHORT[1], (1440, 900))
     boxes = """() => [...document.querySelectorAll(".beside")].map((row) => {
         const of = (part) => row.querySelector(part).getBoundingClientRect();
         const words = of(".words"), shown = of(":scope > .cell");

@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 from test_built_book import HTML
 
-from transformer_circuits.website.short_pages import PAGES
+from transformer_circuits.book import notebooks
 
 pytestmark = pytest.mark.browser
-SHORT = HTML / "chapters"
+CHAPTERS = HTML / "chapters"
 ADDRESS = (HTML / "chapters" / "02-residual-stream.html").as_uri()
 
 
@@ -45,7 +45,7 @@ def test_titles_and_the_bar_above_them_have_room(watched):
     """Nothing in the bar lies on something else or beyond the page, and no mark on a title's words."""
     pages = [
         *sorted((HTML / "chapters").glob("[0-9]*.html")),
-        *(SHORT / f"{n}.html" for n in PAGES),
+        *(CHAPTERS / f"{n}.html" for n in notebooks.SHORT),
     ]
     assert len(pages) > 25
     crowded = """() => {

@@ -34,7 +34,7 @@ CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 SHORT = (
     "a-name-comes-again", "one-channel", "what-one-layer-can-say", "does-it-copy",
-    "what-a-second-layer-reads", "the-induction-circuit", "watch-it-grow",
+    "what-a-second-layer-reads", "the-induction-circuit", "watch-it-grow", "what-to-believe",
 )  # fmt: skip
 """The notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model", "circuit-hunt")

@@ -8,8 +8,6 @@ from docutils import nodes
 
 from transformer_circuits.book import notebooks
 
-PAGES = (*notebooks.SHORT, "what-to-believe")
-"""The pages of the short book, in its order."""
 SHOWN = ("<figure", "<table", "circuit-view")
 """What an output has that stands beside the text; a stage has the whole width."""
 STAGE = "circuit-stage"
@@ -40,8 +38,9 @@ def _lay_out(app, doctree: nodes.document, docname: str) -> None:
 def rows(children: list[nodes.Node]) -> list[nodes.Node]:
     """What a section holds, with each figure in a row beside the words around it.
 
-    The paragraph before a figure and all up to the one before the next stand beside it. Titles, the
-    question of the page and sections below this one have the whole width.
+    All words before the first figure, and the question of the page, stand beside it; before a later
+    one, the last paragraph does. What follows stands beside it, too, up to the next. Titles, stages
+    and sections below this one have the whole width.
     """
     laid: list[nodes.Node] = []
     words: list[nodes.Node] = []
@@ -61,7 +60,7 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
             close()
             laid.append(child)
         elif _is_figure(child):
-            before = _last_words(words)
+            before, words[:] = (words[:], []) if row is None else _split(words)
             close()
             row = nodes.container(
                 "", nodes.container("", *before, classes=["words"]), child, classes=["beside"]
@@ -73,15 +72,14 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
     return laid
 
 
-def _last_words(words: list[nodes.Node]) -> list[nodes.Node]:
-    """Takes the last paragraph, and what follows it, if that is code without output; or nothing."""
+def _split(words: list[nodes.Node]) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    """The last paragraph with what follows it, if that is code without output; and the rest."""
     for k in reversed(range(len(words))):
         if isinstance(words[k], nodes.paragraph):
-            taken, words[k:] = words[k:], []
-            return taken
+            return words[k:], words[:k]
         if _html(words[k]) or "cell" not in words[k].get("classes", []):
             break
-    return []
+    return [], words[:]
 
 
 def _html(node: nodes.Node) -> str:
@@ -89,7 +87,7 @@ def _html(node: nodes.Node) -> str:
 
 
 def _is_wide(node: nodes.Node) -> bool:
-    return "lead" in getattr(node, "attributes", {}).get("classes", []) or STAGE in _html(node)
+    return STAGE in _html(node)
 
 
 def _is_figure(node: nodes.Node) -> bool:
@@ -99,7 +97,7 @@ def _is_figure(node: nodes.Node) -> bool:
 def _lead_on(app, pagename, templatename, context, doctree) -> None:
     """Tell the template of a page of the short book where it stands and where it leads."""
     name = pagename.rpartition("/")[2]
-    if name not in PAGES or not _is_short(doctree):
+    if name not in notebooks.SHORT or not _is_short(doctree):
         return
     evidence = [
         link["refuri"]
@@ -108,7 +106,7 @@ def _lead_on(app, pagename, templatename, context, doctree) -> None:
         for link in paragraph.findall(nodes.reference)
     ]
     context["short"] = {
-        "number": PAGES.index(name) + 1,
-        "of": len(PAGES),
+        "number": notebooks.SHORT.index(name) + 1,
+        "of": len(notebooks.SHORT),
         "evidence": next(iter(evidence), ""),
     }
