@@ -137,16 +137,18 @@ function buildFigures() {
 }
 
 function build() {
-  parts.status = h("p", { class: "train-status", role: "status" });
+  parts.status = h("p", { class: "train-status" });
+  parts.aloud = h("p", { class: "visually-hidden", role: "status" }); // the same, now and then
   parts.verdict = h("p", { class: "train-verdict", role: "status" });
-  const shown = [buildControls(), parts.status, ...buildFigures(), parts.verdict];
+  const shown = [buildControls(), parts.status, parts.aloud, ...buildFigures(), parts.verdict];
   parts.stage = h("div", { class: "train-stage" }, ...shown);
   host.replaceChildren(buildGuess(), parts.stage, buildWhatIf());
   workers = MODELS.map((_, model) => {
     const worker = workerOf(source);
     worker.onmessage = ({ data }) => receive(model, data);
-    worker.onerror = (event) =>
-      (parts.status.textContent = `The training broke off: ${event.message}`);
+    worker.onerror = ({ message }) => {
+      parts.status.textContent = parts.aloud.textContent = `The training broke off: ${message}`;
+    };
     return worker;
   });
 }
@@ -179,7 +181,10 @@ function go() {
 }
 
 function pause() {
-  if (state.going) say("Paused. ");
+  if (state.going && last[0] && last[1]) {
+    progress("Paused. ");
+    say();
+  }
   state.going = false;
   parts.go.textContent = "Go on";
 }
@@ -201,9 +206,10 @@ function receive(model, { run, ...found }) {
   show();
   host.dataset.ready = "";
   host.dataset.step = found.step;
-  if (found.step >= state.end) finish();
-  else if (found.step === 0) say("Ready. ");
-  else if (performance.now() - state.said > SAY_EVERY) say();
+  const done = found.step >= state.end;
+  progress(done ? "Done. " : found.step === 0 ? "Ready. " : "");
+  if (done) finish();
+  if (done || found.step === 0 || performance.now() - state.said > SAY_EVERY) say();
   requestAnimationFrame(advance);
 }
 
@@ -229,21 +235,23 @@ function show() {
   });
 }
 
-function say(opening = "") {
+function progress(opening = "") {
   const [two, one] = last;
-  if (!two || !one) return;
-  state.said = performance.now();
   parts.status.textContent =
     `${opening}Step ${two.step} of ${state.end}. Loss where the next letter can be known: two layers ` +
     `${two.known.toFixed(2)}, one layer ${one.known.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
     `matching ${matching(two).toFixed(2)}; in one layer ${matching(one).toFixed(2)}.`;
-  for (const figure of [parts.loss, parts.heads]) figure.describe(two.step);
+}
+
+function say() {
+  state.said = performance.now();
+  parts.aloud.textContent = parts.status.textContent;
+  for (const figure of [parts.loss, parts.heads]) figure.describe(last[0].step);
 }
 
 function finish() {
   state.going = false;
   parts.go.textContent = `Train ${MORE} steps more`;
-  say("Done. ");
   const { found, back, match } = order(records[0]);
   const when = (rise) => (rise ? `rose from step ${rise[0]} to ${rise[1]}` : "never rose so far");
   const rises =
