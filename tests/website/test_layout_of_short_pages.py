@@ -39,6 +39,8 @@ def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
     assert laid(title, a, b, cell("<figure>"), c, section) == ["title", ("ab", "c"), "below"]
     assert laid(a, cell(), cell("<table>")) == [("a", "")], "code without output comes between"
     assert laid(cell("<figure>"), a, b, cell("<figure>"), c) == [("", "a"), ("b", "c")]
+    lead = nodes.container("", nodes.paragraph("", "why?"), classes=["lead"])
+    assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", "ab")]
     stage = cell('<figure class="circuit-stage">')
     assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
 

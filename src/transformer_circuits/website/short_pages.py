@@ -21,9 +21,11 @@ def setup(app) -> dict[str, bool]:
 
 
 def _is_short(doctree: nodes.document | None) -> bool:
-    return doctree is not None and any(
-        "lead" in node["classes"] for node in doctree.findall(nodes.container)
-    )
+    return doctree is not None and any(map(_is_lead, doctree.findall(nodes.container)))
+
+
+def _is_lead(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and "lead" in node["classes"]
 
 
 def _lay_out(app, doctree: nodes.document, docname: str) -> None:
@@ -38,9 +40,10 @@ def _lay_out(app, doctree: nodes.document, docname: str) -> None:
 def rows(children: list[nodes.Node]) -> list[nodes.Node]:
     """What a section holds, with each figure in a row beside the words around it.
 
-    All words before the first figure, and the question of the page, stand beside it; before a later
-    one, the last paragraph does. What follows stands beside it, too, up to the next. Titles, stages
-    and sections below this one have the whole width.
+    All words before the first figure stand beside it; before a later one, the last paragraph does.
+    What follows stands beside it, too, up to the next. Where there is no room beside it, the first
+    figure of the page comes right after the question. Titles, stages and sections below this one
+    have the whole width.
     """
     laid: list[nodes.Node] = []
     words: list[nodes.Node] = []
@@ -60,26 +63,33 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
             close()
             laid.append(child)
         elif _is_figure(child):
-            before, words[:] = (words[:], []) if row is None else _split(words)
+            words[:], before, after = _around(words, first=row is None)
             close()
             row = nodes.container(
                 "", nodes.container("", *before, classes=["words"]), child, classes=["beside"]
             )
             laid.append(row)
+            words.extend(after)
         else:
             words.append(child)
     close()
     return laid
 
 
-def _split(words: list[nodes.Node]) -> tuple[list[nodes.Node], list[nodes.Node]]:
-    """The last paragraph with what follows it, if that is code without output; and the rest."""
+def _around(words: list[nodes.Node], first: bool) -> tuple[list[nodes.Node], ...]:
+    """Of the words before a figure, those of the row before, those that come before it, and after it.
+
+    Before a later figure comes the last paragraph with what follows it, if that is code without output.
+    """
+    if first:
+        k = 1 if words and _is_lead(words[0]) else len(words)
+        return [], words[:k], words[k:]
     for k in reversed(range(len(words))):
         if isinstance(words[k], nodes.paragraph):
-            return words[k:], words[:k]
+            return words[:k], words[k:], []
         if _html(words[k]) or "cell" not in words[k].get("classes", []):
             break
-    return [], words[:]
+    return words[:], [], []
 
 
 def _html(node: nodes.Node) -> str:
