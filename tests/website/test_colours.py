@@ -97,7 +97,7 @@ def test_colours_with_different_meanings_look_different(mode):
     [
         "a-name-comes-again", "one-channel", "the-induction-circuit", "watch-it-grow",
         "02-residual-stream", "10-who-reads-whom", "11-induction-heads", "13-how-they-form",
-        "21-scorecard", "browser/live-model", "browser/train-here",
+        "21-scorecard", "browser/live-model", "browser/train-here", "browser/hunt-here",
     ],
 )  # fmt: skip
 def test_a_page_has_no_colour_that_the_theme_does_not_know(browser, page, mode):

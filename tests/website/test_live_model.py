@@ -47,14 +47,14 @@ def asked(live, kind, name, **request):
 
 def logits(live, name, ids, off=(), how="zero", cut=None):
     """Logits [pos, n_vocab] as the browser has them."""
-    spec = {"off": list(off), "how": how, "cut": cut}
+    spec = {"off": list(off), "how": how, "cuts": [cut] if cut else []}
     found = asked(live, "logits", name, ids=ids, spec=spec)["logits"]
     return torch.tensor(found).reshape(len(ids), -1)
 
 
 def looked(live, name, ids, at=None, target=None, off=(), how="zero", cut=None):
     """What the page shows of a text at a position."""
-    spec = {"off": list(off), "how": how, "cut": cut}
+    spec = {"off": list(off), "how": how, "cuts": [cut] if cut else []}
     at = len(ids) - 1 if at is None else at
     request = {"ids": ids, "spec": spec, "at": at, "asked": target, "listed": 8}
     return asked(live, "look", name, patterns=True, **request)
@@ -151,7 +151,7 @@ def test_what_is_written_is_the_likeliest_or_is_drawn_by_the_seed(live):
 
     def written(temperature, seed):
         how = {"temperature": temperature, "seed": seed}
-        spec = {"off": [], "how": "zero", "cut": None}
+        spec = {"off": [], "how": "zero", "cuts": []}
         return asked(live, "write", "two-layer", ids=ids, spec=spec, how=how)["id"]
 
     assert written(0, 1) == int(last.argmax())

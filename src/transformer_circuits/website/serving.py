@@ -18,6 +18,7 @@ from sphinx.search.en import SearchEnglish
 from sphinxcontrib import katex
 
 from transformer_circuits import files
+from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint
@@ -42,6 +43,8 @@ SEARCH = Path(__file__).with_name("search.js")
 LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
 """Models of the live page, by file name and displayed name: the first is loaded with the page, the
 others on demand."""
+HUNT_SEEDS = range(4, 8)
+"""Of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
 KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "stage", "views"})
 """Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
@@ -55,6 +58,7 @@ NEEDED_BY = {
         "book/views.js",
         "live/page.js",
     ),
+    "<div data-hunt": ("live/live.css", "live/hunts.js", "book/views.js", "live/hunt.js"),
     "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
     "<div data-train-here": (
         "train/train.css",
@@ -134,6 +138,7 @@ def _serve(app) -> None:
         return
     for folder in (LIVE, TRAIN):
         bundle(folder, static / folder.name / "page.js")
+    bundle(LIVE, static / "live" / "hunt.js")
     for name, text in _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -172,7 +177,7 @@ def _licences() -> Iterator[tuple[str, Path]]:
 
 
 def bundle(folder: Path, target: Path) -> None:
-    """Write the script of a page, `page.js`, as one that a page opened from a file can load.
+    """Write the script of a page as one that a page opened from a file can load.
 
     Modules become one classic script. The text of the worker beside it, bundled as well, is what
     the page imports as `worker`: a page from a file may start a worker from text alone.
@@ -180,7 +185,7 @@ def bundle(folder: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         worker = Path(temporary, "worker.txt")
         esbuild(folder / "worker.js", worker)
-        esbuild(folder / "page.js", target, f"--alias:worker={worker}", "--loader:.txt=text")
+        esbuild(folder / target.name, target, f"--alias:worker={worker}", "--loader:.txt=text")
 
 
 def esbuild(source: Path, target: Path, *options: str) -> None:
@@ -194,11 +199,17 @@ def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
     data = f"{{vocabulary:{weights.vocabulary()},names:{json.dumps(LIVE_MODELS)}}}"
     yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
+    packed = {
+        f"hunt-{level}-{seed}": weights.hunt(circuit_hunt.hunt(level, seed))
+        for level in circuit_hunt.LEVELS for seed in HUNT_SEEDS
+    }  # fmt: skip
+    yield "live/hunts.js", f"Object.assign(globalThis.Circuits??={{}},{weights.hunts(HUNT_SEEDS)});"
     held_out = corpus.tokens("small", "validation")
     for name in LIVE_MODELS:
         model = checkpoint.load(name)
-        packed = weights.dumps(model, weights.team(model, held_out))
-        yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={packed};'
+        packed[name] = weights.dumps(model, weights.team(model, held_out))
+    for name, text in packed.items():
+        yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={text};'
 
 
 def _share(app) -> None:

@@ -1,8 +1,9 @@
 // A tour of examples that each make one point: a question, guesses, and an answer that is computed when
 // the reader has guessed. Until then what would give it away is covered.
+import { KINDS } from "./chosen.js";
 import { button, field, h, select } from "./parts.js";
 import { passages, percent, previous, quoted, strongest } from "./seen.js";
-import { KINDS, labels, randomRepeats, State } from "./state.js";
+import { labels, randomRepeats, State } from "./state.js";
 
 const { names } = Circuits;
 const NAME =

@@ -1,8 +1,8 @@
 // The right of the live page: a tile for each head (click: look at it; switch: off), the picture of the
 // head that is looked at, and an edge between two heads to cut.
+import { HOWS, KINDS } from "./chosen.js";
 import { button, checkbox, field, h, select } from "./parts.js";
 import { largest, previous, value } from "./seen.js";
-import { HOWS, KINDS } from "./state.js";
 
 const { blend, css, ground, isDark, ofHead, squares } = Circuits.views;
 const [TILE, LARGE] = [128, 400]; // pixels of a picture's side, at least: twice what it is shown in

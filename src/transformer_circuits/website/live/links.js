@@ -1,6 +1,7 @@
 // The link that says what the reader has chosen, and what a link says.
+import { HOWS, KINDS, SHOWS } from "./chosen.js";
 import { EXAMPLES } from "./examples.js";
-import { begin, HOWS, KINDS, LONGEST, labels, SHOWS, State } from "./state.js";
+import { begin, LONGEST, labels, State } from "./state.js";
 
 const { names } = Circuits;
 const USUAL = new State();

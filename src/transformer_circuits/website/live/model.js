@@ -6,10 +6,10 @@ import { addRow, addTimesTransposed, dot, pullBack } from "./products.js";
 
 // What is done to a run. `off`: heads, layer * n_heads + head; `how` they are switched off: "zero" (they
 // add nothing), "mean" (they add everywhere the mean of what they add to this text) or "frozen"
-// (nothing, and all patterns stay as they were with all heads on). `cut`: {kind, earlier, later}: the
+// (nothing, and all patterns stay as they were with all heads on). `cuts`, each {kind, earlier, later}: the
 // queries, keys or values ("Q", "K", "V") of `later` do not read what `earlier` adds.
-export const WHOLE = { off: [], how: "zero", cut: null };
-export const isWhole = ({ off, cut }) => !off.length && !cut;
+export const WHOLE = { off: [], how: "zero", cuts: [] };
+export const isWhole = ({ off, cuts }) => !off.length && !cuts.length;
 
 export class Model {
   // `Numbers`: what weights and activations are held in. `seen`: how strongly each layer's queries and
@@ -19,6 +19,7 @@ export class Model {
   constructor(config, { Numbers = Float32Array, seen = [], shifted = false } = {}) {
     const { n_layers, n_heads, d_head, n_vocab, d_model } = config;
     Object.assign(this, { config, Numbers, seen, width: n_heads * d_head, shift: Number(shifted) });
+    this.edges = {}; // W W_O of what was ever cut
     this.positions = this.waves();
     this.weights = { W_E: new Numbers(n_vocab * d_model), W_U: new Numbers(n_vocab * d_model) };
     for (let layer = 0; layer < n_layers; layer++) {
@@ -28,16 +29,18 @@ export class Model {
     }
   }
 
-  // The model that Python packed: of each matrix a scale for every row, then whole numbers.
+  // The model that Python packed: of each matrix a scale for every row, then whole numbers. W_P is among
+  // them where positions are not `waves`.
   static unpack({ config, tensors, data }) {
     const model = new Model(config);
     const { buffer } = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
     for (const { name, shape, offset } of tensors) {
       const [rows, columns] = shape;
+      const into = name === "W_P" ? model.positions.fill(0) : model.weights[name];
       const scales = new Float32Array(buffer, offset, rows);
       const whole = new Int8Array(buffer, offset + 4 * rows, rows * columns);
       scales.forEach((scale, row) => {
-        addRow(model.weights[name], row * columns, scale, whole, row * columns, columns);
+        addRow(into, row * columns, scale, whole, row * columns, columns);
       });
     }
     return model;
@@ -78,7 +81,7 @@ export class Model {
       ids: [],
       off,
       how: off.size ? spec.how : "zero",
-      cut: spec.cut,
+      cuts: spec.cuts,
       x: layers(d_model, n_layers + 1),
       Q: layers(this.width),
       K: layers(this.width),
@@ -143,7 +146,7 @@ export class Model {
       const out = run[name][layer].subarray(from * width, n * width).fill(0);
       addTimesTransposed(out, read, this.weight(layer, name), n - from, d_model, width);
     }
-    if (run.cut && layer === 1) this.lessen(run, from);
+    if (layer === 1) for (const cut of run.cuts) this.lessen(run, cut, from);
     const z = run.z[layer].fill(0, from * width, n * width);
     for (let head = 0; head < n_heads; head++) {
       const index = layer * n_heads + head;
@@ -162,19 +165,22 @@ export class Model {
   }
 
   // Take from a projection of the second layer what it reads of a head of the first: W W_O z.
-  lessen(run, from) {
+  lessen(run, cut, from) {
     const { n_heads, d_model, d_head } = this.config;
-    const { kind, earlier, later } = run.cut;
+    const { kind, earlier, later } = cut;
     const { width } = this;
     const top = (later % n_heads) * d_head;
     const left = (earlier % n_heads) * d_head;
     const block = { left, rows: d_model, columns: d_head, wide: width };
-    run.edge ??= Array.from({ length: d_head }, (_, r) => {
-      const row = this.weight(1, kind).subarray((top + r) * d_model, (top + r + 1) * d_model);
-      return pullBack(row, this.weight(0, "O"), block);
-    });
+    const edge = (this.edges[`${kind} ${earlier} ${later}`] ??= Array.from(
+      { length: d_head },
+      (_, r) => {
+        const row = this.weight(1, kind).subarray((top + r) * d_model, (top + r + 1) * d_model);
+        return pullBack(row, this.weight(0, "O"), block);
+      },
+    ));
     for (let i = from; i < run.ids.length; i++) {
-      run.edge.forEach((row, r) => {
+      edge.forEach((row, r) => {
         run[kind][1][i * width + top + r] -= dot(run.z[0], i * width + left, row, 0, d_head);
       });
     }

@@ -5,6 +5,20 @@ export function worker(source) {
   return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
 }
 
+const FOLDER = new URL("../live/", document.currentScript.src);
+
+// Loads the script of a model, which adds it to `Circuits.models`: a page from a file can load no data.
+export async function fetched(name) {
+  if (Object.hasOwn(Circuits.models, name)) return;
+  const script = document.createElement("script");
+  script.src = new URL(`${name}.js`, FOLDER);
+  await new Promise((resolve, reject) => {
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
+    document.head.append(script);
+  });
+}
+
 // Gives a function whose call with {kind, …} is a promise of the answer.
 export function asking(source) {
   const asked = new Map();

@@ -6,7 +6,7 @@ import { FullCircuits } from "./circuits.js";
 import { EXAMPLES, Examples } from "./examples.js";
 import { Heads, Picture } from "./heads.js";
 import { fromFragment, toFragment } from "./links.js";
-import { asking, latest } from "./models.js";
+import { asking, fetched, latest } from "./models.js";
 import { button, checkbox, field, h, select } from "./parts.js";
 import { strongest } from "./seen.js";
 import { LONGEST, other, randomRepeats, State, tokenizer } from "./state.js";
@@ -18,7 +18,6 @@ const LISTED = 8; // likely tokens in a list
 const STARTING = "The model is starting …";
 const KEPT = "live-model"; // where the browser keeps what was chosen last
 const PATIENCE = 100; // milliseconds before it is said that an answer is not there yet
-const FOLDER = new URL("../live/", document.currentScript.src);
 const host = document.querySelector("[data-live-model]");
 const askWorker = asking(source);
 const added = {}; // promises that the worker has a model, by its name
@@ -81,13 +80,7 @@ async function load(name) {
   if (!Object.hasOwn(Circuits.models, name)) {
     loading = name;
     mark();
-    await new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      script.src = new URL(`${name}.js`, FOLDER);
-      script.onload = resolve;
-      script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
-      document.head.append(script);
-    }).finally(() => {
+    await fetched(name).finally(() => {
       loading = null;
       mark();
     });

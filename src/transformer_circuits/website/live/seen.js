@@ -1,5 +1,5 @@
 // What of a run is seen: attention of the chosen head, in numbers, colours and words.
-import { labels } from "./state.js";
+const { labels } = Circuits.vocabulary;
 
 // What a head pays from a destination to a source: attention, times ‖v‖ if it is weighted.
 export function value(view, head, dst, src) {

@@ -1,22 +1,11 @@
 // What the reader has chosen on the live page, and the link that says it.
 import { Tokenizer } from "@huggingface/tokenizers";
+import { Chosen } from "./chosen.js";
 
 const { names, vocabulary } = Circuits;
 export const { begin, labels } = vocabulary;
 export const tokenizer = new Tokenizer(vocabulary.tokenizer, {});
 export const LONGEST = 200; // tokens: more would be slow to draw
-export const KINDS = { Q: "queries", K: "keys", V: "values" };
-export const HOWS = {
-  zero: "nothing",
-  mean: "its mean over this text",
-  frozen: "nothing; later patterns stay",
-};
-export const SHOWS = {
-  attention: "attention",
-  weighted: "attention × length of value",
-  logits: "logits through the head",
-  loss: "loss of each token",
-};
 const UNDOABLE = ["text", "ids", "token", "asked"];
 
 let last = {}; // the text cut into tokens last: asked for at every step, and slow where it is long
@@ -32,22 +21,14 @@ export function tokenAt(text, place) {
   return place < text.length ? tokenizer.encode(text.slice(0, place)).ids.length : null;
 }
 
-export class State {
+export class State extends Chosen {
   constructor() {
+    super(Object.keys(names)[0]);
     Object.assign(this, {
-      model: Object.keys(names)[0],
       text: "",
       ids: null, // the text, or token ids without the begin token where no text has them
-      off: new Set(),
-      how: "zero",
-      cut: null,
-      head: null,
-      token: null,
-      looked: null, // `looked`: the token pointed at, before the one kept
       asked: null, // {at, id}: the token asked about
       both: false,
-      show: "attention",
-      asSource: false,
       temperature: 0,
       seed: 1,
       source: "",
@@ -57,42 +38,13 @@ export class State {
     });
   }
 
-  get shape() {
-    return Circuits.models[this.model].config;
-  }
-
-  get heads() {
-    const { n_layers, n_heads } = this.shape;
-    return Array.from(
-      { length: n_layers * n_heads },
-      (_, i) => `${Math.floor(i / n_heads)}.${i % n_heads}`,
-    );
-  }
-
-  // A head by its number, and by its name in the story if it has one.
-  called(head) {
-    const name = Circuits.models[this.model].team[head];
-    if (!name) return this.heads[head];
-    return `${this.heads[head]}, ${name === "finder" ? "a" : "the"} ${name}`; // there are several
-  }
-
   get all() {
     return [begin, ...(this.ids ?? encode(this.text))];
-  }
-
-  // What is done to the run, as model.js takes it.
-  get spec() {
-    return { off: [...this.off].sort((a, b) => a - b), how: this.how, cut: this.cut };
   }
 
   // What a run depends on.
   get key() {
     return JSON.stringify([this.model, this.spec, this.all.slice(0, LONGEST)]);
-  }
-
-  // Where the answers are about: the token looked at or kept, else the last.
-  at(n) {
-    return Math.min(this.looked ?? this.token ?? Infinity, n - 1);
   }
 
   // What the worker is asked about this state.

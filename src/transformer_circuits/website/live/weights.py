@@ -3,14 +3,18 @@
 import base64
 import dataclasses
 import json
+import string
+from collections.abc import Iterable
+from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import head_roles
+from transformer_circuits.analysis import circuit_hunt, head_roles
+from transformer_circuits.analysis.circuit_hunt import Hunt
 from transformer_circuits.model import quantisation
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Transformer, sinusoids
 from transformer_circuits.text import tokenizer
 
 
@@ -23,8 +27,16 @@ def team(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict[int, str]:
     return {layer * model.config.n_heads + head: name for (layer, head), name in names.items()}
 
 
-def dumps(model: Transformer, names: dict[int, str] | None = None) -> str:
-    """JSON of the shape, of what heads are called, and of all weights, in base64.
+def matrices(model: Transformer) -> dict[str, Float[Tensor, "row column"]]:
+    """All that the page cannot compute: the weights, and W_P where positions are no sinusoids."""
+    config = model.config
+    waves = sinusoids(config.n_ctx, config.d_model, config.position_base)
+    own = {} if torch.equal(model.W_P.cpu().float(), waves.float()) else {"W_P": model.W_P}
+    return quantisation.matrices(model) | own
+
+
+def dumps(model: Transformer, names: dict[int, str] | None = None, **more: Any) -> str:
+    """JSON of the shape, of what heads are called, of all weights, in base64, and of more.
 
     Of each weight scales in float32, then whole numbers. `names`: see `team`.
 
@@ -33,7 +45,7 @@ def dumps(model: Transformer, names: dict[int, str] | None = None) -> str:
     """
     model.require_attention_only()
     data, tensors = b"", []
-    for name, weight in quantisation.matrices(model).items():
+    for name, weight in matrices(model).items():
         whole, scale = quantisation.quantise(weight.detach().cpu().float())
         data += b"\0" * (-len(data) % 4)
         tensors.append({"name": name, "shape": list(weight.shape), "offset": len(data)})
@@ -46,7 +58,21 @@ def dumps(model: Transformer, names: dict[int, str] | None = None) -> str:
             "tensors": tensors,
             "data": base64.b64encode(data).decode(),
         }
+        | more
     )
+
+
+def hunt(hunted: Hunt) -> str:
+    """JSON of a hunt's model and lines; what was planted is not in it."""
+    lines = {"tokens": hunted.tokens.tolist(), "targets": hunted.targets.tolist()}
+    return dumps(hunted.model, lines=lines)
+
+
+def hunts(seeds: Iterable[int]) -> str:
+    """JSON of what the page of hunts knows before it has one: the rule, levels and seeds, labels."""
+    labels = ["·", *string.ascii_lowercase[: circuit_hunt.N_VOCAB - 1]]
+    rule = {"share": circuit_hunt.SHARE, "levels": circuit_hunt.LEVELS, "seeds": [*seeds]}
+    return json.dumps({"models": {}, "vocabulary": {"labels": labels}, "hunts": rule})
 
 
 def vocabulary() -> str:

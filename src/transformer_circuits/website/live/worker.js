@@ -1,5 +1,6 @@
 // The worker in which the models run, so that typing never waits for them. Messages {id, kind, …} are
 // each answered by {id, found} or {id, error}.
+import { loss, mark } from "./marking.js";
 import { isWhole, Model, square, WHOLE } from "./model.js";
 import { attribution, circuits, logProbability, next, norms, write } from "./questions.js";
 
@@ -45,6 +46,15 @@ const requests = {
 
   circuits({ name, head, token, begin }) {
     return circuits(models[name], head, token, begin);
+  },
+
+  // About a hunt: its losses with this or that done to the model, and whether an answer is right.
+  losses({ name, specs, lines }) {
+    return { nats: specs.map((spec) => loss(models[name], lines, spec)) };
+  },
+
+  mark({ name, lines, answer, share }) {
+    return mark(models[name], lines, answer, share);
   },
 
   // For tests: all logits [position, n_vocab]; and to begin again without what is known.
