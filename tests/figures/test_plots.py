@@ -46,10 +46,13 @@ def test_a_figure_is_an_svg_with_words_that_are_text_and_no_ground_of_its_own(fi
     assert len(words(picture)) >= 3
     painted = re.findall(r"(?:fill|stroke): ?(#[0-9a-f]{6})", picture)
     assert not {*painted} & {"#ffffff", "#000000"} and "var(--ink,#1c2430)" in picture
-    (width,) = re.findall(r'style="min-width:(\d+)px"', shown["text/html"])
+    ((natural, width),) = re.findall(
+        r'style="width:(\d+)px;min-width:(\d+)px;"', shown["text/html"]
+    )
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', picture)
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", picture)]
     assert min(sizes) * int(width) / float(box) == pytest.approx(9, abs=0.05), "words can be read"
+    assert int(natural) > 1.5 * int(width) and int(width) <= 342, "on a phone it is not cut"
 
 
 def words(svg):
@@ -96,4 +99,4 @@ def test_two_figures_on_one_page_share_no_name_and_no_style():
 def test_a_null_is_the_middle_of_the_colours_and_nan_stays_blank():
     values = np.array([[0.25, np.nan], [0.5, 0.0]])
     shown = plots.matrix(values, rows="o", cols="s", unit="u", null=0.25, **WORDS).svg
-    assert {"0.00", "0.25 by chance", "0.50"} <= {word.strip() for word in words(shown)}
+    assert {"0.00", "0.25", "by chance", "0.50"} <= {word.strip() for word in words(shown)}

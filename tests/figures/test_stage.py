@@ -88,6 +88,45 @@ def test_without_scripts_it_is_a_drawing(browser, tmp_path):
     (tmp_path / "stage.html").write_text(f"<!doctype html>{shown['text/html']}")
     still = browser.new_context(java_script_enabled=False).new_page()
     still.goto((tmp_path / "stage.html").as_uri())
-    expect(still.locator("figure svg[role=img]")).to_be_visible()
-    expect(still.locator(".strip")).to_be_hidden()
+    for width in (1440, 390):
+        still.set_viewport_size({"width": width, "height": 900})
+        expect(still.locator("figure svg[role=img]:visible")).to_have_count(1)
+        expect(still.locator(".strip")).to_be_hidden()
     still.close()
+
+
+@pytest.mark.browser
+def test_on_paper_it_is_the_same_drawing(page):
+    shown = page(reduced_motion="reduce")
+    expect(shown.locator(".still svg:visible")).to_have_count(0)
+    shown.emulate_media(media="print")
+    expect(shown.locator(".still svg:visible")).to_have_count(1)
+    expect(shown.locator(".moving")).to_be_hidden()
+
+
+LAID = """() => {
+  const boxes = [...document.querySelectorAll(".token, .note")].map((each) => {
+    const all = document.createRange(); // of a token its own words, without the note
+    all.selectNodeContents(each.classList.contains("note") ? each : each.firstChild);
+    return all.getBoundingClientRect();
+  });
+  return [...document.querySelectorAll(".arcs path")].flatMap((path) => {
+    const { left, top } = path.ownerSVGElement.getBoundingClientRect();
+    const length = path.getTotalLength();
+    return [...Array(101).keys()].map((k) => path.getPointAtLength((length * k) / 100))
+      .filter(({ x, y }) => x < 0 || boxes.some((box) =>
+        box.left < left + x && left + x < box.right && box.top + 2 < top + y && top + y < box.bottom - 2))
+      .map(({ x, y }) => [x, y]);
+  });
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 768, 390, 250])
+def test_no_arc_lies_on_a_word(page, width):
+    shown = page(reduced_motion="reduce")
+    shown.set_viewport_size({"width": width, "height": 900})
+    shown.get_by_role("switch").press("Enter")  # drawn anew, to the begin token
+    shown.get_by_role("switch").press("Enter")
+    assert shown.locator(".arcs path").count() == 2
+    assert shown.evaluate(LAID) == []

@@ -10,7 +10,7 @@ from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.labels import GREY, near, shared
 from transformer_circuits.figures.values import Numbers, array
 
-SCATTER = (480, 280)
+SCATTER = (380, 280)
 """Size of a scatter plot in pixels."""
 DECADES = 3
 """Powers of ten from the rim of a plane of eigenvalues to its centre."""
@@ -92,7 +92,7 @@ def _named(points, written, x_domain, y_domain) -> list[dict]:
         ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
     ]
     names = shared([name if name in written else None for name, _, _ in points], pixels)
-    widths = [name and 7.5 * len(name) for name in names]
+    widths = [name and 8.0 * len(name) for name in names]
     rows = []
     for (_, x, y), name, place in zip(points, names, near(pixels, widths, SCATTER), strict=True):
         if place:
@@ -142,7 +142,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
         for step, a in enumerate(angle)
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
-    plane = vega.chart([], 125, 125).encode(
+    plane = vega.chart([], 92, 92).encode(
         altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None)
     )
     plane.data = altair.Undefined  # one table for both layers: facets need it
@@ -163,8 +163,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     )
     order = altair.Facet("matrix:N", sort=list(names), title=None)
     data = altair.Data(values=[*circles, *rows])
-    columns = 5 if len(names) % 4 == 1 else 4  # so that none stands in a row alone
-    return altair.layer(rings, points, data=data).facet(order, columns=columns)
+    return altair.layer(rings, points, data=data).facet(order, columns=4, spacing=16)
 
 
 def over_time(
@@ -218,7 +217,7 @@ def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
         legend=altair.Legend(orient="top"),
     )
     tips = [vega.tip("item:N"), vega.tip("series:N"), vega.tip("t:Q", x), vega.tip("value:Q", y)]
-    all_rows = vega.chart(rows, 480, 190)
+    all_rows = vega.chart(rows, 380, 190)
     bars = all_rows.transform_filter("datum.k == moment").mark_bar().encode(
         altair.X("item:N", title=None, sort=None),
         altair.Y("value:Q", title=y, scale=altair.Scale(domainMax=max(r["value"] for r in rows))),

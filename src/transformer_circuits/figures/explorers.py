@@ -80,7 +80,7 @@ def spectrum(
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
         for i, j in np.ndindex(n, n)
     ]
-    grid = vega.chart(cells, 200, 200).transform_calculate(
+    grid = vega.chart(cells, 175, 175).transform_calculate(
         value="datum.base + s * datum.added",
         share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
         below="datum.value < 0",
@@ -96,9 +96,9 @@ def spectrum(
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
     )
     end = 1.1 * np.abs(spectra).max()
-    plane = vega.chart(dots, 150, 200).transform_calculate(below="datum.real < 0")
+    plane = vega.chart(dots, 120, 175).transform_calculate(below="datum.real < 0")
     plane = plane.encode(
-        vega.x_axis("real:Q", "real part of the eigenvalue", (-end, end)),
+        vega.x_axis("real:Q", "real part", (-end, end)),
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
     )
     here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
@@ -393,16 +393,15 @@ def rulers(
     which = altair.param(
         "measure", value=names[0], bind=altair.binding_radio(options=names, name="Measure ")
     )
-    now = drawn(f"indexof({json.dumps(names)}, measure)", 420, "measure, over the mean of its kind")
-    told = vega.chart([{}], 420, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
+    now = drawn(f"indexof({json.dumps(names)}, measure)", 380, "measure, over the mean of its kind")
+    told = vega.chart([{}], 380, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
     told = told.transform_calculate(text=f"{json.dumps(said)}[measure]")
     live = told.encode(x=altair.value(0), text="text:N") & now.add_params(which)
-    still = altair.hconcat(
-        *(
-            drawn(str(k), 200, name).properties(title=_heading(said[name]))
-            for k, name in enumerate(names)
-        )
+    stills = (
+        drawn(str(k), 140, name).properties(title=_heading(said[name]))
+        for k, name in enumerate(names)
     )
+    still = altair.concat(*stills, columns=2)
     return vega.finish(
         live,
         title,
@@ -470,7 +469,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         for k, value in enumerate(values)
     ]
     up = altair.Scale(zero=False)
-    base = vega.chart(rows, 330, 70).encode(
+    base = vega.chart(rows, 300, 70).encode(
         altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
@@ -487,7 +486,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         here.transform_filter(altair.datum.line == of)
         .mark_text(align="left", fontSize=12, color=COLOURS[i])
         .encode(
-            x=altair.value(336),
+            x=altair.value(306),
             y=altair.value(12 + 18 * i),
             text=altair.Text("value:Q", format=".2f"),
         )
@@ -509,7 +508,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
     axis = {"scale": _every(range(n)), "axis": altair.Axis(labels=False, ticks=False)}
     return (
-        vega.chart(rows, 160, 160)
+        vega.chart(rows, 150, 150)
         .properties(title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")
@@ -528,7 +527,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
     """Tokens in lines, each the redder the likelier it was; chances: [checkpoint, pos]."""
-    places, x, y, line, high = [], 0, 0, 380, 24
+    places, x, y, line, high = [], 0, 0, 360, 24
     for pos, token in enumerate(tokens):
         wide = 8 * len(token) + 10
         x, y = (x, y) if x + wide <= line else (0, y + high)

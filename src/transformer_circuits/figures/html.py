@@ -46,14 +46,18 @@ def inline(svg: str, title: str, alt: str) -> str:
     """An SVG document as a part of the page, so that its variables have the page's colours.
 
     Its names carry the title in front, and its style holds for itself alone: two pictures on one page
-    do not take from each other. It shrinks with the page until its smallest words are `LEGIBLE`; a
-    page narrower than that moves it to and fro in its own box.
+    do not take from each other. Its smallest words are as high as text in figures, and shrink with
+    the page until they are `LEGIBLE`; a page narrower than that moves it to and fro in its own box.
     """
     own = f"{slug(title)}-"
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', own, body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
-    body = re.sub(r"(?=>)", f' style="min-width:{_least_width(body):.0f}px"', body, count=1)
+    wide = "".join(
+        f"{name}:{high * _width(body):.0f}px;"
+        for name, high in (("width", theme.TEXT), ("min-width", LEGIBLE))
+    )
+    body = re.sub(r"(?=>)", f' style="{wide}"', body, count=1)
     style = (
         ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
         + theme.style("circuit-plot")
@@ -64,11 +68,11 @@ def inline(svg: str, title: str, alt: str) -> str:
     )
 
 
-def _least_width(svg: str) -> float:
-    """Of an SVG document whose smallest words are then as high as `LEGIBLE`. [pixels]"""
+def _width(svg: str) -> float:
+    """Of an SVG document, in heights of its smallest words."""
     sizes = [float(size) for size in re.findall(r'font-size(?:: ?|=")([\d.]+)', svg)]
-    (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', svg) or [0]
-    return LEGIBLE * float(box) / min(sizes) if sizes else 0.0
+    (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', svg)
+    return float(box) / min(sizes)
 
 
 def image(data: bytes, mime: str, alt: str, style: str) -> str:

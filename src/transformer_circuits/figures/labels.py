@@ -23,8 +23,8 @@ LINE = 14.0
 _LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
 DOT = 6
 """Half the side of the square around a dot that names keep clear of, in pixels."""
-SMALLEST = 7.0
-"""The smallest font of tick labels; if they need a smaller one, some are left out."""
+TICK = 12.5
+"""From one name of a row or a column to the next; nearer than that, some are left out."""
 
 
 def wrap(axes: Any) -> None:
@@ -184,14 +184,13 @@ def _hit(box: Box, others: Sequence[Box]) -> bool:
 
 
 def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
-    """Name the rows and columns of a matrix, in as large a font as fits.
+    """Name the rows and columns of a matrix.
 
-    Wide names of columns are turned upright. If even then the font would be smaller than
-    `SMALLEST`, only every second, third ... row or column is named.
+    Wide names of columns are turned upright. Where names would touch even then, only every second,
+    third ... row or column is named.
     """
-    size = 270 / max(len(rows), len(cols), 27)
-    axes.set_yticks(range(len(rows)), rows, fontsize=size)
-    axes.set_xticks(range(len(cols)), cols, fontsize=size)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xticks(range(len(cols)), cols)
     axes.figure.draw_without_rendering()
     widths = [label.get_window_extent().width for label in axes.get_xticklabels()]
     upright = max(widths, default=0) + GAP * _scale(axes) > axes.bbox.width / len(cols or " ")
@@ -202,10 +201,8 @@ def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
         (rows, axes.bbox.height, axes.set_yticks, 0),
         (cols, axes.bbox.width, axes.set_xticks, 90 * upright),
     ):
-        room = side / _scale(axes) / len(names or " ") / 1.25
-        step = math.ceil(SMALLEST / room)
-        places = range(0, len(names), step)
-        setter(places, names[::step], fontsize=min(size, max(room, SMALLEST)), rotation=turned)
+        step = math.ceil(TICK * _scale(axes) * len(names) / side) or 1
+        setter(range(0, len(names), step), names[::step], rotation=turned)
 
 
 def _scale(axes: Any) -> float:

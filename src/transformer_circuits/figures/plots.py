@@ -17,6 +17,9 @@ from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, Plot, 
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.record import SVG, Record
 
+WIDTH = 5.2
+"""Of every plot: its words, of 10 points, are then 9 pixels high on a phone. [inches]"""
+
 
 def matrix(
     values: Numbers,
@@ -49,17 +52,19 @@ def matrix(
     signed = null is not None or bool(np.nanmin(values) < 0)
     middle = float(null or 0)
     most = np.nanmax(np.abs(values - middle))
+    high, wide = values.shape
+    square = high < 1.5 * wide
 
     def paint(axes):
         image = axes.imshow(
             values, cmap=scale(middle=signed), vmin=middle - most if signed else 0, vmax=middle + most,
-            aspect="equal" if values.shape[0] < 1.5 * values.shape[1] else "auto", interpolation="nearest",
+            aspect="equal" if square else "auto", interpolation="nearest",
         )  # fmt: skip
         bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
         if null is not None:
             ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
             bar.set_ticks([middle - most, middle, middle + most])
-            bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f} by chance", f"{ends[1]:.2f}"])
+            bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f}\nby chance", f"{ends[1]:.2f}"])
         axes.set(xlabel=cols, ylabel=rows)
         if len(row_labels) or len(col_labels):
             labels.ticks(axes, row_labels, col_labels)
@@ -71,8 +76,9 @@ def matrix(
         units={"values": unit},
         words={"rows": row_labels, "cols": col_labels},
     )
-    height = np.clip(1.6 + 0.28 * values.shape[0], 2.4, 6.0)
-    return draw(paint, record, (6.5, height))
+    room = 1.4 + 3.4 * high / wide if square else 6.0  # no more than cells that are square need
+    height = np.clip(1.6 + 0.28 * high, min(2.4, room), room)
+    return draw(paint, record, (WIDTH, height))
 
 
 def curves(
@@ -143,7 +149,7 @@ def bundles(
     }
     numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
     numbers |= {f"{name}, place: x": place for name, place in _floats(places or {}).items()}
-    return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), (6.5, 3.4))
+    return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), (WIDTH, 3.4))
 
 
 def bars(
@@ -180,7 +186,7 @@ def bars(
     record = _record(
         title, alt, numbers, units=dict.fromkeys(numbers, unit), words={"bars": values}
     )
-    return draw(paint, record, (6.5, 1.2 + 0.32 * len(values)))
+    return draw(paint, record, (WIDTH, 1.2 + 0.32 * len(values)))
 
 
 def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
@@ -215,7 +221,7 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     numbers = {name: [*row.values()] for name, row in rows.items()}
     units = dict.fromkeys(rows, unit)
     record = _record(title, alt, numbers, units=units, words={"parts": parts})
-    return draw(paint, record, (6.5, 1.2 + 0.75 * len(rows)))
+    return draw(paint, record, (WIDTH, 1.2 + 0.75 * len(rows)))
 
 
 def _colour(name: str) -> str:
@@ -251,7 +257,7 @@ def histogram(
     numbers = {"values": np.sort(array(values), axis=None)}
     numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}
     record = _record(title, alt, numbers, units=dict.fromkeys(numbers, x))
-    return draw(paint, record, (6.5, 3.0))
+    return draw(paint, record, (WIDTH, 3.0))
 
 
 def singular_values(
@@ -272,7 +278,7 @@ def singular_values(
 
     numbers = {name: array(values) for name, values in spectra.items()}
     numbers |= {} if rank is None else {"rank": number(rank)}
-    return draw(paint, _record(title, alt, numbers), (6.5, 3.2))
+    return draw(paint, _record(title, alt, numbers), (WIDTH, 3.2))
 
 
 def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:

@@ -7,8 +7,8 @@ solid arc), and a bar says how likely the right token has become. A switch shows
 another run, say without the head that leaves the notes.
 
 As in `plots`: numbers and labels, never a model. The strip is text of the page from the start, in
-the state in which a play ends; `scripts/stage.js` moves it. Without scripts, and for programs that
-show no HTML, it is a drawing.
+the state in which a play ends; `scripts/stage.js` moves it. On paper, without scripts, and for
+programs that show no HTML, it is a drawing.
 """
 
 import html as markup
@@ -19,14 +19,16 @@ import numpy as np
 
 from transformer_circuits.figures import html, theme
 from transformer_circuits.figures.drawings import page
-from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.drawings.canvas import LOOK, Canvas
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.record import SVG, Record
+from transformer_circuits.record import Record
 
 LEAST = 0.1
 """Attention below this is not drawn."""
 _LETTER = 8.5
 """Width of a letter of a token in the drawing. [pixels]"""
+_MARGIN = 14.0
+"""What lies left of all lines of the drawing: there an arc goes from one to another. [pixels]"""
 BEGIN = "◦"
 """What the strip shows of a begin token."""
 
@@ -87,9 +89,14 @@ def stage(
         numbers[f"attention, {run.name}"] = np.stack([array(step.looks) for step in run.steps])
         numbers[f"probability, {run.name}"] = [step.probability for step in run.steps]
     alt = " ".join(_told(tokens, run) for run in (with_head, without))
-    record = Record("figure", title, alt, numbers, words={"tokens": tokens}, picture=SVG)
-    svg = _drawing(tokens, with_head, without, record)
-    return Stage(record, _html(tokens, with_head, without, switch, record, svg), svg)
+    still = page.twice(
+        lambda width: _drawing(tokens, with_head, without, width),
+        title,
+        alt,
+        numbers=numbers,
+        words={"tokens": tokens},
+    )
+    return Stage(still.record, _html(tokens, with_head, without, switch, still), still.svgs[0])
 
 
 def _told(tokens: Sequence[str], run: Run) -> str:
@@ -131,9 +138,7 @@ def _data(run: Run) -> dict:
     return {"name": run.name, "notes": [*run.notes], "says": [*run.says], "steps": steps}
 
 
-def _html(
-    tokens: Sequence[str], run: Run, without: Run, switch: str, record: Record, svg: str
-) -> str:
+def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: page.Drawing) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     noted, strip = {*run.notes}, ""
     of_name = noted | {step.at + more for step in run.steps for more in (0, 1)}
@@ -159,7 +164,7 @@ def _html(
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
-        f'<figure id="{record.id}" class="circuit-stage" data-stage>'
+        f'<figure id="{still.record.id}" class="circuit-stage" data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strip_html}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
@@ -167,17 +172,18 @@ def _html(
         '</div><p class="knobs"><button type="button" role="switch" aria-checked="true">'
         f'<span class="knob" aria-hidden="true"></span>{markup.escape(switch)}</button>'
         '<button type="button" class="play">Play again</button></p></div>'
-        f"<noscript><style>.circuit-stage .moving{{display:none}}</style>{svg}</noscript>"
-        f"<figcaption>{markup.escape(record.title)}</figcaption>{data}</figure>"
+        "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
+        f'</style></noscript><div class="still">{still.body}</div>'
+        f"<figcaption>{markup.escape(still.record.title)}</figcaption>{data}</figure>"
     )
 
 
-def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> str:
+def _drawing(tokens: Sequence[str], run: Run, without: Run, room: theme.Px) -> Canvas:
     """The end of a play as one picture: the first look, and what it brings with and without."""
-    canvas = Canvas(theme.WIDE)
+    canvas = Canvas(room)
     noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
-    x, top = 0.0, 70.0
+    x, top = _MARGIN, 40.0
     for word in _words(tokens):
         wide = []
         for place in word:
@@ -185,8 +191,8 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
             least = 42.0 if place in noted else 0.0
             letters = _LETTER * len(_shown(tokens[place]).strip())
             wide.append(max(letters + (12 if boxed else 0), least))
-        if x + sum(wide) > theme.WIDE:
-            x, top = 0.0, top + 92
+        if x + sum(wide) + 4 * len(wide) > room:
+            x, top = _MARGIN, top + 92
         for place, width in zip(word, wide, strict=True):
             boxed, words = place in noted | pieces, _shown(tokens[place]).strip()
             if boxed:
@@ -204,21 +210,18 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, record: Record) -> s
     first = run.steps[0]
     (x_from, y_from, w_from), found = at[first.at], int(array(first.looks).argmax())
     x_to, y_to, w_to = at[found]
-    over = min(y_from, y_to) - 34
-    middle = x_to + w_to / 2
-    canvas.look(
-        [
-            (x_from + w_from / 2, y_from),
-            (x_from + w_from / 2, over),
-            (middle, over),
-            (middle, y_to),
-        ],
-        "second",
-    )
+    start, end = x_from + w_from / 2, x_to + w_to / 2
+    if y_from == y_to == at[0][1]:
+        over = y_from - 34
+        canvas.look([(start, y_from), (start, over), (end, over), (end, y_to)], "second")
+    else:  # between the lines and along the margin, where no words are
+        over, above = y_from - 14, y_to - 14
+        way = [(start, y_from), (start, over), (4, over), (4, above), (end, above), (end, y_to)]
+        canvas.line(way, "second", dash=LOOK)
     below = at[-1][1] + 86
     for each in (run, without):
         shares = ", ".join(
             f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
         )
-        below = canvas.note(0, below, f"{each.name}: {shares}", theme.WIDE) + 6
-    return page.document(canvas, "wide", record.title, record.text)
+        below = canvas.note(0, below, f"{each.name}: {shares}", room) + 6
+    return canvas

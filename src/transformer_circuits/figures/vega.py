@@ -83,7 +83,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
     chart = chart.configure(
         background="transparent", font=FONT, axis=words | lines, legend=words, header=words,
-        text={"color": ink}, title={"color": ink}, view={"stroke": muted}, mark={"color": muted},
+        text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": muted}, mark={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
     return json.loads(theme.themed(json.dumps(spec)))

@@ -28,7 +28,8 @@ class Drawing:
     document of its own."""
     record: Record
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+    @property
+    def body(self) -> str:
         """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
         choice = (
             "<style>.circuit-drawings{container-type:inline-size}"
@@ -39,8 +40,10 @@ class Drawing:
             f"@container (max-width:{theme.BREAK - 0.02}px){{.circuit-drawings>.wide{{display:none}}}}"
             "</style>"
         )
-        body = f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
-        shown = captioned(self.record.title, body)
+        return f'<div class="circuit-drawings">{choice}{"".join(self.svgs)}</div>'
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        shown = captioned(self.record.title, self.body)
         return bundle("drawing", self.record, shown, self.svgs[0])
 
 

@@ -4,9 +4,9 @@
   // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
-  const LEGIBLE = 9; // the least size of words in a figure, in pixels, as in html.py
+  const TEXT = 14, LEGIBLE = 9; // the size of words in a figure, and the least one, in pixels, as in html.py
   const STYLE = `
-.hover-chart .hc-live{max-width:100%;overflow-x:auto;padding:4px}
+.hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:10px}
@@ -66,7 +66,9 @@
     });
     const drawn = live.querySelector("svg");
     const sizes = [...drawn.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
-    drawn.style.minWidth = `${(LEGIBLE * drawn.viewBox.baseVal.width) / Math.min(...sizes)}px`;
+    const width = drawn.viewBox.baseVal.width / Math.min(...sizes);
+    drawn.style.width = `${TEXT * width}px`;
+    drawn.style.minWidth = `${LEGIBLE * width}px`;
     still.hidden = true;
     host.dataset.drawn = "";
   }

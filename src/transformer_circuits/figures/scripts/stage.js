@@ -36,11 +36,28 @@
       return { x: (token.left - around.left + token.width / 2) / scale, y: (token.top - around.top) / scale };
     }
 
-    function arc(from, to, className, width) {
-      const a = top(from), b = top(to);
-      const high = Math.min(100, 30 + 0.13 * Math.hypot(a.x - b.x, a.y - b.y));
+    // A line through places, with round corners.
+    function through(places) {
+      const on = (a, b) => {
+        const share = Math.min(8 / (Math.hypot(b.x - a.x, b.y - a.y) || 1), 0.5);
+        return `${a.x + share * (b.x - a.x)} ${a.y + share * (b.y - a.y)}`;
+      };
+      const bends = places.slice(1, -1).map((bend, k) => `L${on(bend, places[k])}Q${bend.x} ${bend.y} ${on(bend, places[k + 2])}`);
+      const [first, last] = [places[0], places.at(-1)];
+      return `M${first.x} ${first.y}${bends.join("")}L${last.x} ${last.y}`;
+    }
+
+    // Within the first line an arc bends over it. Elsewhere it runs between the lines, and from one to
+    // another along the margin, for it must not lie on words; the k-th of several a little higher.
+    function arc(from, to, className, width, k) {
+      const a = top(from), b = top(to), first = top(0).y + 4, lane = 9 + 6 * (k % 4);
+      const high = Math.min(100, 30 + 0.13 * Math.abs(a.x - b.x));
+      const edge = 3 + 3 * (k % 4), over = a.y - lane, above = b.y - lane;
+      const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
-      path.setAttribute("d", `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 4}`);
+      path.setAttribute("d", Math.max(a.y, b.y) < first
+        ? `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 4}`
+        : through([{ x: a.x, y: a.y - 2 }, { x: a.x, y: over }, ...margin, { x: b.x, y: above }, { x: b.x, y: b.y - 4 }]));
       path.setAttribute("class", className);
       path.setAttribute("stroke-width", width);
       return path;
@@ -81,7 +98,7 @@
     function look(step) {
       clear();
       tokens[step.at].classList.add("now");
-      const drawn = step.looks.map(([source, share]) => arc(step.at, source, "looks", 1 + 4 * share));
+      const drawn = step.looks.map(([source, share], k) => arc(step.at, source, "looks", 1 + 4 * share, k));
       return { drawn, found: most(step) };
     }
 
@@ -176,7 +193,6 @@
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
     new ResizeObserver(end).observe(stage);
-    addEventListener("beforeprint", end);
     end();
     if (STILL.matches) return;
     const seen = new IntersectionObserver((entries) => {
