@@ -41,8 +41,8 @@ def test_its_record_and_its_words_are_those_of_the_runs():
 
 @pytest.fixture
 def page(watched, tmp_path):
-    def opened(**media):
-        shown, _ = made()._repr_mimebundle_()
+    def opened(changed=(), **media):
+        shown, _ = made(**dict(changed))._repr_mimebundle_()
         (tmp_path / "stage.html").write_text(f"<!doctype html>{shown['text/html']}")
         watched.emulate_media(**media)
         watched.goto((tmp_path / "stage.html").as_uri())
@@ -124,7 +124,10 @@ LAID = """() => {
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 768, 390, 250])
 def test_no_arc_lies_on_a_word(page, width):
-    shown = page(reduced_motion="reduce")
+    tokens = [*TOKENS[:4], *["␣Babylon"] * 12, *TOKENS[4:]]
+    steps = [Step(16, np.pad(looks(p2=0.75, p0=0.25), (0, 12)), 0.9)]
+    run = Run("as it is", steps, [2], SAYS)
+    shown = page({"tokens": tokens, "with_head": run, "without": run}, reduced_motion="reduce")
     shown.set_viewport_size({"width": width, "height": 900})
     shown.get_by_role("switch").press("Enter")  # drawn anew, to the begin token
     shown.get_by_role("switch").press("Enter")
