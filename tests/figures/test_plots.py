@@ -4,8 +4,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
-from transformer_circuits.figures import plots
+from transformer_circuits.figures import plots, theme
+from transformer_circuits.figures.drawing import COLOURS
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -70,6 +72,24 @@ def test_a_bundle_has_one_look_and_one_name():
     lines = {"first": [([1, 2], [3, 1]), ([1, 2], [2, 1])], "second": [([1, 2], [1, 1])]}
     written = words(plots.bundles(lines, x="d", y="nats", **WORDS).svg)
     assert (written.count("first"), written.count("second")) == (1, 1)
+
+
+def test_attention_has_the_colour_of_the_layer_of_its_head():
+    first, second = (theme.ROLES[name].light for name in theme.LAYERS)
+    for layer, colour in enumerate((first, second)):
+        plot = plots.matrix(np.eye(3), rows="o", cols="s", unit="u", layer=layer, **WORDS)
+        assert to_hex(plot.axes.images[0].to_rgba(1.0)) == colour
+    lines = {"seed 0, back": ([1, 2], [3, 1]), "head 1.4": ([1, 2], [2, 1]), "loss": ([1], [1])}
+    drawn = plots.curves(lines, x="d", y="nats", layers={"seed 0, back": 0}, **WORDS).axes.lines
+    assert [line.get_color() for line in drawn] == [first, second, COLOURS[2]]
+
+
+def test_seeds_are_one_colour_in_several_lines():
+    names = ("seed 0, 0.3 → 1.4", "seed 1, 0.5 → 1.1", "seed 2, 0.3 → 1.4", "one layer")
+    drawn = plots.curves(dict.fromkeys(names, ([1, 2], [3, 1])), x="d", y="nats", **WORDS)
+    looks = [(line.get_color(), line.get_linestyle()) for line in drawn.axes.lines]
+    assert [colour for colour, _ in looks] == [COLOURS[0]] * 3 + [COLOURS[1]]
+    assert len({*looks}) == 4
 
 
 def test_under_each_part_of_a_bar_stands_its_share():

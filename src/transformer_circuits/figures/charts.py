@@ -179,9 +179,14 @@ def over_time(
     """Values of many items over the course of training; a slider picks the time that is shown.
 
     `series`: named arrays [time, item]; `items`: the names of each array's items. Above, a
-    bar for every item at the chosen time; below, all curves, with a line at that time.
+    bar for every item at the chosen time; below, all curves, with a line at that time. Heads have
+    the colour of their layer.
     """
     moments = [round(float(t), 3) for t in array(times)]
+    colours = [
+        role.light if (role := theme.of_head(items[name][0])) else COLOURS[i % len(COLOURS)]
+        for i, name in enumerate(series)
+    ]
     rows = []
     for name, values in series.items():
         values = array(values)
@@ -195,7 +200,7 @@ def over_time(
         if r["k"] == len(moments) - 1
     ]
     return vega.finish(
-        _slider_chart(rows, moments, list(series), x, y),
+        _slider_chart(rows, moments, list(series), colours, x, y),
         title,
         alt,
         numbers={name: array(values) for name, values in series.items()} | {x: array(times)},
@@ -205,14 +210,14 @@ def over_time(
     )
 
 
-def _slider_chart(rows, moments: list[float], names: list[str], x: str, y: str):
+def _slider_chart(rows, moments: list[float], names: list[str], colours: list[str], x: str, y: str):
     last = len(moments) - 1
     slider = altair.binding_range(min=0, max=last, step=1, name=f"Record 0 to {last} ")
     when = altair.param("moment", value=last, bind=slider)
     colour = altair.Color(
         "series:N",
         sort=names,
-        scale=altair.Scale(range=list(COLOURS)),
+        scale=altair.Scale(range=colours),
         title=None,
         legend=altair.Legend(orient="top"),
     )

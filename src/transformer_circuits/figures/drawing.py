@@ -69,24 +69,23 @@ def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Plot:
     return Plot(figure, record)
 
 
-def scale(middle: bool) -> LinearSegmentedColormap:
+def scale(middle: bool, more: str = theme.MORE.light) -> LinearSegmentedColormap:
     """Colours of a heat map, which lets the page through where there is nothing.
 
     `middle`: whether nothing is in the middle, from less to more; else it is at the lower end.
+    `more`: the colour of what is most.
     """
     if middle:
-        (less, more), ends = (theme.LESS.light, theme.MORE.light), (0.0, 0.5, 0.5, 1.0)
+        less, ends = theme.LESS.light, (0.0, 0.5, 0.5, 1.0)
         stops = [to_rgba(less, 1), to_rgba(less, 0), to_rgba(more, 0), to_rgba(more, 1)]
         return LinearSegmentedColormap.from_list("signed", list(zip(ends, stops, strict=True)))
-    return LinearSegmentedColormap.from_list(
-        "amount", [to_rgba(theme.MORE.light, alpha) for alpha in (0, 1)]
-    )
+    return LinearSegmentedColormap.from_list("amount", [to_rgba(more, alpha) for alpha in (0, 1)])
 
 
-def pixels(values: Float[np.ndarray, "y x"]) -> bytes:
-    """A PNG picture with one pixel per value, from 0 (white) to 1 (black)."""
+def pixels(values: Float[np.ndarray, "y x 3"]) -> bytes:
+    """A PNG picture with one pixel for each red, green and blue, from 0 to 1."""
     buffer = io.BytesIO()
-    imsave(buffer, values, cmap="Greys", vmin=0, vmax=1, format="png", metadata={"Software": None})
+    imsave(buffer, values, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 

@@ -474,7 +474,9 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
     legend = altair.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
-    looks = (altair.Color, COLOURS), (altair.StrokeDash, ([1, 0], [6, 3], [2, 3]))
+    heads = [theme.of_head(name.partition(" ")[0]) for name in lines]
+    colours = [own.light if own else COLOURS[i] for i, own in enumerate(heads)]
+    looks = (altair.Color, colours), (altair.StrokeDash, ([1, 0], [6, 3], [2, 3]))
     colour, dash = (
         channel(
             "line:N", legend=legend, scale=altair.Scale(domain=[*lines], range=of[: len(lines)])
@@ -484,7 +486,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
     here = base.transform_filter(at)
     values = (
         here.transform_filter(altair.datum.line == of)
-        .mark_text(align="left", fontSize=12, color=COLOURS[i])
+        .mark_text(align="left", fontSize=12, color=colours[i])
         .encode(
             x=altair.value(306),
             y=altair.value(12 + 18 * i),
@@ -515,7 +517,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
         .transform_flatten(["share", "place"])
         .transform_filter("datum.share > 0")
         .transform_calculate(source=f"datum.place % {n}", destination=f"floor(datum.place / {n})")
-        .mark_rect(color=INK)
+        .mark_rect(color=(theme.of_head(head) or theme.ROLES["ink"]).light)
         .encode(
             altair.X("source:O", **axis),
             altair.Y("destination:O", **axis),
@@ -537,7 +539,7 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
     rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
     across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
-    heading = _heading("The redder a token, the likelier the model held it before it came")
+    heading = _heading("The redder a token, the likelier the model held it")
     text = (
         vega.chart(rows, line, y + high)
         .properties(view=BARE, title=heading)

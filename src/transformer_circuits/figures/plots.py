@@ -17,6 +17,7 @@ from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, Plot, 
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.record import SVG, Record
 
+_SEED = re.compile(r"\bseed (\d+)")
 WIDTH = 5.2
 """Of every plot: its words, of 10 points, are then 9 pixels high on a phone. [inches]"""
 
@@ -32,12 +33,14 @@ def matrix(
     row_labels: Sequence[str] = (),
     col_labels: Sequence[str] = (),
     null: Number | None = None,
+    layer: int | None = None,
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
-    red and what is less is teal. Without it, 0 is pale.
+    red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
+    which has the layer's colour.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -52,12 +55,13 @@ def matrix(
     signed = null is not None or bool(np.nanmin(values) < 0)
     middle = float(null or 0)
     most = np.nanmax(np.abs(values - middle))
+    more = theme.MORE if layer is None else theme.ROLES[theme.LAYERS[layer]]
     high, wide = values.shape
     square = high < 1.5 * wide
 
     def paint(axes):
         image = axes.imshow(
-            values, cmap=scale(middle=signed), vmin=middle - most if signed else 0, vmax=middle + most,
+            values, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
             aspect="equal" if square else "auto", interpolation="nearest",
         )  # fmt: skip
         bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
@@ -91,16 +95,18 @@ def curves(
     baselines: Mapping[str, Number] | None = None,
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
+    layers: Mapping[str, int] | None = None,
 ) -> Plot:
     """Named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
-    vertical ones. `log_x`: the horizontal axis is logarithmic, base 2.
+    vertical ones. `log_x`: the horizontal axis is logarithmic, base 2. `layers` as in `bundles`.
     """
     single = {name: [line] for name, line in lines.items()}
     return bundles(
-        single, x=x, y=y, title=title, alt=alt, baselines=baselines, places=places, log_x=log_x
-    )
+        single, x=x, y=y, title=title, alt=alt, baselines=baselines, places=places, log_x=log_x,
+        layers=layers,
+    )  # fmt: skip
 
 
 def bundles(
@@ -117,21 +123,25 @@ def bundles(
 ) -> Plot:
     """As `curves`, with several curves of one look under each name: one for every seed, say.
 
-    `layers`: names of curves that are about heads of one layer, and which; they have its colour, and
-    the curves under such a name are told apart by their lines.
+    `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
+    have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
+    one colour; seeds, and the curves under a name of `layers`, are told apart by their lines.
     """
+    kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
+    order = list(dict.fromkeys(kinds))
 
     def paint(axes):
         drawn = []
         for i, (name, bundle) in enumerate(lines.items()):
-            layer = (layers or {}).get(name)
+            layer, seed = (layers or {}).get(name), _SEED.search(name)
+            own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
+            colour = own.light if own else COLOURS[order.index(kinds[i]) % len(COLOURS)]
             for k, (xs, ys) in enumerate(bundle):
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
-                style = {"color": COLOURS[i % len(COLOURS)], "marker": marker, "ms": 4}
-                if layer is not None:
-                    style = {"color": theme.ROLES[("first", "second")[layer]].light}
-                line = LINES[(i if layer is None else k) % 4]
-                made = axes.plot(array(xs), array(ys), line, **style)
+                if layer is not None or seed:
+                    marker = None
+                line = LINES[(int(seed[1]) if seed else i if layer is None else k) % 4]
+                made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
                 drawn += made if k == 0 else []
         if log_x:
             _log(axes, 2)
@@ -228,8 +238,7 @@ def _colour(name: str) -> str:
     """That of the layer whose head is named so, of the stream for the embedding, or grey."""
     if name in ("embedding", "direct path"):
         return theme.ROLES["direct"].light
-    head = re.fullmatch(r"(?:head )?([01])\.\d+", name)
-    return theme.ROLES[("first", "second")[int(head[1])] if head else "muted"].light
+    return (theme.of_head(name) or theme.ROLES["muted"]).light
 
 
 def histogram(
@@ -267,10 +276,10 @@ def singular_values(
 
     def paint(axes):
         drawn = []
-        for i, values in enumerate(spectra.values()):
-            values = array(values)
-            places = range(1, len(values) + 1)
-            drawn += axes.plot(places, values, LINES[i % 4], color=COLOURS[i % len(COLOURS)])
+        for i, (name, values) in enumerate(spectra.items()):
+            values, own = array(values), theme.of_head(name)
+            colour = own.light if own else COLOURS[i % len(COLOURS)]
+            drawn += axes.plot(range(1, len(values) + 1), values, LINES[i % 4], color=colour)
         _log(axes, 10)
         axes.set(xlabel="singular value, largest first", ylabel="size")
         labels.legend(axes, drawn, list(spectra))

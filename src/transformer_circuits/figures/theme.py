@@ -16,7 +16,7 @@ curve   one of several, with ink and grey        #9c1f63   7.53  #f294c1   8.73 
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
-lines, too. No colour has two meanings: what is no layer and no query, key or value is ink, grey or
+lines, too. Attention has the colour of the layer of its head, the stronger the more of it. No colour has two meanings: what is no layer and no query, key or value is ink, grey or
 `curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
 lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
 a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
@@ -63,6 +63,8 @@ ROLES: dict[Name, Role] = {
     "value": Role("#86590a", "#f0bf4c"),
     "curve": Role("#9c1f63", "#f294c1"),
 }
+LAYERS: tuple[Name, Name] = ("first", "second")
+"""The roles of layers 0 and 1."""
 CURVES: tuple[Name, ...] = ("ink", "curve", "muted")
 """The colours of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
@@ -93,6 +95,16 @@ MONO = (
 
 _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.vscode-dark")
 """How the book, JupyterLab and VS Code say that their page is dark."""
+
+
+def of_head(name: str) -> Role | None:
+    """That of the layer whose head is named so; None if it is no head's name.
+
+    >>> of_head("head 1.2") == of_head("two layers 1.0") == ROLES["second"]
+    True
+    """
+    head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+", name)
+    return ROLES[LAYERS[int(head[1])]] if head else None
 
 
 def style(of: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.words import cut
-from transformer_circuits.figures.theme import SMALL, TALL, Px
+from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
 from transformer_circuits.figures.values import Numbers, array
 
 _TITLE = "One circuit says where to look, the other what to move"
@@ -53,7 +53,7 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
         y = 60 + i * _ROW
         canvas.box(left, y - 13, cell, 26, [cut(token, cell - 4)], role="ink", mono=True)
-        canvas.bar(left - 10, y - 7, -scale * weight, 14, "query")
+        canvas.bar(left - 10, y - 7, -scale * weight, 14, LAYERS[int(head[0])])
         canvas.text(left - 16 - scale * weight, y, f"{weight:.2f}", anchor="end", size=SMALL)
         start = left + cell + 6
         canvas.line([(start, y), (start + 24, y)], "value")

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.theme import SMALL, TALL, Name, Px
+from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, number
 
-LAYERS: tuple[Name, Name] = ("first", "second")
-"""The roles of layers 0 and 1."""
 Path = tuple[str, ...]
 """The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
 _MOST = 8

@@ -1,7 +1,7 @@
 // The two circuits of a head for one source token: who looks at it, and what it then raises.
 (function () {
   "use strict";
-  const { View, inflate, make } = Circuits.views;
+  const { View, css, inflate, isDark, make, ofHead } = Circuits.views;
   const spelled = (name) => name.replace(/(.)×(\d+)/gu, (_, one, n) => one.repeat(n)); // runs as they are typed
 
   // data: heads (names), head (the place of the first one shown), words, sources (indices of words), most and least: how many of each list; entries:
@@ -104,6 +104,7 @@
       const { words, sources } = this.data;
       for (const { kind, rows } of this.columns)
         [...rows.children].forEach((row, index) => row.setAttribute("aria-pressed", index === this[kind]));
+      this.columns[0].rows.style.setProperty("--up", css(ofHead(this.head.value, isDark()))); // attention
       const [destination, attention] = this.looks[this.destination];
       const [output, logits] = this.raises[this.output];
       this.say.textContent =

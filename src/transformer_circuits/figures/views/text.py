@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.colors import to_rgb
 
-from transformer_circuits.figures import drawing, html, tables
+from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.views.view import View, packed
 from transformer_circuits.record import PNG, Record
@@ -55,7 +56,7 @@ def attention(
             raise ValueError(f"weighted is {array(weighted).shape} but patterns are {shape}")
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
         numbers["length of the value"] = norms
-    png = drawing.pixels(_montage(flat, columns))
+    png = drawing.pixels(_montage(flat, names, columns))
     picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
     words = {"tokens": tokens, "heads": names}
     record = Record("figure", label, numbers=numbers, words=words, picture=PNG)
@@ -96,10 +97,13 @@ def _names(shape: tuple[int, ...]) -> list[str]:
     return [f"{layer}.{head}" for layer in range(shape[0]) for head in range(shape[1])]
 
 
-def _montage(patterns: Float[np.ndarray, "head n n"], columns: int) -> Float[np.ndarray, "y x"]:
+def _montage(
+    patterns: Float[np.ndarray, "head n n"], names: Sequence[str], columns: int
+) -> Float[np.ndarray, "y x 3"]:
     """The patterns in rows of `columns`, each shrunk to at most `TILE` pixels a side.
 
-    A pixel that stands for several entries shows the largest.
+    From white to the colour of the head's layer. A pixel that stands for several entries shows the
+    largest.
     """
     step = -(-patterns.shape[1] // TILE)  # entries per pixel, rounded up
     pad = -patterns.shape[1] % step
@@ -108,8 +112,11 @@ def _montage(patterns: Float[np.ndarray, "head n n"], columns: int) -> Float[np.
     tiles = padded.reshape(-1, side, step, side, step).max(axis=(2, 4))  # [head, side, side]
     # Empty tiles fill the last row; two empty pixels part each tile from the next.
     tiles = np.pad(tiles, ((0, -len(tiles) % columns), (0, 2), (0, 2)))
-    rows = tiles.reshape(-1, columns, side + 2, side + 2)  # [row, column, y, x]
-    return np.block([list(row) for row in rows])
+    full = np.ones((len(tiles), 3))  # [head, rgb]
+    full[: len(names)] = [to_rgb((theme.of_head(name) or theme.MORE).light) for name in names]
+    painted = 1 - tiles[..., None] * (1 - full[:, None, None])  # [head, y, x, rgb]
+    rows = painted.reshape(-1, columns, *painted.shape[1:])  # [row, column, y, x, rgb]
+    return np.concatenate([np.concatenate([*row], axis=1) for row in rows])
 
 
 def tokens(

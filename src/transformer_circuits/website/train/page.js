@@ -114,7 +114,7 @@ function buildFigures() {
     layers.map((name, layer) =>
       Array.from({ length: SHAPE.n_heads }, (_, head) => {
         const expected = model === 0 && layer === 0 ? before : found;
-        return new Picture(pictures, `${name}, head ${head}`, n, expected);
+        return new Picture(pictures, `${name}, head ${head}`, layer, n, expected);
       }),
     ),
   );

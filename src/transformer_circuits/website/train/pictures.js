@@ -79,10 +79,10 @@ export class Curves {
 }
 
 // The attention of one head on one context: each row a position that looks, each column one that
-// is looked at. `expected`: [row, column] of the squares to outline.
+// is looked at, in the colour of the head's layer. `expected`: [row, column] of the squares to outline.
 export class Picture {
-  constructor(host, name, n, expected) {
-    Object.assign(this, { name, n, expected });
+  constructor(host, name, layer, n, expected) {
+    Object.assign(this, { name, layer, n, expected });
     this.canvas = h("canvas", { width: 8 * n, height: 8 * n, role: "img" });
     this.note = h("figcaption", {}, name);
     host.append(h("figure", { class: "train-picture" }, this.canvas, this.note));
@@ -94,7 +94,7 @@ export class Picture {
     const style = getComputedStyle(canvas);
     const pen = canvas.getContext("2d");
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    pen.fillStyle = style.getPropertyValue("--train-ink");
+    pen.fillStyle = style.getPropertyValue(["--train-first", "--train-second"][this.layer]);
     for (let i = 0; i < n; i++) {
       for (let j = 0; j <= i; j++) {
         pen.globalAlpha = A[i * n + j];
