@@ -1,11 +1,12 @@
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.figures import plots, tables, views
+from transformer_circuits.figures import drawings, plots, tables, views
 from transformer_circuits.record import PNG, SVG
 from transformer_circuits.website import cross_references, terms
 
@@ -46,6 +47,21 @@ def test_a_figure_is_led_to_and_its_picture_lies_beside_the_pages(tmp_path):
         address = cross_references._write(tmp_path, "04-zero-figure", found)
         assert address == f"_static/figures/04-zero-figure.{ending}"
         assert (tmp_path / address).read_bytes() == found.picture
+
+
+@pytest.mark.parametrize("builder, layouts", [("html", 2), ("revealjs", 1)])
+def test_a_drawing_of_another_page_has_its_layout_for_phones_where_there_are_some(builder, layouts):
+    drawn = drawings.load("induction")
+    found = cross_references.figures(notebook(BARS, drawn))
+    env, node = SimpleNamespace(book_found={"there": {"figures": found}}), {"page": "there"}
+    app = SimpleNamespace(env=env, builder=SimpleNamespace(name=builder))
+    asked = node | {"title": drawn.record.title, "live": False}
+    (shown,) = cross_references._shown(app, cross_references.chapter_figure(**asked))
+    assert (
+        shown.astext().count('<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing')
+        == layouts
+    )
+    assert drawn.record.id not in shown.astext().partition("<figcaption")[0]
 
 
 def test_the_longest_term_is_found_and_no_part_of_a_word_or_verb():

@@ -196,7 +196,7 @@ def bars(
     record = _record(
         title, alt, numbers, units=dict.fromkeys(numbers, unit), words={"bars": values}
     )
-    return draw(paint, record, (WIDTH, 1.2 + 0.32 * len(values)))
+    return draw(paint, record, (WIDTH, 1.2 + 0.26 * len(values)))
 
 
 def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:

@@ -5,6 +5,7 @@ the glossary explains (see `terms`).
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ FOLDER = "_static/figures"
 IMPORTANCE = files.data_dir().parent / "seminar" / "exercises.toml"
 IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
 """What is said of exercises, by the list they are in."""
+MADE_OF_HTML = re.compile(' data-stage>|class="circuit-drawings"')
+"""What is in the HTML of a figure that is more than one picture."""
 LOGGER = logging.getLogger(__name__)
 
 
@@ -44,8 +47,8 @@ class Found:
     """Which of the two, as `record.Record` has it."""
     note: str = ""
     """The level and the minutes of an exercise."""
-    moving: str = ""
-    """A stage as it moves, which a slide can show; empty for other figures."""
+    shown: str = ""
+    """The HTML of a stage, which moves, or of a drawing, which has a layout for phones; else empty."""
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
@@ -110,7 +113,7 @@ def figures(notebook: Mapping) -> list[Found]:
             found.append(
                 Found(
                     held["id"], held["title"], held["text"], record.picture(output),
-                    held["picture"], moving=shown if " data-stage>" in shown else "",
+                    held["picture"], shown=shown if MADE_OF_HTML.search(shown) else "",
                 )
             )  # fmt: skip
     return found
@@ -202,16 +205,20 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title, or the stage itself, without the id of its own page."""
+    """The picture under its title, a drawing in both layouts, or the stage itself; without the id
+    of its own page."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:
-        if figure.title == node["title"] and node["live"] and figure.moving:
-            moving = figure.moving.replace(f' id="{figure.id}"', "", 1)
-            return [nodes.raw("", moving, format="html")]
-        if figure.title == node["title"] and not node["live"]:
+        moves = "data-stage" in figure.shown
+        if figure.title != node["title"] or (node["live"] and not moves):
+            continue
+        if node["live"] or (figure.shown and not moves and app.builder.name == "html"):
+            shown = figure.shown.replace(f' id="{figure.id}"', "", 1)
+        else:  # slides are never as narrow as a phone
             picture = inline(figure.picture.decode(), figure.title, figure.text)
-            return [nodes.raw("", captioned(figure.title, picture), format="html")]
+            shown = captioned(figure.title, picture)
+        return [nodes.raw("", shown, format="html")]
     titles = [figure.title for figure in drawn]
     LOGGER.warning(
         '%s has no figure "%s" but %s', node["page"], node["title"], titles, location=node

@@ -9,7 +9,7 @@ from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
 from transformer_circuits.figures.values import Numbers, array
 
 _TITLE = "One circuit says where to look, the other what to move"
-_ROW = 32.0
+_ROW = 26.0
 """From one token to the next, in pixels."""
 
 
@@ -52,7 +52,7 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     scale = (left - 62) / max(where.max(), 1e-9)
     for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
         y = 60 + i * _ROW
-        canvas.box(left, y - 13, cell, 26, [cut(token, cell - 4)], role="ink", mono=True)
+        canvas.box(left, y - 11, cell, 22, [cut(token, cell - 4)], role="ink", mono=True)
         canvas.bar(left - 10, y - 7, -scale * weight, 14, LAYERS[int(head[0])])
         canvas.text(left - 16 - scale * weight, y, f"{weight:.2f}", anchor="end", size=SMALL)
         start = left + cell + 6
