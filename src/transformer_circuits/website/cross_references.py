@@ -205,8 +205,7 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title, a drawing in both layouts, or the stage itself; without the id
-    of its own page."""
+    """The picture under its title, a drawing in both layouts, or the stage itself."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:
