@@ -27,7 +27,7 @@ def laid(*children):
     for row in rows(list(children)):
         if "beside" in row.get("classes", []):
             before, _, *after = ("".join(each.astext().split()) for each in row.children)
-            shown.append((before, "".join(after)))
+            shown.append((before, len(row[1].children), "".join(after)))
         else:
             shown.append(row.astext())
     return shown
@@ -36,11 +36,14 @@ def laid(*children):
 def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
     a, b, c = (nodes.paragraph("", name) for name in "abc")
     title, section = nodes.title("", "title"), nodes.section("", nodes.paragraph("", "below"))
-    assert laid(title, a, b, cell("<figure>"), c, section) == ["title", ("ab", "c"), "below"]
-    assert laid(a, cell(), cell("<table>")) == [("a", "")], "code without output comes between"
-    assert laid(cell("<figure>"), a, b, cell("<figure>"), c) == [("", "a"), ("b", "c")]
+    assert laid(title, a, b, cell("<figure>"), c, section) == ["title", ("ab", 1, "c"), "below"]
+    assert laid(a, cell(), cell("<table>")) == [("a", 1, "")], "code without output comes between"
+    assert laid(cell("<figure>"), a, b, cell("<figure>"), c) == [("", 1, "a"), ("b", 1, "c")]
+    assert laid(a, cell("<figure>"), b, cell("<figure>"), c) == [("a", 1, ""), ("b", 1, "c")]
+    assert laid(a, cell("<figure>"), cell("<figure>"), b) == [("a", 2, "b")], "else there is a hole"
+    assert laid(a, cell("<figure>"), b, cell("<table>"), c) == [("a", 2, "bc")]
     lead = nodes.container("", nodes.paragraph("", "why?"), classes=["lead"])
-    assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", "ab")]
+    assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", 1, "ab")]
     stage = cell('<figure class="circuit-stage">')
     assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
 
@@ -70,7 +73,7 @@ def test_a_figure_stands_beside_its_words_or_below_them_and_there_are_no_bars(br
     page = open_watched(browser, SHORT[1], (1440, 900))
     boxes = """() => [...document.querySelectorAll(".beside")].map((row) => {
         const of = (part) => row.querySelector(part).getBoundingClientRect();
-        const words = of(".words"), shown = of(":scope > .cell");
+        const words = of(".words"), shown = of(":scope > .shown");
         return { beside: shown.left >= words.right, below: shown.top >= words.bottom };
     })"""
     assert all(row["beside"] for row in page.evaluate(boxes))

@@ -41,9 +41,10 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
     """What a section holds, with each figure in a row beside the words around it.
 
     All words before the first figure stand beside it; before a later one, the last paragraph does.
-    What follows stands beside it, too, up to the next. Where there is no room beside it, the first
-    figure of the page comes right after the question. Titles, stages and sections below this one
-    have the whole width.
+    What follows stands beside it, too, up to the next. A figure without words of its own stands below
+    the one before it, and so does a table with one paragraph: else a hole would be beside the first.
+    Where there is no room beside it, the first figure of the page comes right after the question.
+    Titles, stages and sections below this one have the whole width.
     """
     laid: list[nodes.Node] = []
     words: list[nodes.Node] = []
@@ -63,10 +64,17 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
             close()
             laid.append(child)
         elif _is_figure(child):
-            words[:], before, after = _around(words, first=row is None)
+            rest, before, after = _around(words, first=row is None)
+            if row is not None and not rest and (not before or SHOWN[0] not in _html(child)):
+                row[1] += child
+                continue
+            words[:] = rest
             close()
             row = nodes.container(
-                "", nodes.container("", *before, classes=["words"]), child, classes=["beside"]
+                "",
+                nodes.container("", *before, classes=["words"]),
+                nodes.container("", child, classes=["shown"]),
+                classes=["beside"],
             )
             laid.append(row)
             words.extend(after)
