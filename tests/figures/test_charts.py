@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, diagrams, explorers, html, labels
+from transformer_circuits.figures import charts, diagrams, explorers, html, labels, theme
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def explorers_of(**words):
     looks[2, 1, 3] = 0, 1, 0, 0
     panels = {
         "Loss [nats]": {"text": [8.0, 6.0, 4.0]},
-        "Attention": {"one back": [0.0, 0.5, 1.0], "matching": [0.0, 0.0, 0.75]},
+        "Attention": {"0.0: one back": [0.0, 0.5, 1.0], "1.0 matching": [0.0, 0.0, 0.75]},
     }
     return {
         "spectrum": explorers.spectrum(torch.eye(2), rest, tokens="ab", **words),
@@ -117,6 +117,18 @@ def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_a
     both = values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
     alone = [row for row in both if row.get("line") == "in this panel only"]
     assert {(row["panel"], row["to"]) for row in alone} == {("Q", "e"), ("K", "d")}
+
+
+def test_attention_in_charts_has_the_colour_of_the_layer_of_its_head():
+    first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
+    shown = json.dumps(explorers_of(**WORDS)["training"].spec)
+    assert f'"range": ["{first}", "{second}"]' in shown
+    assert shown.count(f'"fill": {{"value": "{first}"}}') == 2, "a pattern, and a curve's number"
+    items = {"back": ["0.0", "0.1"], "match": ["1.0"], "loss": ["x"]}
+    lines = {name: np.zeros((2, len(of))) for name, of in items.items()}
+    moved = charts.over_time(lines, [1, 2], items=items, x="t", y="v", **WORDS)
+    third = theme.themed(theme.ROLES[theme.CURVES[2]].light)
+    assert f'"range": ["{first}", "{second}", "{third}"]' in json.dumps(moved.spec)
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
