@@ -8,6 +8,8 @@ from transformer_circuits.figures import html
 from transformer_circuits.record import SVG, Record
 from transformer_circuits.website import front_page
 
+DRAWN = '<svg viewBox="0 0 9 9"><text font-size="9">{}</text></svg>'
+
 
 def test_readme_shows_every_figure_and_its_chapter_has_it():
     readme = (notebooks.root() / "README.md").read_text(encoding="utf-8")
@@ -23,7 +25,7 @@ def test_figures_are_taken_from_the_executed_chapters_or_none_is(monkeypatch, tm
     (tmp_path / "_static").mkdir()
     copies = {}
     for chapter, title in front_page.FIGURES.values():
-        figure = html.Figure(f"<svg >{title}</svg>", Record("figure", title, picture=SVG))
+        figure = html.Figure(DRAWN.format(title), Record("figure", title, picture=SVG))
         data, metadata = figure._repr_mimebundle_()
         output = {"data": data, "metadata": metadata}
         copies[chapter] = {"cells": [{"cell_type": "code", "outputs": [output]}]}
@@ -41,4 +43,4 @@ def test_figures_are_taken_from_the_executed_chapters_or_none_is(monkeypatch, tm
     front_page.write()
     for name, (_, title) in front_page.FIGURES.items():
         written = (tmp_path / "_static" / name).read_text()
-        assert written == f'<svg style="background:#fff" >{title}</svg>'
+        assert written == DRAWN.format(title).replace(" ", ' style="background:#fff" ', 1)
