@@ -4,7 +4,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from transformer_circuits.figures import views
+from transformer_circuits.figures import theme, views
 
 pytestmark = pytest.mark.browser
 WORDS = [*"abcdefgh", "␣keep", "␣in"]
@@ -24,6 +24,10 @@ def page(saved):
 def test_a_skip_trigram_is_read_off_and_others_are_clicked(page):
     say = page.locator(".cv-say")
     expect(say).to_have_text("␣keep … ␣in → d: 0.75 × 4.00 = 3.00 logits in head 0.0.")
+    for name, role in (("a 0.50", theme.ROLES[theme.LAYERS[0]]), ("d 4.00", theme.MORE)):
+        bar = page.get_by_role("button", name=name).locator(".cv-bar i")
+        red, green, blue = bytes.fromhex(role.light[1:])
+        expect(bar).to_have_css("background-color", f"rgb({red}, {green}, {blue})")
     page.get_by_role("button", name="a 0.50").click()
     page.get_by_role("button", name="f -3.00").press("Enter")
     expect(say).to_have_text("␣keep … a → f: 0.50 × -3.00 = -1.50 logits in head 0.0.")
