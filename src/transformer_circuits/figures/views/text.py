@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.colors import to_rgb
 
 from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.figures.values import Numbers, array
@@ -113,7 +112,8 @@ def _montage(
     # Empty tiles fill the last row; two empty pixels part each tile from the next.
     tiles = np.pad(tiles, ((0, -len(tiles) % columns), (0, 2), (0, 2)))
     full = np.ones((len(tiles), 3))  # [head, rgb]
-    full[: len(names)] = [to_rgb((theme.of_head(name) or theme.MORE).light) for name in names]
+    for of, name in zip(full, names, strict=False):  # empty tiles have no name
+        of[:] = np.array([*bytes.fromhex((theme.of_head(name) or theme.MORE).light[1:])]) / 255
     painted = 1 - tiles[..., None] * (1 - full[:, None, None])  # [head, y, x, rgb]
     rows = painted.reshape(-1, columns, *painted.shape[1:])  # [row, column, y, x, rgb]
     return np.concatenate([np.concatenate([*row], axis=1) for row in rows])
