@@ -47,7 +47,8 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     losses = path_patching.losses_without(model, trace, to, targets).double()
     by_edge = losses.unflatten(2, (len(tokens), -1)).mean(dim=3).flatten(0, 1)  # [edge, passage]
     own = composition.KINDS.index("K") * model.config.n_heads + subject.previous_token_head.head
-    whole = about_induction.loss_of_second_copy(trace.logits, tokens)  # no edge at all
+    logits = trace.logits[:, tokens.shape[1] // 2 :]
+    whole = about_induction.loss_of_second_copy(logits, tokens)  # no edge at all
     others = torch.cat([by_edge[:own], by_edge[own + 1 :], whole[None]])
     return by_edge[own] - others[others.mean(dim=1).argmax()]
 

@@ -2,9 +2,12 @@
 
 import copy
 import dataclasses
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -60,6 +63,8 @@ class Subject:
     null_runs: bool = False
     """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
     another seed: what differs then is chance."""
+    kept: dict = field(default_factory=dict, init=False, repr=False)
+    """What `once` has made of it."""
 
     @cached_property
     def matching(self) -> Float[Tensor, " head"]:
@@ -177,6 +182,21 @@ class Subject:
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
 
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
+    """A function of a subject that is called once for each, its result forgotten with the subject."""
+
+    @functools.wraps(make)
+    def made(subject: Subject) -> Made:
+        if make not in subject.kept:
+            subject.kept[make] = make(subject)
+        return subject.kept[make]
+
+    return made
+
+
 def held_out() -> Int[Tensor, " n_tokens"]:
     """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
     measurements make of it is made once and not again for each seed."""
@@ -238,7 +258,7 @@ def random_weights(subject: Subject) -> Transformer:
     return model
 
 
-@cache
+@once
 def white(subject: Subject) -> Subject:
     """The subject where the stream after its first layer is white on text, see `composition.white_basis`.
 
