@@ -108,6 +108,7 @@ CALLS = {
     layer_norm.freeze: lambda f, m, t, x: f(m, x.IN)(x.IN),
     path_patching.without_edge: lambda f, m, t, x: f(m, t, *EDGE),
     path_patching.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
+    path_patching.losses_without: lambda f, m, t, x: f(m, t, (1, 2), x.OUT),
     patterns.of_all_layers: lambda f, m, t, x: f(m, x.IN),
     patterns.value_norms: lambda f, m, t, x: f(m, t, 0),
     patterns.value_weighted: lambda f, m, t, x: f(m, t, 0),
@@ -231,6 +232,15 @@ def rises(np_model, x, axis=()):
     return torch.tensor(each).view(3, len(n), len(n))
 
 
+def without_each(np_model, x):
+    """The loss at every place with each edge into head 1.2 cut."""
+    each = [
+        forms.losses(np_model(x.IN, unread=[(kind, (1, 2), (0, j))]).numpy(), x.OUT.numpy())
+        for kind in "QKV" for j in range(np_model.c["n_heads"])
+    ]  # fmt: skip
+    return torch.tensor(np.stack(each)).view(3, -1, x.OUT.numel())
+
+
 def silenced(np_model, tokens, targets):
     c, whole = np_model.c, np_model.loss(tokens, targets)
     each = [
@@ -260,6 +270,11 @@ def looks(n):
         matches = induction.prefix_matching_score(A, tokens)
         sums = sums + torch.stack([*near.T, rests, matches], dim=1)
     return [tuple(row) for row in (sums / len(head_roles.LENGTHS)).tolist()]
+
+
+def matched(n):
+    """Prefix matching of the last layer's heads, of the same."""
+    return torch.tensor([row[-1] for row in looks(n)[-n.c["n_heads"] :]])
 
 
 def of_tokens(n, circuit, out=False):
@@ -311,13 +326,16 @@ RIGHT = {
     path_patching.without_edge: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
     path_patching.patched: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
     path_patching.loss_increase: lambda n, m, t, x: rises(n, x),
+    path_patching.losses_without: lambda n, m, t, x: without_each(n, x),
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
     head_roles.census: lambda n, m, t, x: looks(n),
+    head_roles.matching: lambda n, m, t, x: matched(n),
+    head_roles.induction_head: lambda n, m, t, x: (1, int(matched(n).argmax())),
     head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),
     head_roles.cast: lambda n, m, t, x: (
         (0, looks_back(n, STREAM)[1]), (0, looks_back(n, STREAM)[0]),
-        [(1, h) for h, s in enumerate(head_roles.matching(n)) if s > head_roles.MATCHES],
+        [(1, h) for h, s in enumerate(matched(n)) if s > head_roles.MATCHES],
     ),
     expansion.paths: lambda n, m, t, x: n(x.IN),
     term_importance.streams: lambda n, m, t, x: n(x.IN),
@@ -334,7 +352,6 @@ SEEN = {
     function: lambda n, m, t, x, f=function: CALLS[f](f, n, t, x)
     for function in (
         repeats.predictions, induction.in_context_learning_score, markov.predicted,
-        head_roles.matching, head_roles.induction_head,
     )
 }  # fmt: skip
 """What asks for logits and patterns alone gets those of NumPy."""

@@ -70,7 +70,7 @@ def scores(
     elif basis != "stored":
         raise ValueError(f'basis is "stored" or a matrix, as white_basis gives it, not "{basis}"')
     read, written = [_unit(one) for one in read], [_unit(one.T).T for one in written]
-    norms = [torch.stack([(circuit @ ov).norm() for ov in written]) for circuit in read]
+    norms = [torch.stack([(circuit @ ov).dense().norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
 
 
@@ -149,7 +149,7 @@ def _unit(matrix: LowRank) -> LowRank:
     and not once per pair, this makes all scores many times faster.
     """
     inner = torch.linalg.qr(matrix.left).R
-    return LowRank(inner / matrix.norm(), matrix.right)
+    return LowRank(inner / (inner @ matrix.right).norm(), matrix.right)
 
 
 def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
@@ -232,21 +232,23 @@ def published_k_score(later: LowRank, earlier: LowRank) -> float:
 def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) -> Transformer:
     """The same function with its residual stream in another basis: x becomes T x.
 
-    All that writes is multiplied by T, all that reads by T⁻¹, positions by T. Logits, patterns
-    and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and so composition
-    scores, do not (unless T is orthogonal).
+    All that writes is multiplied by T, all that reads by T⁻¹, positions by T, in the precision of T.
+    Logits, patterns and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and
+    so composition scores, do not (unless T is orthogonal).
     """
     other, back = copy.deepcopy(model), _inverse(T, model)
-    other.W_E.copy_(T @ model.W_E)
-    other.W_U.copy_(model.W_U @ back)
-    other.W_P.copy_(model.W_P @ T.T)
-    for new, old in zip(other.layers, model.layers, strict=True):
-        new.W_O_concat.copy_(T @ old.W_O_concat)
-        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
-            getattr(new, name).copy_(getattr(old, name) @ back)
-    for new, old in zip(other.mlps, model.mlps, strict=True):
-        new.W_I.copy_(old.W_I @ back)
-        new.W_O.copy_(T @ old.W_O)
+    writers, readers = [other.W_E], [other.W_U]
+    for layer in other.layers:
+        writers.append(layer.W_O_concat)
+        readers += [layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat]
+    for mlp in other.mlps:
+        writers.append(mlp.W_O)
+        readers.append(mlp.W_I)
+    for W in writers:
+        W.copy_(T @ W.to(T))
+    for W in readers:
+        W.copy_(W.to(T) @ back)
+    other.W_P.copy_(other.W_P.to(T) @ T.T)
     return other
 
 
@@ -264,7 +266,7 @@ def white_basis(
             hand: they have no such basis.
     """
     model.require(general.NORM, general.ROTARY, general.STREAM, general.OUTPUTS)
-    x = model.trace(tokens).residual[layer]
+    x = model.stream(tokens, layer)
     variances, directions = torch.linalg.eigh(_moment(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(

@@ -46,21 +46,24 @@ def null(
     return torch.tensor(scores, dtype=left.dtype)
 
 
-def own_ranks(circuit: LowRank, chunk: int | None = None) -> Int[Tensor, " src"]:
+def own_ranks(
+    circuit: LowRank, chunk: int | None = None, sources: Int[Tensor, " src"] | None = None
+) -> Int[Tensor, " src"]:
     """For each source token, how many outputs it raises more than itself; 0 is best.
 
+    `sources`: which tokens; all by default.
     `chunk`: how many sources are treated at once; by default so many that their logits take 16 MB,
     for larger arrays cost more time than they save.
     """
-    n_vocab = circuit.shape[0]
-    ranks, start = [], 0
-    for right in circuit.right.split(chunk or max(1, 2**22 // n_vocab), dim=1):
-        outputs = right.T @ circuit.left.T  # [sources of this chunk, out]
+    n_vocab, ranks = circuit.shape[0], []
+    if sources is None:
+        sources = torch.arange(n_vocab, device=circuit.left.device)
+    for some in sources.split(chunk or max(1, 2**22 // n_vocab)):
+        outputs = circuit.right[:, some].T @ circuit.left.T  # [sources of this chunk, out]
         # Not circuit.diagonal(): summed in another order, the same entry comes out different in
         # the last bit, and the token would be counted against itself.
-        own = outputs.diagonal(start)[:, None]
+        own = outputs.gather(1, some[:, None])
         ranks.append((outputs > own).sum(dim=1))
-        start += right.shape[1]
     return torch.cat(ranks)
 
 

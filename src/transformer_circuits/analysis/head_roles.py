@@ -112,7 +112,7 @@ def matching(model: Transformer) -> Float[Tensor, " head"]:
     found = []
     for tokens in twice(model.config):
         tokens = tokens.to(model.W_E.device)
-        A = model.trace(tokens).patterns[-1]
+        A = patterns.of_all_layers(model, tokens)[-1]
         found.append(induction.prefix_matching_score(A, tokens))
     return torch.stack(found).mean(dim=0)
 

@@ -36,6 +36,10 @@ EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
 """One of `composition.KINDS`, the later head, the earlier head."""
 
 
+AT_ONCE = 2**21
+"""Logits that are made at once: 8 MB, for larger arrays cost more time than they save."""
+
+
 @torch.no_grad()
 def patched(
     model: Transformer,
@@ -58,18 +62,25 @@ def patched(
                 f"an edge goes from layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
                 f'from {earlier} to {later} and is of kind "{kind}"'
             )
-    layer, full, last = model.layers[1], trace.residual[1], trace.residual[2]
+    full, last = trace.residual[1:]
     for head in {later[1] for _, later, _ in instead}:
         read = dict.fromkeys(KINDS, full)
         for (kind, later, earlier), other in instead.items():
             if later[1] == head:
                 read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
-        A = trace.patterns[1][:, head]
-        if read["Q"] is not full or read["K"] is not full:
-            W_P = model.W_P[: full.shape[1]]
-            A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
-        last = last + layer.written(read["V"], A, head) - trace.head_outputs[1][:, head]
+        r = _result(model, trace, head, read)
+        last = last + r @ model.layers[1].W_O[head].T - trace.head_outputs[1][:, head]
     return model.unembed(last[:, places])
+
+
+def _result(
+    model: Transformer, trace: Trace, head: int, read: Mapping[str, Tensor]
+) -> Float[Tensor, "batch pos d_head"]:
+    """What a head of the second layer brings to each place, by what it reads with each of `KINDS`."""
+    layer, A, full = model.layers[1], trace.patterns[1][:, head], trace.residual[1]
+    if read["Q"] is not full or read["K"] is not full:
+        A = layer.pattern(read["Q"], read["K"], model.W_P[: full.shape[1]], head=head)[:, 0]
+    return layer.result(read["V"], A, head)
 
 
 def without_edge(
@@ -89,6 +100,36 @@ def without_edge(
     return patched(model, trace, {(kind, later, earlier): zero}, places)
 
 
+@torch.no_grad()
+def losses_without(
+    model: Transformer, trace: Trace, later: tuple[int, int], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, "kind earlier_head target"]:
+    """What each target but those of -100 costs without each edge into one head. [nats]
+
+    Kinds come in the order of `KINDS`. The same as the loss of `without_edge`, in a fraction of its
+    time: a cut edge changes d_head numbers at each place, which reach the logits through W_U W_O.
+    Where a norm comes before W_U, the stream is unembedded anew.
+    """
+    heads.require_two_layers(model, *general.all_but(general.HELD))
+    head, full, counted = heads.Head(*later).head, trace.residual[1], targets != -100
+    last, whole, right = trace.residual[2][counted], trace.logits[counted], targets[counted]
+    W_O, r = model.layers[1].W_O[head], _result(model, trace, head, dict.fromkeys(KINDS, full))
+    logits_of = None if general.NORM in model.forms else model.W_U @ W_O  # [n_vocab, d_head]
+    size, found = max(1, AT_ONCE // len(model.W_U)), []
+    parts = [*zip(*(each.split(size) for each in (last, whole, right)), strict=True)]
+    for kind in KINDS:
+        for written in trace.head_outputs[0].unbind(dim=1):
+            read = dict.fromkeys(KINDS, full) | {kind: full - written}
+            change = (_result(model, trace, head, read) - r)[counted]
+            for (x, before, after), less in zip(parts, change.split(size), strict=True):
+                if logits_of is None:
+                    logits = model.unembed(x + less @ W_O.T)
+                else:
+                    logits = torch.addmm(before, less, logits_of.T)
+                found.append(cross_entropy.per_token(logits, after))
+    return torch.cat(found).view(len(KINDS), -1, len(right))
+
+
 def loss_increase(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "kind later_head earlier_head"]:
@@ -97,15 +138,12 @@ def loss_increase(
     Kinds come in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
     counted, so that the effect can be measured at chosen positions only.
     """
-    trace, n_heads = model.trace(inputs), model.config.n_heads
+    trace = model.trace(inputs)
     losses = [
-        cross_entropy.mean(without_edge(model, trace, kind, (1, later), (0, earlier)), targets)
-        for kind in KINDS
-        for later in range(n_heads)
-        for earlier in range(n_heads)
+        losses_without(model, trace, (1, later), targets).mean(dim=2)
+        for later in range(model.config.n_heads)
     ]
-    rises = torch.stack(losses) - cross_entropy.mean(trace.logits, targets)
-    return rises.reshape(len(KINDS), n_heads, n_heads)
+    return torch.stack(losses, dim=1) - cross_entropy.mean(trace.logits, targets)
 
 
 def top_edges(increases: Float[Tensor, "kind later_head earlier_head"], n: int = 1) -> list[Edge]:

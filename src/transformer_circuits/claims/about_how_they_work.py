@@ -43,15 +43,14 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
     tokens = repeats.copies(passages)
     trace = model.trace(tokens)
-    rise, second = {}, slice(tokens.shape[1] // 2, None)
-    for kind in composition.KINDS:
-        for earlier in heads.of_layer(model, 0):
-            logits = path_patching.without_edge(model, trace, kind, to, earlier, second)
-            rise[kind, earlier] = about_induction.loss_of_second_copy(logits, tokens)
-    claimed = rise.pop(("K", subject.previous_token_head))
-    whole = about_induction.loss_of_second_copy(trace.logits, tokens)
-    others = torch.stack([*rise.values(), whole])  # no edge at all costs nothing
-    return claimed - others[others.mean(dim=1).argmax()]
+    targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
+    losses = path_patching.losses_without(model, trace, to, targets).double()
+    by_edge = losses.unflatten(2, (len(tokens), -1)).mean(dim=3).flatten(0, 1)  # [edge, passage]
+    own = composition.KINDS.index("K") * model.config.n_heads + subject.previous_token_head.head
+    logits = trace.logits[:, tokens.shape[1] // 2 :]
+    whole = about_induction.loss_of_second_copy(logits, tokens)  # no edge at all
+    others = torch.cat([by_edge[:own], by_edge[own + 1 :], whole[None]])
+    return by_edge[own] - others[others.mean(dim=1).argmax()]
 
 
 @decides("induction-query-key", controls=[untrained], planted=built_induction)

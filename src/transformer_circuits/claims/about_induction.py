@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import head_roles, induction, repeats
+from transformer_circuits.analysis import head_roles, induction, patterns, repeats
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
@@ -110,7 +110,7 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     found = []
     for length in head_roles.LENGTHS:
         tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
-        A = subject.model.trace(tokens).patterns[-1][:, [subject.induction_head.head]]
+        A = patterns.of_all_layers(subject.model, tokens)[-1][:, [subject.induction_head.head]]
         each = zip(A.split(1), tokens.split(1), strict=True)
         found += [induction.prefix_matching_score(*one) for one in each]
     return torch.cat(found)

@@ -5,17 +5,19 @@ twice, which the card has in it, or read off the weights. `tests/claims/test_car
 program, on NumPy alone, that recomputes lines of it.
 """
 
+import copy
 import html
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 from tabulate import tabulate
+from torch import nn
 
 from transformer_circuits import files
 from transformer_circuits.analysis import (
@@ -39,6 +41,8 @@ from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
 """Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
+TOKENS = 4096
+"""Of a larger vocabulary, rules that measure the weights of heads take so many, drawn at random."""
 
 
 def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
@@ -53,11 +57,14 @@ def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
 
 def of_heads(model: Transformer) -> list[dict[str, Any]]:
     """Every head: where it looks, what that makes it, and the signs of its OV circuit's eigenvalues."""
-    rows = []
+    rows, square = [], general.OUTPUTS not in model.forms
+    # All heads share it, and W_U W_OV W_E has the eigenvalues of W_E W_U W_OV.
+    middle = model.W_E @ model.W_U if square else None
     for row in head_roles.census(model):
-        ov = heads.full_ov(model, row.head)
-        values = ov.eigenvalues() if ov.shape[0] == ov.shape[1] else ov.left.new_zeros(1)
-        sign = copying_scores.positivity(values) if values.any() else None
+        sign = None
+        if middle is not None:
+            values = (middle @ heads.W_OV(model, row.head)).eigenvalues()
+            sign = copying_scores.positivity(values) if values.any() else None
         looks = {
             "here": row.here,
             "one back": row.one_back,
@@ -114,14 +121,13 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
         return why
     tokens, targets = _second_copy(model)
     trace, later = model.trace(tokens), head_roles.induction_head(model)
-    second = slice(tokens.shape[1] // 2, None)
-    whole = cross_entropy.mean(trace.logits, targets)
-    found = []
-    for kind in composition.KINDS:
-        for earlier in heads.of_layer(model, 0):
-            logits = path_patching.without_edge(model, trace, kind, later, earlier, second)
-            nats = float(cross_entropy.mean(logits, targets[:, second]) - whole)
-            found.append({"kind": kind, "later": str(later), "earlier": str(earlier), "nats": nats})
+    losses = path_patching.losses_without(model, trace, later, targets).mean(dim=2)
+    rises = losses - cross_entropy.mean(trace.logits, targets)
+    found = [
+        {"kind": kind, "later": str(later), "earlier": str(earlier), "nats": float(nats)}
+        for kind, row in zip(composition.KINDS, rises, strict=True)
+        for earlier, nats in zip(heads.of_layer(model, 0), row, strict=True)
+    ]
     return sorted(found, key=lambda edge: -edge["nats"])[:n]
 
 
@@ -143,9 +149,30 @@ def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
     return tokens, repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
 
 
+def _with_few_tokens(subject: Subject) -> Subject:
+    """The same heads, with `TOKENS` of the vocabulary; the subject itself, where it has no more."""
+    model, n_vocab = subject.model, subject.model.config.n_vocab
+    if n_vocab <= TOKENS:
+        return subject
+    drawn = 1 + torch.randperm(n_vocab - 1, generator=torch.Generator().manual_seed(0))
+    kept = torch.cat([torch.zeros(1, dtype=torch.long), drawn[: TOKENS - 1]])
+    W_E, W_U = (nn.Parameter(W, False) for W in (model.W_E[:, kept], model.W_U[kept]))
+    few = copy.deepcopy(model, {id(model.W_E): W_E, id(model.W_U): W_U})
+    few.config = replace(model.config, n_vocab=TOKENS)
+    return replace(subject, model=few, text=_random_text(TOKENS))
+
+
+def _random_text(n_vocab: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(1, max(2, n_vocab), (20_000,), generator=generator)
+
+
 def of_rules(subject: Subject) -> list[dict[str, Any]]:
-    """The rules of the scorecard that need no text: with threshold, controls, power and interval."""
-    found = []
+    """The rules of the scorecard that need no text: with threshold, controls, power and interval.
+
+    Those that say on how many tokens they were measured take only so many of the vocabulary.
+    """
+    found, few = [], _with_few_tokens(subject)
     for name in own.ALL_FORMS:
         measurement = catalogue.measurements()[name]
         rule = measurement.rule
@@ -161,8 +188,11 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
         if why := left_out(subject.model, *own.ALL_FORMS[name], layers=layers):
             found.append({**row, "verdict": f"left out: {why}"})
             continue
+        of = few if measurement.reads_basis else subject
+        if of is not subject:
+            row["tokens"] = f"{TOKENS} of {subject.model.config.n_vocab}"
         try:
-            decision = measurement.decision([subject])
+            decision = measurement.decision([of])
         except subjects.NotToBeHad as error:
             found.append({**row, "verdict": f"unavailable: {error}"})
             continue
@@ -184,9 +214,7 @@ def of_model(
         UserError: if there is no such model, or its contexts are too short.
     """
     model = own_model.load(source, config, begin=begin)
-    generator = torch.Generator().manual_seed(0)
-    text = torch.randint(1, max(2, model.config.n_vocab), (20_000,), generator=generator)
-    subject = Subject(str(source), model, text, own=True)
+    subject = Subject(str(source), model, _random_text(model.config.n_vocab), own=True)
     return {
         "model": {
             "source": str(source), "sha256": files.sha256(own_model.file_of(source)), "begin": begin,

@@ -19,7 +19,7 @@ class Control:
     """What is made of a subject, by the name that verdicts give it; made once for each subject."""
 
     def __init__(self, name: str, make: Callable[[Subject], Subject]):
-        self.name, self._make = name, functools.cache(make)
+        self.name, self._make = name, subjects.once(make)
         functools.update_wrapper(self, make)
 
     def __call__(self, subject: Subject) -> Subject:

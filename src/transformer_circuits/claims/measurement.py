@@ -84,9 +84,11 @@ class Measurement:
         """When it counts."""
         return registry.rules()[self.claim_id]
 
-    @functools.cache  # noqa: B019 (measurements live as long as the process)
     def interval(self, subject: Subject) -> Interval:
-        """What is measured on a subject, with its interval."""
+        """What is measured on a subject, with its interval; measured once."""
+        return subjects.once(self._interval)(subject)
+
+    def _interval(self, subject: Subject) -> Interval:
         with torch.no_grad():
             values = self.function(subject)
         if isinstance(values, Interval):

@@ -2,9 +2,12 @@
 
 import copy
 import dataclasses
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -31,7 +34,7 @@ class NotToBeHad(files.UserError):
 LEAST = 0.05
 """A head that adds less than a twentieth of what the present token alone does to the logits, does
 nothing to speak of."""
-WHITE = 24
+WHITE: samples.Sample = (24, 512)
 """Windows of training text on which the stream is made white."""
 Log = tuple[dict, ...]
 """The records along a training, see `development.probe`."""
@@ -60,6 +63,8 @@ class Subject:
     null_runs: bool = False
     """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
     another seed: what differs then is chance."""
+    kept: dict = field(default_factory=dict, init=False, repr=False)
+    """What `once` has made of it."""
 
     @cached_property
     def matching(self) -> Float[Tensor, " head"]:
@@ -85,15 +90,19 @@ class Subject:
         By root mean squares over places of text and over the vocabulary, from whose mean logits
         are measured. 0: the head does nothing to them. No basis of the stream moves it.
         """
+        if self.as_stored:
+            return self.as_stored.added
         model, (inputs, _) = self.model, self.windows(*samples.OF_EFFECTS)
         W_U = model.W_U - model.W_U.mean(dim=0)
         gram = W_U.T @ W_U  # x gram x is the squared length of what x does to the logits
         x, W_P = model.embed(inputs)
         direct, rows = ((x @ gram) * x).sum(dim=-1).mean(), []
         for index, layer in enumerate(model.layers):
-            written = layer.head_outputs(x, layer.pattern(x, x, W_P))
-            rows.append(((written @ gram) * written).sum(dim=-1).mean(dim=(0, 2)))
-            x = x + written.sum(dim=1)
+            A = layer.pattern(x, x, W_P)
+            r = layer.results(x, W_P, A)  # what heads write before W_O, so before gram, too
+            of_r = layer.W_O.mT @ gram @ layer.W_O  # [head, d_head, d_head]
+            rows.append(((r @ of_r) * r).sum(dim=-1).mean(dim=(0, 2)))
+            x = x + layer(x, W_P, A)
             x = x + model.mlps[index](x) if model.mlps else x
         return (torch.stack(rows) / direct.clamp(min=1e-30)).sqrt()
 
@@ -173,6 +182,21 @@ class Subject:
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
 
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
+    """A function of a subject that is called once for each, its result forgotten with the subject."""
+
+    @functools.wraps(make)
+    def made(subject: Subject) -> Made:
+        if make not in subject.kept:
+            subject.kept[make] = make(subject)
+        return subject.kept[make]
+
+    return made
+
+
 def held_out() -> Int[Tensor, " n_tokens"]:
     """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
     measurements make of it is made once and not again for each seed."""
@@ -234,27 +258,24 @@ def random_weights(subject: Subject) -> Transformer:
     return model
 
 
-@cache
+@once
 def white(subject: Subject) -> Subject:
     """The subject where the stream after its first layer is white on text, see `composition.white_basis`.
 
-    On `WHITE` windows of the small training text; of its own, if its vocabulary is another. A basis in
-    which all directions that text uses count alike.
+    On `WHITE` windows of the small training text; of its own text, if that is not the book's. A basis
+    in which all directions that text uses count alike.
 
     Raises:
         NotToBeHad: if the text does not fill the stream's dimensions.
     """
     model = subject.model
-    ours = model.config.n_vocab == tokenizer.load().get_vocab_size()
-    text = corpus.tokens("small", "train") if ours else subject.text
-    inputs, _ = windows.evenly(text, WHITE, model.config)
-    first = copy.deepcopy(model)  # without what comes after the stream that is to be white
-    first.layers, first.W_U = first.layers[:1], torch.nn.Parameter(first.W_U[:1])
+    text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
+    n, n_ctx = WHITE
+    inputs, _ = windows.evenly(text, n, model.config, n_ctx=min(n_ctx, model.config.n_ctx))
     try:
-        T = composition.white_basis(first, inputs)
+        other = composition.change_basis(model, composition.white_basis(model, inputs))
     except ValueError as error:
         raise NotToBeHad(f"{subject.name} has no white basis: {error}") from error
-    other = composition.change_basis(copy.deepcopy(model).double(), T).to(model.W_E)
     return dataclasses.replace(
         subject, name=f"{subject.name}, white", model=other, as_stored=subject
     )

@@ -44,13 +44,13 @@ class PreviousToken(Attention):
         clamped = one_back(torch.eye(n_pos, dtype=A.dtype, device=A.device))
         return torch.cat([clamped.expand_as(A[:, :1]), A[:, 1:]], dim=1)
 
-    def _results(
+    def results(
         self,
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None,
     ) -> Float[Tensor, "batch head pos d_head"]:
-        r = super()._results(x, W_P, A)
+        r = super().results(x, W_P, A)
         if A is not None:
             return r
         v = self._split(x, self.W_V_concat[: self.d_head])  # [batch, 1, pos, d_head]

@@ -179,10 +179,10 @@ class Attention(nn.Module):
 
         Without them it takes `causal_results`, which never keep a pattern.
         """
-        r = self._results(x, W_P, A)
+        r = self.results(x, W_P, A)
         return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
 
-    def _results(
+    def results(
         self,
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
@@ -198,5 +198,11 @@ class Attention(nn.Module):
         self, x: Float[Tensor, "batch src d_model"], A: Float[Tensor, "batch dst src"], head: int
     ) -> Float[Tensor, "batch dst d_model"]:
         """What one head adds to the residual stream, given its pattern and what its values read."""
+        return self.result(x, A, head) @ self.W_O[head].T
+
+    def result(
+        self, x: Float[Tensor, "batch src d_model"], A: Float[Tensor, "batch dst src"], head: int
+    ) -> Float[Tensor, "batch dst d_head"]:
+        """What one head brings to each position, before its W_O: the paper's result vector r."""
         rows = slice(head * self.d_head, (head + 1) * self.d_head)
-        return A @ self._split(x, self.W_V_concat[rows])[:, 0] @ self.W_O[head].T
+        return A @ self._split(x, self.W_V_concat[rows])[:, 0]

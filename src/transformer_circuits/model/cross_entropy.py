@@ -26,8 +26,8 @@ from transformer_circuits.text import windows
 
 N_WINDOWS = 64
 """Over how many windows of held-out text the loss of a model is taken."""
-LOGITS = 2**27
-"""How many logits a part of `batches` has at most: half a gigabyte of them in float32."""
+LOGITS = 2**24
+"""How many logits a part of `batches` has at most: 64 MB of them in float32."""
 
 
 def per_token(

@@ -96,12 +96,12 @@ class LowRank:
         return self.left @ self.right[..., which]
 
     def norm(self) -> Float[Tensor, "*batch"]:
-        """Frobenius norm, from the triangular factors of the two sides.
+        """Frobenius norm: that of the right factor times the triangular factor of the left one.
 
         The trace's cyclic identity must not be used here: ‖AB‖ and ‖BA‖ differ. Using it is the
         error behind the paper's published composition figure (its "Correction" comment).
         """
-        return self._core().norm(dim=(-2, -1))
+        return (torch.linalg.qr(self.left).R @ self.right).norm(dim=(-2, -1))
 
     def singular_values(self) -> Float[Tensor, "*batch rank"]:
         """All singular values that can be non-zero, largest first."""

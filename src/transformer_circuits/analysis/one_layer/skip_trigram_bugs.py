@@ -183,13 +183,13 @@ class GatedAttention(Attention):
             self.register_parameter(name, nn.Parameter(weight.detach().clone()))
         self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
 
-    def _results(
+    def results(
         self,
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None,
     ) -> Float[Tensor, "batch head pos d_head"]:
-        return super()._results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
+        return super().results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
 
 
 def gated(model: Transformer) -> Transformer:
