@@ -12,7 +12,11 @@ from safetensors.torch import save_file
 
 from transformer_circuits import __main__ as cli
 from transformer_circuits.claims import card
+from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.interop import own_model
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.general import GeneralTransformer
+from transformer_circuits.model.transformer import Transformer
 
 LONG = {"n_ctx": 41, "d_vocab": 50, "d_model": 138, "d_head": 42}
 PLANTABLE = ["as in the paper", "layer norm, rotary", "grouped", "three layers", "gated"]
@@ -144,6 +148,34 @@ def test_numpy_alone_recomputes_lines_of_the_card(written):
         head = tuple(map(int, edge["later"].split(".")))
         cut = loss(unread=[(edge["kind"], head, tuple(map(int, edge["earlier"].split("."))))])
         assert cut - loss() == pytest.approx(edge["nats"], rel=1e-4)
+
+
+SHAPE = ModelConfig(
+    n_layers=2, n_heads=3, d_model=12, d_head=4, n_vocab=50, n_ctx=41, position_base=100.0
+)  # fmt: skip
+
+
+def test_rules_about_weights_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch):
+    monkeypatch.setattr(card, "TOKENS", 20)
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator=torch.Generator().manual_seed(0))
+    subject = Subject("large", model, card._random_text(50), own=True)
+    rows = {row["rule"]: row for row in card.of_rules(subject)}
+    took = {name: row["tokens"] for name, row in rows.items() if "tokens" in row}
+    assert took == dict.fromkeys(["k-composition", "only-k-composition"], "20 of 50")
+    assert not any(row["verdict"].startswith("unavailable") for row in rows.values())
+    few, tokens = card._with_few_tokens(subject).model, torch.arange(20)[None]
+    [kept] = (few.W_E[:, :, None] == model.W_E[:, None]).all(dim=0).nonzero()[:, 1:].T
+    assert kept[0] == 0 and len(kept.unique()) == 20
+    torch.testing.assert_close(few(tokens), model(kept[tokens])[..., kept])
+
+
+def test_a_norm_leaves_no_white_basis_and_the_card_says_so():
+    model = GeneralTransformer(SHAPE, width=12, eps=1e-5).requires_grad_(False)
+    model.randomise(generator=torch.Generator().manual_seed(0))
+    subject = Subject("normed", model, card._random_text(50), own=True)
+    rows = {row["rule"]: row for row in card.of_rules(subject)}
+    assert rows["k-composition"]["verdict"].startswith("unavailable: normed has no white basis")
 
 
 def test_the_command_writes_both_files(tmp_path, capsys, monkeypatch):

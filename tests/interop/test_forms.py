@@ -103,6 +103,26 @@ def test_positions_are_left_out_of_the_stream_only_if_queries_and_keys_alone_rea
         close(model(torch.from_numpy(TOKENS)), forms.forward(weights, c, TOKENS))
 
 
+def test_a_stream_that_was_doubled_for_positions_is_halved_and_no_other():
+    c = forms.config("positions in the stream")
+    w, half = forms.draw(c, bias=0.0), c["d_model"] // 2
+    w["embed.W_E"][:, half:] = w["pos_embed.W_pos"][:, :half] = w["unembed.W_U"][half:] = 0
+    for at in ("blocks.0.attn.", "blocks.1.attn."):
+        w[at + "W_V"][:, half:] = w[at + "W_O"][:, :, half:] = 0
+        for name in ("W_Q", "W_K"):
+            w[at + name][:, half:] = w[at + name][:, :half]
+    for changed, d_model in (
+        (None, half + half % 2),
+        ("blocks.1.attn.W_O", 2 * half),
+        ("blocks.0.attn.W_K", 2 * half),
+    ):
+        if changed:
+            w[changed][0, -1, -1] += 0.5
+        model = foreign.transformer(as_tensors(w), c)
+        assert model.config.d_model == d_model
+        close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [

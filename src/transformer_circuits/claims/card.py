@@ -214,7 +214,6 @@ def of_model(
         UserError: if there is no such model, or its contexts are too short.
     """
     model = own_model.load(source, config, begin=begin)
-    subject = Subject(str(source), model, _random_text(model.config.n_vocab), own=True)
     return {
         "model": {
             "source": str(source), "sha256": files.sha256(own_model.file_of(source)), "begin": begin,
@@ -222,12 +221,15 @@ def of_model(
         },
         "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
         "induction": does_induction(model),
-        "rules": of_rules(subject),
         "heads": of_heads(model),
         "composition": of_composition(model),
         "edges": of_edges(model),
         "terms": of_terms(model),
         "tokens": [tokens.tolist() for tokens in head_roles.twice(model.config)],
+        # Last, for their controls are whole models, too.
+        "rules": of_rules(
+            Subject(str(source), model, _random_text(model.config.n_vocab), own=True)
+        ),
     }  # fmt: skip
 
 

@@ -209,6 +209,9 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
     turned = found["positional_embedding_type"] == "rotary"
     added = found["positional_embedding_type"] == "standard"
     read = added and W_P is not None and _reads(parts, W_P)
+    if W_P is not None and not read:
+        W_P = _of_half(parts, W_P)
+        d = parts.d
     gated, act = any(name.endswith("W_G") for name in parts.readers), found["act_fn"]
     biased = any(bool(b.any()) for _, b in parts.readers.values())
     biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
@@ -253,6 +256,25 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         for name, offset in parts.offsets.items():
             model.get_buffer(name + ".offset").copy_(offset)
     return model
+
+
+def _of_half(parts: _Parts, W_P: Tensor) -> Tensor:
+    """Positions, and parts, without the second half of the stream, if `transformer_lens` put it there.
+
+    Nothing but positions is in it then, which are nowhere else, and what reads it reads both alike.
+    """
+    half = parts.d // 2
+    doubled = not parts.d % 2 and not W_P[:, :half].any()
+    doubled &= not any(bool(W[half:].any()) for W in (*parts.writers.values(), parts.constant))
+    for name, (W, _) in parts.readers.items():
+        alike = W[:, :half] if "W_Q" in name or "W_K" in name else torch.zeros_like(W[:, :half])
+        doubled = doubled and torch.equal(W[:, half:], alike)
+    if not doubled:
+        return W_P
+    parts.d = half
+    parts.writers = {name: W[:half] for name, W in parts.writers.items()}
+    parts.readers = {name: (W[:, :half], b) for name, (W, b) in parts.readers.items()}
+    return W_P[:, half:]
 
 
 def _reads(parts: _Parts, W_P: Tensor) -> bool:

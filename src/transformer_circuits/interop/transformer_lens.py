@@ -16,6 +16,7 @@ def to_transformer_lens(model: Transformer) -> nn.Module:
     `TransformerBridge` whose stream is twice as wide: positions live in the second half, which only
     queries and keys read and nobody writes. That is exact, too. But since W_Q and W_K stand there
     twice, the Q- and K-composition scores of that model are ours divided by √2; V-scores are the same.
+    `own_model.load` takes the second half away again.
 
     Contexts may be as long as the model's n_ctx.
     """
