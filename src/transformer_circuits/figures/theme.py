@@ -100,10 +100,10 @@ _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.v
 def of_head(name: str) -> Role | None:
     """That of the layer whose head is named so; None if it is no head's name.
 
-    >>> of_head("head 1.2") == of_head("two layers 1.0") == ROLES["second"]
+    >>> of_head("head 1.2") == of_head("two layers 1.0") == of_head("1.4 (finder)") == ROLES["second"]
     True
     """
-    head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+", name)
+    head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+(?: \(.+\))?", name)
     return ROLES[LAYERS[int(head[1])]] if head else None
 
 
