@@ -134,13 +134,13 @@ _SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗⇄○∅…–",
 
 
 _BECAME = {
-    rules.REPRODUCED: "hold in every seed",
-    rules.MIXED: "hold in some seeds",
-    rules.NOT_REPRODUCED: "come out otherwise",
-    rules.UNDECIDED: "stay open",
-    rules.UNPOWERED: "are beyond our tests",
-    "no case": "have no case in our models",
-    "depends on the basis": "depend on how one writes a model down",
+    rules.REPRODUCED: "held in every seed",
+    rules.MIXED: "held in some seeds",
+    rules.NOT_REPRODUCED: "came out otherwise",
+    rules.UNDECIDED: "stayed open",
+    rules.UNPOWERED: "went beyond our tests",
+    "no case": "had no case in our models",
+    "depends on the basis": "depended on how one writes a model down",
 }
 """What a sentence says of the claims with a verdict."""
 
