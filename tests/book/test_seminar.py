@@ -69,7 +69,7 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
 @pytest.mark.parametrize(
     "page, title, column, shown",
     [
-        ("what-a-second-layer-reads", "How likely each piece of the name is, with one reading cut",
+        ("what-a-second-layer-reads", "How likely each piece of the name is: cut from the keys, the name is gone",
          ("or", "ai"), "| *{}* | {} % | {} % | {} % | {} % |"),
         ("the-induction-circuit", "How often the right token comes first of all 4,096",
          "random tokens", "two layers {}, one layer {}, two layers without head 0.0 {}."),
