@@ -13,7 +13,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import samples, subjects
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -21,7 +21,7 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
@@ -47,12 +47,12 @@ def effects(subject: Subject) -> Effects:
     return _effects(subject.as_stored or subject)
 
 
-@subjects.once
+@once
 def _effects(subject: Subject) -> Effects:
     return edge_effects.effects(subject.model, *sample(subject))
 
 
-@subjects.once
+@once
 def scores(subject: Subject) -> Scores:
     """Composition scores of all pairs, in the order of `composition.KINDS`, as the model is stored."""
     return torch.stack(

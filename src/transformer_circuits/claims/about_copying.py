@@ -20,7 +20,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import deleting_head, suppressing_head
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -38,7 +38,7 @@ def ov_score(subject: Subject, head: Head) -> float:
     return copying_scores.positivity(heads.full_ov(subject.model, head).eigenvalues())
 
 
-@cache
+@once
 def bound(subject: Subject) -> float:
     """Four standard deviations above the OV scores of random heads between the same embeddings."""
     model, generator = subject.model, torch.Generator().manual_seed(0)

@@ -1,7 +1,5 @@
 """What is asked of claims made since the paper: where composition lies, and what predicts it."""
 
-from functools import cache
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +11,7 @@ from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import graded_edges
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 
 FRACTION = 8
 """One in so many of a head's directions is kept where few are asked for."""
@@ -59,12 +57,12 @@ def credit_in_proportion(subject: Subject) -> Scores:
     return _credit_in_proportion(subject.as_stored or subject)
 
 
-@cache
+@once
 def _credit_in_proportion(subject: Subject) -> Scores:
     return credit.shares(subject.model, *_other_places(subject)).mean(dim=0)
 
 
-@cache
+@once
 def rankings(subject: Subject) -> dict[str, Scores]:
     """What is to predict the effects of edges, by name; kinds in the order of `composition.KINDS`.
 

@@ -1,7 +1,6 @@
 """What the chapter on heads over all text claims: the induction head, token frequency, chains."""
 
 import math
-from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -14,7 +13,7 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
 GAIN = 0.01
@@ -25,7 +24,7 @@ TEMPERATURES = [2 ** (k / 4) for k in range(-8, 25)]
 """From a quarter, which makes predictions sharper, to 64, at which little is left of them."""
 
 
-@cache
+@once
 def looks(subject: Subject) -> Looks:
     """The strongest looks of the best matching head of the last layer on windows of text."""
     inputs, targets = subject.windows(*samples.MANY)

@@ -27,7 +27,7 @@ from transformer_circuits.claims.placebos import (
     losses_of_one_layer,
 )
 from transformer_circuits.claims.rules import Interval
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.experiments import development, formation, plan
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import corpus, windows
@@ -37,7 +37,7 @@ DRAWS = 200
 """Of noise, for an interval of the gain from context."""
 
 
-@cache
+@once
 def race(subject: Subject) -> Subject:
     """The subject with the log of the training from its seed in which no layer has to wait for positions.
 

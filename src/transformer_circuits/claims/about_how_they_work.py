@@ -1,7 +1,5 @@
 """How induction heads are said to work: edges, score terms, spectra, scrubbing."""
 
-from functools import cache
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -26,7 +24,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
 
@@ -86,7 +84,7 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     return (claimed - max(sums.values(), key=lambda one: float(one.mean()))) / whole.abs()
 
 
-@cache
+@once
 def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     """Positivity of each second-layer head's OV circuit, and of its QK circuit through the
     previous-token head."""
@@ -126,7 +124,7 @@ def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
     return matches.double().where(copies, torch.nan)
 
 
-@cache
+@once
 def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     """How far `_spectra` lie above random heads between the same matrices. [their sd]"""
     model = subject.model

@@ -11,7 +11,7 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import tokenizer
 
@@ -144,7 +144,7 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
     return (to_right - to_other) / (to_right + to_other).clamp(min=1e-12)
 
 
-@cache
+@once
 def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
     """The last layer on windows of text, by place.
 

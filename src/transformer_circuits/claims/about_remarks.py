@@ -17,7 +17,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import clean_copying
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
@@ -111,7 +111,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     return subject.by_document((surer - elsewhere).masked_fill(~matched, math.nan))
 
 
-@cache
+@once
 def _entropies(subject: Subject) -> Float[Tensor, "window pos"]:
     """Of the predictions at every place of the windows that decide. [nats]"""
     rows = []

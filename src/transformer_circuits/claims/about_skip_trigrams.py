@@ -25,14 +25,14 @@ from transformer_circuits.claims.planted import (
     planted_skip_trigrams,
     skip_trigrams_by_share,
 )
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
 NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
 """Where the text has no such triples, or no head does anything."""
 
 
-@cache
+@once
 def _places(subject: Subject) -> Places | None:
     """Of the heads that do something, see `Subject.does`; None if none does."""
     doing = [h for h in range(subject.model.config.n_heads) if subject.does((0, h))]

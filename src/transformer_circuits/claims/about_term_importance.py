@@ -5,7 +5,6 @@ Gains are losses saved, in nats per token. Every document counts the same, howev
 
 import math
 from collections import defaultdict
-from functools import cache
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -17,19 +16,19 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import one_layer, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 
 Gain = Float[Tensor, " document"]
 
 
-@cache
+@once
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
     """`term_importance.losses` on 16 whole windows, with frozen patterns: for figures."""
     return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
 
 
-@cache
+@once
 def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
     """The losses of each document in the many windows that decide, at some places, and of "patterns".
 
@@ -56,7 +55,7 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
     }
 
 
-@cache
+@once
 def gains(subject: Subject) -> dict[str, Gain]:
     """What each kind of path is worth in each document (paper: "Term Importance Analysis"). [nats]
 
@@ -137,7 +136,7 @@ def first_layer_beyond_a_twentieth(subject: Subject) -> Gain:
     return _size(gain["first, beside"]) - gain["single"] / 20
 
 
-@cache
+@once
 def pattern_cost(subject: Subject) -> Gain:
     """What the loss rises if patterns are those that the embeddings alone would make. [nats]
 
@@ -162,7 +161,7 @@ def patterns_over_virtual(subject: Subject) -> Gain:
     return pattern_cost(subject) - _size(gains(subject)["virtual"])
 
 
-@cache
+@once
 def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     """What losing the previous-token head costs the second copy, less the first. [nats per token]
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -27,7 +26,7 @@ from transformer_circuits.claims.planted import (
     one_edge_alone,
     two_back_head,
 )
-from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.claims.subjects import Subject, once
 
 LAST_SEVERAL = 4
 """How many places back "the last several tokens" reach."""
@@ -39,7 +38,7 @@ SURE = 0.9
 """A head is saturated where so much of its attention lies on the right source."""
 
 
-@cache
+@once
 def further_back(subject: Subject) -> tuple[Head, float]:
     """The first-layer head that looks further back than one place, and its attention to the last four.
 
