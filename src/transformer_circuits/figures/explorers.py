@@ -5,7 +5,6 @@ scripts there is the picture of what it opens with, and the table below it.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 
 import altair
@@ -44,11 +43,6 @@ def _short(value: float) -> float | None:
 
 def _heading(text: str) -> altair.Title:
     return altair.Title(text, anchor="start", fontSize=12)
-
-
-def _own(name: str) -> theme.Role | None:
-    """That of the layer of the head with which a name begins, "head 0.0" or "1.4: search", if any."""
-    return theme.of_head(re.split("[: ]", name.removeprefix("head "))[0])
 
 
 def _sentences(rows: Sequence[Mapping], lines: int) -> altair.Chart:
@@ -480,7 +474,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
     legend = altair.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
-    heads = map(_own, lines)
+    heads = map(theme.of_head, lines)
     colours = [own.light if own else COLOURS[i] for i, own in enumerate(heads)]
     looks = (altair.Color, colours), (altair.StrokeDash, ([1, 0], [6, 3], [2, 3]))
     colour, dash = (
@@ -523,7 +517,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
         .transform_flatten(["share", "place"])
         .transform_filter("datum.share > 0")
         .transform_calculate(source=f"datum.place % {n}", destination=f"floor(datum.place / {n})")
-        .mark_rect(color=(_own(head) or theme.ROLES["ink"]).light)
+        .mark_rect(color=(theme.of_head(head) or theme.ROLES["ink"]).light)
         .encode(
             altair.X("source:O", **axis),
             altair.Y("destination:O", **axis),

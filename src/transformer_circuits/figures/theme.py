@@ -98,12 +98,14 @@ _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.v
 
 
 def of_head(name: str) -> Role | None:
-    """That of the layer whose head is named so; None if it is no head's name.
+    """That of the layer of the head with which a name begins; None if it is another's, or an edge's.
 
-    >>> of_head("head 1.2") == of_head("two layers 1.0") == of_head("1.4 (finder)") == ROLES["second"]
+    >>> of_head("head 1.2") == of_head("two layers 1.0") == of_head("1.4: search") == ROLES["second"]
     True
+    >>> of_head("0.1 → 1.4"), of_head("1.5e3")
+    (None, None)
     """
-    head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+(?: \(.+\))?", name)
+    head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+(?:[: ][^→]+)?", name)
     return ROLES[LAYERS[int(head[1])]] if head else None
 
 
