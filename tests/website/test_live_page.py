@@ -5,10 +5,11 @@ What the models compute is in `test_live_model.py`. Run by `make test` after the
 """
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import serve
 from playwright.sync_api import expect
+from test_built_book import HTML
 
 from transformer_circuits.analysis import path_patching
 from transformer_circuits.model import quantisation
@@ -16,7 +17,7 @@ from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
 
 pytestmark = pytest.mark.browser
-PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "live-model.html"
+PAGE = HTML / "chapters" / "browser" / "live-model.html"
 READY = "[data-live-model][data-ready]"
 N_HEADS = checkpoint.settings("two-layer")[0].n_heads
 """Of a layer, in both models of the page."""
@@ -122,11 +123,12 @@ def test_the_question_follows_what_is_typed(live):
     expect(title).to_contain_text(f"({tokenizer.context('The kings').shape[-1] - 1})")
 
 
-def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(live):
+def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(watched):
+    page = f"{serve(watched, HTML)}/{PAGE.relative_to(HTML).as_posix()}"
+    live = opened(watched, page)
     text(live).fill("The king and the queen")
     expect(live).to_have_url(re.compile("king"))
-    live.wait_for_timeout(500)  # a browser writes down what it keeps a little later
-    opened(live, PAGE.as_uri())
+    opened(live, page)
     expect(text(live)).to_have_value("The king and the queen")
     live.get_by_role("button", name="Forget").click()
     expect(text(live)).to_have_value(NAME)

@@ -1,18 +1,19 @@
 """Story or code: one switch hides the code of all chapters, and is remembered."""
 
 import pytest
+from conftest import serve
 from playwright.sync_api import expect
 from test_built_book import HTML
 
 from transformer_circuits.book import notebooks
 
 pytestmark = pytest.mark.browser
-CHAPTERS = HTML / "chapters"
-ADDRESS = (HTML / "chapters" / "02-residual-stream.html").as_uri()
+PAGE = "chapters/02-residual-stream.html"
 
 
 def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watched):
-    watched.goto(ADDRESS)
+    page = f"{serve(watched, HTML)}/{PAGE}"
+    watched.goto(page)
     code = watched.locator("article div.cell:not(.always-code) div.cell_input")
     marks = watched.locator(".code-mark")
     story, all_code = (
@@ -33,8 +34,7 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     all_code.press("Enter")
     expect(code.last).to_be_visible()
     expect(marks.first).to_be_hidden()
-    watched.wait_for_timeout(3000)  # a browser writes what is kept when it has time
-    watched.goto(ADDRESS.replace("02-residual-stream", "03-attention-heads"))
+    watched.goto(page.replace("02-residual-stream", "03-attention-heads"))
     expect(all_code).to_have_attribute("aria-pressed", "true")
     expect(code.nth(3)).to_be_visible()
     story.click()
@@ -45,7 +45,7 @@ def test_titles_and_the_bar_above_them_have_room(watched):
     """Nothing in the bar lies on something else or beyond the page, and no mark on a title's words."""
     pages = [
         *sorted((HTML / "chapters").glob("[0-9]*.html")),
-        *(CHAPTERS / f"{n}.html" for n in notebooks.SHORT),
+        *(HTML / "chapters" / f"{n}.html" for n in notebooks.SHORT),
     ]
     assert len(pages) > 25
     crowded = """() => {
@@ -76,7 +76,7 @@ def test_titles_and_the_bar_above_them_have_room(watched):
 def test_without_scripts_all_code_is_there(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(ADDRESS)
+    page.goto((HTML / PAGE).as_uri())
     expect(page.locator("div.cell_input pre").nth(3)).to_be_visible()
     expect(page.locator(".reading")).to_be_hidden()
     context.close()
