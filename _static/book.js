@@ -22,8 +22,8 @@ const Book = {
 
 // Story or code: in Story no code is shown, and a mark beside the title of a section opens that section's.
 // One switch for the whole book, above each page that has code, which is remembered. The way to read is
-// set before the page is drawn, so that nothing moves. Exercises keep their code, and so does
-// everything where scripts do not run.
+// set before the page is drawn, so that nothing moves. Exercises keep their code. Without scripts every
+// page is a story.
 const reading = (name) => {
   document.documentElement.dataset.reading = name === "Code" ? "code" : "story";
 };

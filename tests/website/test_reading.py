@@ -73,10 +73,15 @@ def test_titles_and_the_bar_above_them_have_room(watched):
             assert watched.evaluate(crowded) == 0, (page.name, width)
 
 
-def test_without_scripts_all_code_is_there(browser):
+def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((HTML / PAGE).as_uri())
-    expect(page.locator("div.cell_input pre").nth(3)).to_be_visible()
+    exercises = "section[id$='-exercises'], section#exercises, .admonition"
+    for cell in page.locator("div.cell > :is(div.cell_input, details.above-input)").all():
+        kept = cell.evaluate("(cell, kept) => cell.closest(kept) !== null", exercises)
+        drawn = cell.evaluate("cell => getComputedStyle(cell).display !== 'none'")
+        assert drawn == kept
+    expect(page.locator("section[id$='-exercises'] div.cell_input pre").first).to_be_visible()
     expect(page.locator(".reading")).to_be_hidden()
     context.close()

@@ -156,12 +156,15 @@ class Paragraph:
         return " ".join(sentence for sentence, _ in self.sentences)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        shown = " ".join(
+        items = [
             html.escape(sentence)
             + (f' <a href="{html.escape(link.href)}">{html.escape(link.text)}</a>' if link else "")
             for sentence, link in self.sentences
-        )
-        data = {"text/html": f'<p class="told">{shown}</p>', "text/plain": str(self)}
+        ]
+        one = f'<p class="told">{items[0]}</p>'
+        many = f'<ul class="told">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
+        shown = one if len(items) == 1 else many
+        data = {"text/html": shown, "text/plain": str(self)}
         return data, self.record.metadata
 
 

@@ -32,7 +32,7 @@ const possible = () => between(answer.heads, page.state.shape.n_heads);
 function build() {
   const area = (name, ...content) => h("div", { class: `lm-area lm-${name}` }, ...content);
   const [text, heads, pattern] = ["text", "heads", "pattern"].map((name) => area(name));
-  parts.losses = table(["nats, in second copies", "loss", "bar"]);
+  parts.losses = table(["nats, in second copies", "loss", "to scale"]);
   const left = h("div", { class: "lm-left" }, area("top", buildTop()), text, heads);
   const right = [pattern, area("parts", parts.losses.box), area("mine", ...buildAnswer())];
   parts.status = h("p", { class: "lm-starting", role: "status" }, "The hunt is starting …");
@@ -149,11 +149,24 @@ async function find({ model: name, spec, heads }) {
   return { run: { ...run, ids }, losses };
 }
 
+// The head that, over the line, looks hardest at one token: its picture has a shape. Of use or not.
+function sharpest({ ids, patterns }) {
+  const rows = [...ids.keys()].slice(1); // at the first there is nothing to choose
+  const sharp = patterns.map((pattern) => {
+    const largest = rows.map((i) =>
+      Math.max(...pattern.slice(i * ids.length, (i + 1) * ids.length)),
+    );
+    return largest.reduce((sum, one) => sum + one, 0);
+  });
+  return sharp.indexOf(Math.max(...sharp));
+}
+
 const refresh = latest(async () => {
   const about = key();
   const found = await find(page.state);
   if (about !== key()) return; // there is newer
   shown = { ...found, key: about };
+  page.state.head ??= sharpest(found.run);
   parts.status.textContent = "";
   paint();
   host.dataset.ready = "";
@@ -191,7 +204,7 @@ async function begin(what) {
   await fetched(name);
   await (added[name] ??= ask({ kind: "add", name, packed: Circuits.models[name] }));
   if (name !== hunted()) return; // another was chosen meanwhile
-  page.state = Object.assign(new Chosen(name), { head: 0 });
+  page.state = new Chosen(name);
   peeked = null;
   const options = lines().tokens.map((_, i, all) => new Option(`${i + 1} of ${all.length}`, i));
   parts.line.replaceChildren(...options);
