@@ -126,6 +126,7 @@ function offer() {
     ]);
   fill(parts.edges.body, rows);
   parts.every.disabled = !rows.length;
+  parts.edges.box.querySelector("thead").hidden = !rows.length;
   parts.edges.caption.textContent = rows.length
     ? "and these edges"
     : "and edges, once a head of each layer is named";
