@@ -57,6 +57,10 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     for columns in range(len(names), 0, -1):
         made = figure.legend(handles, names, loc="outside upper left", ncols=columns)
         box = made.get_window_extent()
+        if columns == 1 and box.width > figure.bbox.width:
+            for text in made.get_texts():
+                _fill(text, figure.bbox.width / box.width)
+            box = made.get_window_extent()
         if columns == 1 or box.width <= figure.bbox.width:
             return _grow(axes, box.height / _scale(axes))
         made.remove()
@@ -203,6 +207,13 @@ def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
     ):
         step = math.ceil(TICK * _scale(axes) * len(names) / side) or 1
         setter(range(0, len(names), step), names[::step], rotation=turned)
+
+
+def tighten(axes: Any) -> None:
+    """Take from the figure the height that square cells leave over."""
+    axes.figure.draw_without_rendering()
+    room, used = (axes.get_position(original).height for original in (True, False))
+    _grow(axes, (used - room) * axes.figure.get_figheight() * 72)
 
 
 def _scale(axes: Any) -> float:
