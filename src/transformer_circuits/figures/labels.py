@@ -33,14 +33,17 @@ def wrap(axes: Any) -> None:
     figure = axes.figure
     figure.draw_without_rendering()
     for each in figure.axes:
-        across, upright = each.xaxis.label, each.yaxis.label
+        upright = each.yaxis.label
+        length = upright.get_window_extent().height
+        if length > each.bbox.height:
+            _fill(upright, each.bbox.height / length)
+            figure.draw_without_rendering()  # its lines took from the width
+    for each in figure.axes:
+        across = each.xaxis.label
         box = across.get_window_extent()
         if box.x0 < 0 or box.x1 > figure.bbox.x1:
             lines = _fill(across, each.bbox.width / box.width)
             _grow(axes, (lines - 1) * LINE)
-        length = upright.get_window_extent().height
-        if length > each.bbox.height:
-            _fill(upright, each.bbox.height / length)
 
 
 def _fill(text: Any, share: float) -> int:
@@ -211,9 +214,9 @@ def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
 
 def tighten(axes: Any) -> None:
     """Take from the figure the height that square cells leave over."""
-    axes.figure.draw_without_rendering()
-    room, used = (axes.get_position(original).height for original in (True, False))
-    _grow(axes, (used - room) * axes.figure.get_figheight() * 72)
+    for _ in range(2):  # for room between parts shrinks with what is around them
+        axes.figure.draw_without_rendering()
+        axes.figure.set_figheight(axes.figure.get_tightbbox().height + 0.08)
 
 
 def _scale(axes: Any) -> float:
