@@ -64,7 +64,11 @@ def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
         ".circuit-plot>.narrow{display:inline}}}" + theme.style("circuit-plot")
     )
     own = slug(title)
-    pictures = _part(svg, own, "wide") + _part(narrow, f"{own}-narrow", "narrow") if narrow else _part(svg, own)
+    pictures = (
+        _part(svg, own, "wide") + _part(narrow, f"{own}-narrow", "narrow")
+        if narrow
+        else _part(svg, own)
+    )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
         f"<style>{style}</style>{pictures}</div>"
