@@ -549,7 +549,7 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
     rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
     across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
-    heading = _heading("The deeper the amber, the likelier the model held the token")
+    heading = _heading("The deeper the amber, the likelier the token")
     text = (
         vega.chart(rows, line, y + high)
         .properties(view=BARE, title=heading)
