@@ -99,7 +99,7 @@ def test_a_card_says_what_it_rests_on(written):
     assert found["made by"].startswith("transformer_circuits ")
     rules = {rule["rule"]: rule for rule in found["rules"]}
     known = rules["induction-head-exists"]
-    assert known["verdict"] == "reproduced: 1 of 1 seeds" and known["must be"] == "above 0.4"
+    assert known["verdict"] == "reproduced: the one model" and known["must be"] == "above 0.4"
     assert known["estimate"]["low"] > 0.4 > known["controls"]["untrained"]["high"]
     assert known["power"]["built induction"]["low"] > 0.9
     cut = found["edges"]

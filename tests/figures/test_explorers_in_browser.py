@@ -60,7 +60,10 @@ def training(page):
     values, slider = page.locator(f"{TEXTS}[fill^=var]"), page.locator("input[type=range]")
     shown = page.locator(".hc-live").get_by_label("source: 1; destination: 3; ")
     expect(values.filter(has_text="8.00")).to_have_count(1)
+    said = page.locator(".vega-bind output")
+    expect(said).to_have_text("1 million tokens")
     slider.press("End")
+    expect(said).to_have_text("4 million tokens")
     for value in ("4.00", "1.00", "0.75"):
         expect(values.filter(has_text=value)).to_have_count(1)
     expect(shown).to_have_count(1)

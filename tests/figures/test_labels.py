@@ -107,9 +107,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_texts_keep_apart_and_no_line_crosses_one(case):
     plot, shown, options = CASES[case]
-    drawn = plot(shown, **options, **WORDS)
-    labels.wrap(drawn.axes)
-    assert list(collisions(drawn.figure)) == []
+    wide, narrow = plot(shown, **options, **WORDS).figures
+    for figure in (wide, narrow):
+        labels.wrap(figure.axes[0])
+        assert list(collisions(figure)) == []
 
 
 def test_names_of_columns_lie_where_there_is_room():

@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 
 from transformer_circuits.figures import plots, theme
 from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.html import BREAK
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -37,6 +38,7 @@ def test_what_a_reader_changes_on_the_axes_is_shown():
     plot.axes.set_xlabel("steps")
     assert ">10<" in page(plot) and ">10<" not in before and ">steps<" in page(plot)
     assert plot.record.numbers["a: y"] == [3, 1]
+    assert page(plot).count("<svg") == 1, "no picture for phones shows the old axis"
 
 
 @pytest.mark.parametrize("figure", FIGURES)
@@ -48,13 +50,14 @@ def test_a_figure_is_an_svg_with_words_that_are_text_and_no_ground_of_its_own(fi
     assert len(words(picture)) >= 3
     painted = re.findall(r"(?:fill|stroke): ?(#[0-9a-f]{6})", picture)
     assert not {*painted} & {"#ffffff", "#000000"} and "var(--ink,#1c2430)" in picture
-    ((natural, width),) = re.findall(
-        r'style="width:(\d+)px;min-width:(\d+)px;"', shown["text/html"]
-    )
+    layouts = r'class="(\w+)" style="width:(\d+)px;min-width:(\d+)px;"'
+    wide, narrow = re.findall(layouts, shown["text/html"])
+    assert (wide[0], narrow[0]) == ("wide", "narrow")
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', picture)
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", picture)]
-    assert min(sizes) * int(width) / float(box) == pytest.approx(9, abs=0.05), "words can be read"
-    assert int(natural) > 1.5 * int(width) and int(width) <= 342, "on a phone it is not cut"
+    assert min(sizes) * int(wide[2]) / float(box) == pytest.approx(9, abs=0.05), "words can be read"
+    assert BREAK / int(wide[1]) * 14 >= 12.8, "nor are they small before the narrow one is shown"
+    assert 342 / int(narrow[1]) * 14 >= 13, "and on a phone they are as large"
 
 
 def words(svg):

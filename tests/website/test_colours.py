@@ -7,7 +7,7 @@ from test_built_book import HTML
 
 from transformer_circuits.figures import theme
 
-MEANT = {**theme.ROLES, "less": theme.LESS, "more": theme.MORE}
+MEANT = {**theme.ROLES, "less": theme.LESS, "more": theme.MORE, "likely": theme.LIKELY}
 GREYS = {"ink", "muted", "direct"}
 """Told apart by width and name; see `theme`."""
 NEAR, GREY = 0.03, 0.025
@@ -75,7 +75,7 @@ def known(colour, mode):
     ends = theme.GROUND[mode], getattr(theme.ROLES["ink"], mode)
     whole = [getattr(role, mode) for role in MEANT.values()]
     # Scales are painted on a dark page as on a light one; those of views a little lighter.
-    for role in (theme.LESS, theme.MORE):
+    for role in (theme.LESS, theme.MORE, theme.LIKELY):
         whole += [role.light, tinted(role.light, "#ffffff", 0.85)]
     return any(
         apart(colour, tinted(of, end, share / 20)) < NEAR

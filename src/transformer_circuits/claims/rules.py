@@ -135,9 +135,12 @@ def verdict(
     side, unless the rule would have missed an effect that counts: *unpowered*. *Mixed*: wholly
     beyond it in one seed and wholly on the other side in another. *Undecided*: all else.
     """
-    of = f"of {len(seeds)} seeds"
+
+    def told(n: int) -> str:
+        return f"{n} of {len(seeds)} seeds" if len(seeds) > 1 else "the one model"
+
     if absent := sum(not found.n for found in seeds.values()):
-        return NO_CASE, f"{absent} {of} without what it speaks of"
+        return NO_CASE, f"{told(absent)} without what it speaks of"
     for name, found in (planted or {}).items():
         if not beyond(rule, found):
             return UNPOWERED, f"the rule misses what was planted ({name}: {found})"
@@ -146,18 +149,18 @@ def verdict(
     if len(over) == len(seeds):
         if held := [name for name in controls if beyond(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
-        return REPRODUCED, f"{len(over)} {of}"
+        return REPRODUCED, told(len(over))
     if len(under) == len(seeds):
         if power and ((seen := power.smallest(rule)) is None or seen > power.counts):
             least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")
             return UNPOWERED, f"it sees {least}, where {power.counts:g} would count"
-        return NOT_REPRODUCED, f"{len(under)} {of} on the other side"
+        return NOT_REPRODUCED, f"{told(len(under))} on the other side"
     if any(found.n > 1 for found in over) and any(found.n > 1 for found in under):
-        return MIXED, f"{len(over)} {of}; {len(under)} on the other side"
+        return MIXED, f"{told(len(over))}; {len(under)} on the other side"
     if all(found.n == 1 for found in seeds.values()):
-        return UNDECIDED, f"{len(over)} {of}, by one number each, without an interval"
+        return UNDECIDED, f"{told(len(over))}, by one number each, without an interval"
     across = [found for found in seeds.values() if found not in over and found not in under]
-    why = f"across the threshold in {len(across)} {of}"
+    why = f"across the threshold in {told(len(across))}"
     return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows)])])
 
 

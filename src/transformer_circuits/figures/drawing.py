@@ -31,42 +31,59 @@ STYLE = "transformer_circuits.figures.book"
 """The file `book.mplstyle`, by the name under which matplotlib finds it in any notebook."""
 
 
+WIDTHS = 5.2, 3.6
+"""Of every plot, in a wide column and on a phone, where words of 10 points are then 13 pixels high. [inches]"""
+
+
 @dataclass(frozen=True, eq=False)
 class Plot:
     """A figure of matplotlib that Jupyter shows under its title, in the colours of its page.
 
-    It is drawn when it is shown, so `plots.curves(...)` may be changed before: after
-    `plot.axes.set_ylim(0, 1)` the axis goes from 0 to 1.
+    It is drawn twice, for wide columns and for phones, and the column chooses. Whoever asks for its
+    `axes` may change them before it is shown: after `plot.axes.set_ylim(0, 1)` the axis goes from 0
+    to 1. From then on there is this one picture for every column, so that none lacks the change.
     """
 
-    figure: MplFigure
+    figures: list[MplFigure]
+    """The one for wide columns and, until the `axes` are asked for, the one for phones."""
     record: Record
 
     @property
     def axes(self) -> Axes:
         """The axes on which the data are drawn."""
-        return self.figure.axes[0]
+        del self.figures[1:]
+        return self.figures[0].axes[0]
 
     @property
     def svg(self) -> str:
         """The picture as it is now, a document of its own."""
-        buffer = io.StringIO()
-        with style.context(STYLE):
-            labels.wrap(self.axes)
-            self.figure.savefig(buffer, format="svg", metadata={"Date": None})
-        svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
-        return theme.themed(svg)
+        return _svg(self.figures[0])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        return Figure(self.svg, self.record)._repr_mimebundle_()
+        svg, *narrow = map(_svg, self.figures)
+        return Figure(svg, self.record, *narrow)._repr_mimebundle_()
 
 
-def draw(paint: Callable, record: Record, size: tuple[float, float]) -> Plot:
-    """One pair of axes on which `paint(axes)` draws what a record holds; width and height in inches."""
+def _svg(figure: MplFigure) -> str:
+    buffer = io.StringIO()
     with style.context(STYLE):
-        figure = MplFigure(figsize=size, layout="constrained")
-        paint(figure.subplots())
-    return Plot(figure, record)
+        labels.wrap(figure.axes[0])
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
+    return theme.themed(svg)
+
+
+def draw(paint: Callable, record: Record, *heights: float) -> Plot:
+    """One pair of axes on which `paint(axes)` draws what a record holds, for each of `WIDTHS`.
+
+    `heights`: of the wide picture and, where it is another, of the narrow one. [inches]
+    """
+    figures = []
+    with style.context(STYLE):
+        for width, height in zip(WIDTHS, (heights * 2)[:2], strict=True):
+            figures.append(MplFigure(figsize=(width, height), layout="constrained"))
+            paint(figures[-1].subplots())
+    return Plot(figures, record)
 
 
 def scale(middle: bool, more: str = theme.MORE.light) -> LinearSegmentedColormap:

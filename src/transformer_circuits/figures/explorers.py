@@ -53,11 +53,18 @@ def _sentences(rows: Sequence[Mapping], lines: int) -> altair.Chart:
 
 
 def spectrum(
-    copying: Numbers, rest: Numbers, *, tokens: Sequence[str], title: str, alt: str
+    copying: Numbers,
+    rest: Numbers,
+    *,
+    tokens: Sequence[str],
+    title: str,
+    alt: str,
+    opens: float = 1,
 ) -> vega.HoverChart:
     """The matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
+    `opens`: the s that is shown first.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
@@ -115,7 +122,7 @@ def spectrum(
     kept = {"copying": added, "rest": base, **told}
     kept |= {"real parts": np.sort(spectra.real), "imaginary parts": np.sort(spectra.imag)}
     return vega.finish(
-        drawn.add_params(altair.param("s", value=1, bind=slider)),
+        drawn.add_params(altair.param("s", value=opens, bind=slider)),
         title,
         alt,
         numbers=kept,
@@ -438,7 +445,8 @@ def training(
     when, seen, given = array(times), array(patterns), array(chances)
     curves = {name: {k: array(v) for k, v in lines.items()} for name, lines in panels.items()}
     named = {f"{panel}: {name}": v for panel, of in curves.items() for name, v in of.items()}
-    slider = altair.binding_range(min=0, max=len(when) - 1, step=1, name="Checkpoint ")
+    slider = altair.binding_range(min=0, max=len(when) - 1, step=1, name="Read so far ")
+    said = {"steps": [f"{time:.3g} {x}" for time in when]}
     at = altair.selection_point(
         "at", fields=["k"], bind={"k": slider}, on="click", nearest=True, clear=False, empty=False,
         value=[{"k": opens}],
@@ -452,7 +460,9 @@ def training(
         for k, time in enumerate(when)
     ]
     return vega.finish(
-        altair.vconcat(*drawn).resolve_scale(color="independent", strokeDash="independent"),
+        altair.vconcat(*drawn, usermeta=said).resolve_scale(
+            color="independent", strokeDash="independent"
+        ),
         title,
         alt,
         numbers=named | {x: when, "probability of each token": given, "attention": seen},
@@ -528,7 +538,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
 
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
-    """Tokens in lines, each the redder the likelier it was; chances: [checkpoint, pos]."""
+    """Tokens in lines, each the deeper in amber the likelier it was; chances: [checkpoint, pos]."""
     places, x, y, line, high = [], 0, 0, 360, 24
     for pos, token in enumerate(tokens):
         wide = 8 * len(token) + 10
@@ -539,7 +549,7 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
     rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
     across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
-    heading = _heading("The redder a token, the likelier the model held it")
+    heading = _heading("The deeper the amber, the likelier the token")
     text = (
         vega.chart(rows, line, y + high)
         .properties(view=BARE, title=heading)
@@ -554,6 +564,6 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
             tooltip=["token:N", "probability:Q"],
         )
     )
-    shade = text.mark_rect(color=theme.MORE.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
+    shade = text.mark_rect(color=theme.LIKELY.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
     words = text.mark_text(align="left", baseline="top", fontSize=12, dx=4, dy=4)
     return altair.layer(shade, words.encode(text="token:N"))

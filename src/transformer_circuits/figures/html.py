@@ -18,6 +18,9 @@ from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE = 9.0
 """The least size of words in a figure. [pixels]"""
+BREAK = 480
+"""Columns narrower than this show the narrow one of two pictures: the words of the wide one would be
+below 13 pixels. [pixels]"""
 SCRIPTS = Path(__file__).parent / "scripts"
 """Where the scripts of charts and views lie."""
 
@@ -35,37 +38,56 @@ class Figure:
     svg: str
     """A document of its own."""
     record: Record
+    narrow: str = ""
+    """The same for narrow columns; a page has both, and shows the one that fits."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         record = self.record
-        shown = captioned(record.title, inline(self.svg, record.title, record.text))
+        shown = captioned(record.title, inline(self.svg, record.title, record.text, self.narrow))
         return bundle("figure", record, shown, self.svg)
 
 
-def inline(svg: str, title: str, alt: str) -> str:
+def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
     """An SVG document as a part of the page, so that its variables have the page's colours.
 
     Its names carry the title in front, and its style holds for itself alone: two pictures on one page
     do not take from each other. Its smallest words are as high as text in figures, and shrink with
     the page until they are `LEGIBLE`; a page narrower than that moves it to and fro in its own box.
+    `narrow`: the same picture for screens whose column is less than `BREAK` wide. Only one of the two
+    is shown, and their words are read aloud once.
     """
-    own = f"{slug(title)}-"
+    style = (
+        ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
+        ".circuit-plot>.narrow{display:none}"
+        ".circuit-plot:has(>.narrow){container-type:inline-size}"
+        f"@media screen{{@container (max-width:{BREAK - 0.02}px){{.circuit-plot>.wide{{display:none}}"
+        ".circuit-plot>.narrow{display:inline}}}" + theme.style("circuit-plot")
+    )
+    own = slug(title)
+    pictures = (
+        _part(svg, own, "wide") + _part(narrow, f"{own}-narrow", "narrow")
+        if narrow
+        else _part(svg, own)
+    )
+    return (
+        f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
+        f"<style>{style}</style>{pictures}</div>"
+    )
+
+
+def _part(svg: str, own: str, layout: str = "") -> str:
+    """The `svg` element of a document, as wide as its words ask; `own`: begins its names."""
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', own, body)
+    body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{own}-", body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
+    places = r' (?:d|x|y)="[^"]*"'  # to a hundredth of a pixel
+    body = re.sub(places, lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), body)
     wide = "".join(
         f"{name}:{high * _width(body):.0f}px;"
         for name, high in (("width", theme.TEXT), ("min-width", LEGIBLE))
     )
-    body = re.sub(r"(?=>)", f' style="{wide}"', body, count=1)
-    style = (
-        ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
-        + theme.style("circuit-plot")
-    )
-    return (
-        f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
-        f"<style>{style}</style>{body.strip()}</div>"
-    )
+    kind = f' class="{layout}"' if layout else ""
+    return re.sub(r"(?=>)", f'{kind} style="{wide}"', body, count=1).strip()
 
 
 def _width(svg: str) -> float:

@@ -33,14 +33,17 @@ def wrap(axes: Any) -> None:
     figure = axes.figure
     figure.draw_without_rendering()
     for each in figure.axes:
-        across, upright = each.xaxis.label, each.yaxis.label
+        upright = each.yaxis.label
+        length = upright.get_window_extent().height
+        if length > each.bbox.height:
+            _fill(upright, each.bbox.height / length)
+            figure.draw_without_rendering()  # its lines took from the width
+    for each in figure.axes:
+        across = each.xaxis.label
         box = across.get_window_extent()
         if box.x0 < 0 or box.x1 > figure.bbox.x1:
             lines = _fill(across, each.bbox.width / box.width)
             _grow(axes, (lines - 1) * LINE)
-        length = upright.get_window_extent().height
-        if length > each.bbox.height:
-            _fill(upright, each.bbox.height / length)
 
 
 def _fill(text: Any, share: float) -> int:
@@ -57,6 +60,10 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     for columns in range(len(names), 0, -1):
         made = figure.legend(handles, names, loc="outside upper left", ncols=columns)
         box = made.get_window_extent()
+        if columns == 1 and box.width > figure.bbox.width:
+            for text in made.get_texts():
+                _fill(text, figure.bbox.width / box.width)
+            box = made.get_window_extent()
         if columns == 1 or box.width <= figure.bbox.width:
             return _grow(axes, box.height / _scale(axes))
         made.remove()
@@ -203,6 +210,13 @@ def ticks(axes: Any, rows: Sequence[str], cols: Sequence[str]) -> None:
     ):
         step = math.ceil(TICK * _scale(axes) * len(names) / side) or 1
         setter(range(0, len(names), step), names[::step], rotation=turned)
+
+
+def tighten(axes: Any) -> None:
+    """Take from the figure the height that square cells leave over."""
+    for _ in range(2):  # for room between parts shrinks with what is around them
+        axes.figure.draw_without_rendering()
+        axes.figure.set_figheight(axes.figure.get_tightbbox().height + 0.08)
 
 
 def _scale(axes: Any) -> float:

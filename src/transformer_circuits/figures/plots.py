@@ -8,18 +8,17 @@ Every figure has a title that states the finding and an `alt` text for those who
 
 import itertools
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from transformer_circuits.figures import labels, theme
-from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, Plot, draw, scale
+from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
 from transformer_circuits.figures.values import Number, Numbers, array, number
 from transformer_circuits.record import SVG, Record
 
 _SEED = re.compile(r"\bseed (\d+)")
-WIDTH = 5.2
-"""Of every plot: its words, of 10 points, are then 9 pixels high on a phone. [inches]"""
 
 
 def matrix(
@@ -64,7 +63,8 @@ def matrix(
             values, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
             aspect="equal" if square else "auto", interpolation="nearest",
         )  # fmt: skip
-        bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+        side = "bottom" if _narrow(axes) else "right"
+        bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8, location=side)
         if null is not None:
             ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
             bar.set_ticks([middle - most, middle, middle + most])
@@ -72,6 +72,7 @@ def matrix(
         axes.set(xlabel=cols, ylabel=rows)
         if len(row_labels) or len(col_labels):
             labels.ticks(axes, row_labels, col_labels)
+        labels.tighten(axes)
 
     record = _record(
         title,
@@ -80,9 +81,8 @@ def matrix(
         units={"values": unit},
         words={"rows": row_labels, "cols": col_labels},
     )
-    room = 1.4 + 3.4 * high / wide if square else 6.0  # no more than cells that are square need
-    height = np.clip(1.6 + 0.28 * high, min(2.4, room), room)
-    return draw(paint, record, (WIDTH, height))
+    height = np.clip(1.6 + 0.28 * high, 2.4, 6.0)
+    return draw(paint, record, height, height + 0.8)  # the bar of colours stands below
 
 
 def curves(
@@ -159,7 +159,7 @@ def bundles(
     }
     numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
     numbers |= {f"{name}, place: x": place for name, place in _floats(places or {}).items()}
-    return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), (WIDTH, 3.4))
+    return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), 3.4)
 
 
 def bars(
@@ -175,8 +175,11 @@ def bars(
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers.
     """
 
+    rows = [textwrap.fill(name, 16) for name in values]
+
     def paint(axes):
-        names, lengths = list(values), list(_floats(values).values())
+        names = rows if _narrow(axes) else list(values)
+        lengths = list(_floats(values).values())
         axes.barh(range(len(names)), lengths, color=[_colour(name) for name in names])
         axes.set_yticks(range(len(names)), names)
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
@@ -196,7 +199,8 @@ def bars(
     record = _record(
         title, alt, numbers, units=dict.fromkeys(numbers, unit), words={"bars": values}
     )
-    return draw(paint, record, (WIDTH, 1.2 + 0.26 * len(values)))
+    lines = "\n".join(rows).count("\n") + 1
+    return draw(paint, record, 1.2 + 0.26 * len(values), 1.2 + 0.26 * lines)
 
 
 def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
@@ -231,7 +235,7 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     numbers = {name: [*row.values()] for name, row in rows.items()}
     units = dict.fromkeys(rows, unit)
     record = _record(title, alt, numbers, units=units, words={"parts": parts})
-    return draw(paint, record, (WIDTH, 1.2 + 0.75 * len(rows)))
+    return draw(paint, record, 1.2 + 0.75 * len(rows))
 
 
 def _colour(name: str) -> str:
@@ -266,7 +270,7 @@ def histogram(
     numbers = {"values": np.sort(array(values), axis=None)}
     numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}
     record = _record(title, alt, numbers, units=dict.fromkeys(numbers, x))
-    return draw(paint, record, (WIDTH, 3.0))
+    return draw(paint, record, 3.0)
 
 
 def singular_values(
@@ -287,7 +291,11 @@ def singular_values(
 
     numbers = {name: array(values) for name, values in spectra.items()}
     numbers |= {} if rank is None else {"rank": number(rank)}
-    return draw(paint, _record(title, alt, numbers), (WIDTH, 3.2))
+    return draw(paint, _record(title, alt, numbers), 3.2)
+
+
+def _narrow(axes) -> bool:
+    return bool(axes.figure.get_figwidth() < WIDTHS[0])
 
 
 def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:

@@ -19,7 +19,7 @@ stands alone: every coloured thing is named where it is, and query, key and valu
 lines, too. Attention has the colour of the layer of its head, the stronger the more of it. No colour has two meanings: what is no layer and no query, key or value is ink, grey or
 `curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
 lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
-a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
+likely a token was held is `LIKELY`; how a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
 the point, and no line of the one looks like one of the other. An arrow that looks is dotted, from destination
 to source; one that moves is solid, from source to destination. Words in boxes are ink, on a tint of
 the box's colour. A figure has no ground of its own: it lies on the page, and its colours are variables
@@ -73,6 +73,8 @@ LESS = Role("#007a87", "#4cc9d8")
 """Below the middle of a scale."""
 MORE = Role("#b0123f", "#ff8080")
 """Above the middle of a scale."""
+LIKELY = Role("#e69f00", "#e69f00")
+"""How likely a token was held: amber, the stronger the likelier."""
 TINT = 0.12
 """How much of its colour a box is filled with."""
 TEXT, SMALL = 14.0, 13.0

@@ -11,6 +11,8 @@
 .hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:10px}
 .hover-chart .vega-bind-name{margin-right:6px}
+.hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
+.hover-chart .vega-bind [type=range]{flex:1;min-width:0}
 .hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 var(--type-words,system-ui,sans-serif);
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 
@@ -50,6 +52,16 @@
 
   addEventListener("pointerdown", (event) => event.target.closest(".hc-live") || tip?.remove());
 
+  // A slider counts its steps; what each stands for is said beside it.
+  function saySteps(view, slider, steps) {
+    const said = document.createElement("output");
+    slider.nextElementSibling.hidden = true; // the count
+    slider.after(said);
+    const say = (_, step) => (said.textContent = slider.ariaValueText = steps[step]);
+    say(null, slider.value);
+    view.addSignalListener("at_k", say);
+  }
+
   async function draw(host) {
     const { View, parse } = await vega();
     const still = host.querySelector(".circuit-plot");
@@ -69,6 +81,8 @@
     const width = drawn.viewBox.baseVal.width / Math.min(...sizes);
     drawn.style.width = `${TEXT * width}px`;
     drawn.style.minWidth = `${LEGIBLE * width}px`;
+    live.querySelector(".vega-bindings").style.maxWidth = drawn.style.width;
+    if (spec.usermeta?.steps) saySteps(view, live.querySelector("input[type=range]"), spec.usermeta.steps);
     still.hidden = true;
     host.dataset.drawn = "";
   }
