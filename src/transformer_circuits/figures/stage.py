@@ -128,6 +128,12 @@ def _words(tokens: Sequence[str]) -> list[list[int]]:
     return found
 
 
+def _of_name(run: Run) -> set[int]:
+    """The places of the name, both times: those with notes and the one before each, and the steps'."""
+    noted = {place + more for place in run.notes for more in (-1, 0)}
+    return noted | {step.at + more for step in run.steps for more in (0, 1)}
+
+
 def _data(run: Run) -> dict:
     steps = []
     for step in run.steps:
@@ -141,7 +147,7 @@ def _data(run: Run) -> dict:
 def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: page.Drawing) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     noted, strip = {*run.notes}, ""
-    of_name = noted | {step.at + more for step in run.steps for more in (0, 1)}
+    of_name = _of_name(run)
     for word in _words(tokens):  # lines break between words, not inside them
         strip += '<span class="word">'
         for place in word:
@@ -182,19 +188,20 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, room: theme.Px) -> C
     """The end of a play as one picture: the first look, and what it brings with and without."""
     canvas = Canvas(room)
     noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
+    of_name = _of_name(run)
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
     x, top = _MARGIN, 40.0
     for word in _words(tokens):
         wide = []
         for place in word:
-            boxed = place in noted | pieces
+            boxed = place in of_name
             least = 42.0 if place in noted else 0.0
             letters = _LETTER * len(_shown(tokens[place]).strip())
             wide.append(max(letters + (12 if boxed else 0), least))
         if x + sum(wide) + 4 * len(wide) > room:
             x, top = _MARGIN, top + 92
         for place, width in zip(word, wide, strict=True):
-            boxed, words = place in noted | pieces, _shown(tokens[place]).strip()
+            boxed, words = place in of_name, _shown(tokens[place]).strip()
             if boxed:
                 role = "second" if place in pieces else "ink"
                 canvas.box(x, top, width, 28, [words], mono=True, role=role)

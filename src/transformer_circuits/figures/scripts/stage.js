@@ -122,10 +122,10 @@
     }
 
     // Moves the token that was found along the arc to where it is written.
-    async function carry(path, from, to, still) {
+    async function carry(path, from, to, k, still) {
       carried.textContent = word(from);
       carried.hidden = false;
-      const length = path.getTotalLength(), begin = performance.now(), ms = 800;
+      const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 600;
       for (let t = 0; t < 1 && still(); ) {
         const now = await new Promise(requestAnimationFrame);
         t = Math.min(1, Math.max(0, (now - begin) / ms));
@@ -139,19 +139,19 @@
     async function one(k, still, words) {
       const { steps } = run(), step = steps[k];
       const { drawn: paths, found } = look(step);
-      await wait(200);
+      await wait(100);
       if (!still()) return;
-      await uncover(k ? 450 : 700);
+      await uncover(k ? 200 : 500);
       if (!still()) return;
       tokens[found].classList.add("found");
       if (words) says.innerHTML = words;
-      await wait(k ? 150 : 1600);
+      await wait(k ? 50 : 900);
       // Only what comes next here, too, is carried: the begin token brings nothing.
-      if (still() && word(found) === word(step.at + 1)) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, still);
+      if (still() && word(found) === word(step.at + 1)) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, k, still);
       if (!still()) return;
       tokens[step.at + 1].classList.remove("to-come");
       bar(k, step.p);
-      await wait(k ? 250 : 900);
+      await wait(k ? 100 : 400);
     }
 
     async function play() {
@@ -167,9 +167,9 @@
       says.innerHTML = words[0];
       for (let k = 1; k <= noted.length && still(); k++) {
         notes(noted.slice(0, k));
-        await wait(180);
+        await wait(110);
       }
-      await wait(1500);
+      await wait(900);
       for (let k = 0; k < steps.length && still(); k++) await one(k, still, k ? then(steps[k]) : words[1]);
       if (still()) end();
     }
