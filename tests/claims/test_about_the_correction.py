@@ -89,3 +89,25 @@ def test_a_model_is_surer_where_a_match_is_copied(built, monkeypatch):
     monkeypatch.setattr(Subject, "sibling", lambda self, name: flat)
     assert about_remarks.surer_where_matched(built).nanmean() > 0.693
     assert about_remarks.surer_where_matched(flat).nan_to_num().abs().max() == 0
+
+
+def test_where_one_token_alone_matches():
+    """The second 5 is followed by a 6 again: that counts; the 7 after "5 6" has a longer match."""
+    tokens = torch.tensor([[0, 5, 6, 7, 5, 6, 7, 5]])
+    found = about_remarks._one_token_matches(tokens[:, :-1], tokens[:, 1:])
+    assert found[0].tolist() == [False, False, False, False, True, False, False]
+
+
+def test_what_is_kept_on_another_kind_of_text_is_a_share_of_what_is_saved(built, monkeypatch):
+    """What saves twice as much everywhere keeps as much of it; what saves half there keeps less."""
+    elsewhere = dataclasses.replace(built, name="elsewhere")
+    flat = dataclasses.replace(built, name="flat")
+    monkeypatch.setattr(Subject, "sibling", lambda self, name: flat)
+    monkeypatch.setattr(about_remarks, "_elsewhere", lambda one: elsewhere if one is built else one)
+    for there, here, expected in ((2.0, 2.0, 0.0), (1.0, 2.0, -0.5), (2.0, 0.0, None)):
+        saves = {elsewhere: there, built: here, flat: 1.0}
+        monkeypatch.setattr(
+            about_remarks, "_saved", lambda one, saves=saves: torch.full((3,), saves[one])
+        )
+        found = about_remarks.kept_beyond_one_layer(built)
+        assert found.isnan().all() if expected is None else (found == expected).all()

@@ -1,5 +1,6 @@
 """What the paper remarks of copying and of induction without a figure of its own."""
 
+import dataclasses
 import math
 from functools import cache
 
@@ -18,8 +19,9 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import clean_copying
 from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.text import windows
+from transformer_circuits.text import corpus, windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 FIRST = 10
@@ -109,6 +111,55 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
         return torch.zeros((), dtype=torch.float64)
     elsewhere = surer[~before & (inputs != BEGIN)].mean()
     return subject.by_document((surer - elsewhere).masked_fill(~matched, math.nan))
+
+
+@decides("shifted-text", controls=[one_layer, untrained, random_heads])
+def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
+    """How much more of what it saves a model keeps on another kind of text than one layer does.
+
+    Saved is against the model without layers, where the present token has been followed before by
+    what comes now, but the pair up to it has not come. As a share of the mean over documents of
+    held-out text, per document of C++, of which the training text has none; less the same for the
+    one-layer model. Not a number if one of the two saves nothing on held-out text. Where the text
+    is not the book's there is no other kind, and what is measured is of that text. Paper: "Function
+    of Induction Heads".
+    """
+    kept = []
+    for one in (subject, subject.sibling("one-layer")):
+        before = _saved(one).nanmean()
+        kept.append(_saved(_elsewhere(one)) / before.where(before > 0, math.nan))
+    return kept[0] - kept[1]
+
+
+@once
+def _elsewhere(subject: Subject) -> Subject:
+    """The subject on a kind of text that nothing in the training text is; on its own, if that is not
+    the book's."""
+    if not subject.of_the_book:
+        return subject
+    return dataclasses.replace(subject, text=corpus.tokens("small", "unseen-kind"))
+
+
+@once
+def _saved(subject: Subject) -> Float[Tensor, " document"]:
+    """What a model saves against zero layers where one token alone matches. [nats per token]"""
+    zero, rows = subject.sibling("zero-layer").model, []
+    for of, wanted in cross_entropy.batches(*subject.windows(*samples.MANY), size=4):
+        losses = [cross_entropy.per_token(model(of), wanted) for model in (zero, subject.model)]
+        saved = (losses[0] - losses[1]).double()
+        rows.append(saved.masked_fill(~_one_token_matches(of, wanted), math.nan))
+    return subject.by_document(torch.cat(rows))
+
+
+def _one_token_matches(
+    tokens: Int[Tensor, "window pos"], targets: Int[Tensor, "window pos"]
+) -> Bool[Tensor, "window pos"]:
+    """Where the present token was followed by the target before, and the pair up to it is new."""
+    followed = induction.followers(tokens)
+    pairs = followed[:, 1:, 1:] & followed[:, :-1, :-1]
+    right = (followed & (tokens[:, None, :] == targets[:, :, None])).any(dim=2)
+    right[:, 1:] &= ~pairs.any(dim=2)
+    return right
 
 
 @once

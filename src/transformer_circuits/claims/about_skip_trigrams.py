@@ -8,6 +8,7 @@ the first minus the second, from -1 to 1; 0 if any other output would do as well
 from functools import cache
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor
 
@@ -123,6 +124,34 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
 def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     """[ab]…[a]→[b′], a word in pieces completed with other capitals; else as `copy`."""
     return _family(subject, families.SPLIT_OTHER_FORM)
+
+
+@decides("split-specialists", controls=[untrained, random_heads, heads_without_effect])
+def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
+    """The share of split words that one head holds, less its share of the same words copied whole.
+
+    -1 to 1, for each word with [ab]…[a]→[b] in held-out text. A head holds the skip-trigram that is
+    strongest in it; whole words are copied to the hundred most frequent tokens in turn. The head is
+    that of the largest lead in one half of the words, measured in the other. Paper: "Copying /
+    Primitive In-Context Learning".
+    """
+    config, places = subject.model.config, _places(subject)
+    triples = of_families(subject.text, config.n_vocab, config.n_ctx)[families.SPLIT]
+    if len({triple.src for triple in triples}) < 2 or places is None:
+        return NOTHING
+    often = subject.text.long().bincount(minlength=config.n_vocab)
+    often[tokenizer.BEGIN] = 0
+    common = often.topk(min(100, config.n_vocab)).indices.tolist()
+    whole = [SkipTrigram(t.src, common[k % len(common)], t.src) for k, t in enumerate(triples)]
+    held = [
+        F.one_hot((places.f1(each) * places.f2(each)).argmax(dim=0), len(places.ov)).double()
+        for each in (triples, whole)
+    ]
+    lead = torch.stack([by_source(each, triples) for each in (held[0] - held[1]).T], dim=1)
+    found = lead.new_empty(len(lead))
+    for half in (0, 1):
+        found[1 - half :: 2] = lead[1 - half :: 2, lead[half::2].mean(dim=0).argmax()]
+    return found
 
 
 @decides(
