@@ -9,23 +9,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-import yaml
-from conftest import barriers, watch
+from conftest import HTML, ROOT, barriers
 
 from transformer_circuits import record
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import registry
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).parents[2]
-HTML = ROOT / "_build" / "html"
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-PAGES = [
-    TOC["root"],
-    *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
-    "search",
-    "genindex",
-]
 LIVE = "chapters/browser/live-model"
 WIDTHS = (390, 768, 1200, 1280, 1440)
 PRINTED = (718, 907)
@@ -71,35 +61,6 @@ def at_every_width(page, widths, **media) -> Iterator[int]:
         yield width
     page.set_viewport_size(size)
     page.emulate_media(media="screen", color_scheme="light")
-
-
-def ready(page) -> None:
-    """Wait until what moves is drawn."""
-    for waiting in (
-        ".hover-chart:not([data-drawn])",
-        "[data-live-model]:not([data-ready])",
-        "[data-train-here]:not([data-ready])",
-    ):
-        page.wait_for_selector(waiting, state="detached")
-    page.wait_for_function(
-        "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"
-    )
-
-
-@pytest.fixture(params=PAGES, scope="module")
-def opened(browser, request):
-    """A page, opened once for all tests of it, all code shown, what moves drawn; and what went wrong."""
-    if not (HTML / "index.html").is_file():
-        pytest.fail(f"{HTML} is not built: run make book")
-    page = browser.new_page()
-    page.name = request.param
-    watch(page)
-    page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
-    page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
-    ready(page)
-    page.evaluate("document.documentElement.dataset.reading = 'code'")
-    yield page
-    page.close()
 
 
 def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_paper(opened):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import watch
 
 from transformer_circuits.analysis import path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
@@ -23,11 +24,16 @@ N_HEADS = checkpoint.settings("two-layer")[0].n_heads
 """Of a layer, in both models of the page."""
 
 
-@pytest.fixture
-def live(watched):
-    watched.goto(PAGE.as_uri())
-    watched.wait_for_selector("[data-live-model][data-ready]")
-    return watched
+@pytest.fixture(scope="module")
+def live(browser):
+    """The page, opened once: an answer depends on the request alone."""
+    page = browser.new_page()
+    watch(page)
+    page.goto(PAGE.as_uri())
+    page.wait_for_selector("[data-live-model][data-ready]")
+    yield page
+    page.close()
+    assert page.wrong == []
 
 
 def asked(live, kind, name, **request):
