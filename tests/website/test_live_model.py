@@ -3,6 +3,7 @@
 Run by `make test` after the book is built: `pytest -m browser`.
 """
 
+import json
 import random
 from pathlib import Path
 
@@ -38,17 +39,12 @@ def live(browser):
 
 def asked(live, kind, name, **request):
     """The worker's answer; arrays as lists."""
-    return live.evaluate(
-        """async (request) => {
-            const plain = (value) => ArrayBuffer.isView(value) || Array.isArray(value)
-                ? Array.from(value, plain)
-                : value && typeof value === "object"
-                    ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
-                    : value;
-            return plain(await Circuits.live.ask(request));
-        }""",
+    found = live.evaluate(
+        """async (request) => JSON.stringify(await Circuits.live.ask(request),
+            (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)""",
         {"kind": kind, "name": name, **request},
     )
+    return json.loads(found)
 
 
 def logits(live, name, ids, off=(), how="zero", cut=None):
