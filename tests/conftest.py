@@ -3,11 +3,13 @@
 import os
 import resource
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 import torch
+import yaml
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
@@ -17,6 +19,15 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training.config import TrainConfig
 
+ROOT = Path(__file__).parents[1]
+HTML = ROOT / "_build" / "html"
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = [
+    TOC["root"],
+    *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
+    "search",
+    "genindex",
+]
 SHAPE = ModelConfig(
     n_layers=2, n_heads=5, d_model=14, d_head=3, n_vocab=17, n_ctx=11, position_base=100.0
 )
@@ -172,6 +183,38 @@ def barriers(page, context=None, **options) -> list[tuple[str, str, str]]:
         if violation["impact"] in ("serious", "critical") or violation["id"] == "empty-table-header"
         for node in violation["nodes"]
     ]
+
+
+def ready(page) -> None:
+    """Wait until what moves is drawn."""
+    for waiting in (
+        ".hover-chart:not([data-drawn])",
+        "[data-live-model]:not([data-ready])",
+        "[data-train-here]:not([data-ready])",
+    ):
+        page.wait_for_selector(waiting, state="detached")
+    page.wait_for_function(
+        "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"
+    )
+
+
+@pytest.fixture(params=PAGES, scope="session")
+def opened(browser, request):
+    """A page of the built book, opened once for all tests of it in all modules, which leave it as it was.
+
+    All code is shown and what moves is drawn; `wrong` says what went wrong, `name` which page it is.
+    """
+    if not (HTML / "index.html").is_file():
+        pytest.fail(f"{HTML} is not built: run make book")
+    page = browser.new_page()
+    page.name = request.param
+    watch(page)
+    page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
+    page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
+    ready(page)
+    page.evaluate("document.documentElement.dataset.reading = 'code'")
+    yield page
+    page.close()
 
 
 SITE = "http://book.test"

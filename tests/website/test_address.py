@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from test_built_book import HTML, ROOT
+from conftest import HTML, ROOT
 
 from transformer_circuits.website import address
 

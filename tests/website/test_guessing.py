@@ -1,9 +1,8 @@
 """Predict first: what a box asks about waits for a guess, and never for those who want none."""
 
 import pytest
-from conftest import serve
+from conftest import HTML, serve
 from playwright.sync_api import expect
-from test_built_book import HTML
 
 pytestmark = pytest.mark.browser
 COVERED = ".awaits"

@@ -1,9 +1,8 @@
 """The short book as a reader meets it: light, at rest, each figure beside its words."""
 
 import pytest
-from conftest import watch
+from conftest import HTML, watch
 from docutils import nodes
-from test_built_book import HTML
 
 from transformer_circuits.book.notebooks import SHORT
 from transformer_circuits.website.short_pages import rows

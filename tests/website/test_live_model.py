@@ -3,11 +3,13 @@
 Run by `make test` after the book is built: `pytest -m browser`.
 """
 
+import json
 import random
 from pathlib import Path
 
 import pytest
 import torch
+from conftest import watch
 
 from transformer_circuits.analysis import path_patching
 from transformer_circuits.analysis.one_layer import skip_trigrams
@@ -23,26 +25,26 @@ N_HEADS = checkpoint.settings("two-layer")[0].n_heads
 """Of a layer, in both models of the page."""
 
 
-@pytest.fixture
-def live(watched):
-    watched.goto(PAGE.as_uri())
-    watched.wait_for_selector("[data-live-model][data-ready]")
-    return watched
+@pytest.fixture(scope="module")
+def live(browser):
+    """The page, opened once: an answer depends on the request alone."""
+    page = browser.new_page()
+    watch(page)
+    page.goto(PAGE.as_uri())
+    page.wait_for_selector("[data-live-model][data-ready]")
+    yield page
+    page.close()
+    assert page.wrong == []
 
 
 def asked(live, kind, name, **request):
     """The worker's answer; arrays as lists."""
-    return live.evaluate(
-        """async (request) => {
-            const plain = (value) => ArrayBuffer.isView(value) || Array.isArray(value)
-                ? Array.from(value, plain)
-                : value && typeof value === "object"
-                    ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
-                    : value;
-            return plain(await Circuits.live.ask(request));
-        }""",
+    found = live.evaluate(
+        """async (request) => JSON.stringify(await Circuits.live.ask(request),
+            (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)""",
         {"kind": kind, "name": name, **request},
     )
+    return json.loads(found)
 
 
 def logits(live, name, ids, off=(), how="zero", cut=None):

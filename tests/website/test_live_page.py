@@ -7,9 +7,8 @@ What the models compute is in `test_live_model.py`. Run by `make test` after the
 import re
 
 import pytest
-from conftest import serve
+from conftest import HTML, serve
 from playwright.sync_api import expect
-from test_built_book import HTML
 
 from transformer_circuits.analysis import path_patching
 from transformer_circuits.model import quantisation

@@ -1,9 +1,8 @@
 """Story or code: one switch hides the code of all chapters, and is remembered."""
 
 import pytest
-from conftest import serve
+from conftest import HTML, serve
 from playwright.sync_api import expect
-from test_built_book import HTML
 
 from transformer_circuits.book import notebooks
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from conftest import HTML
 from docutils import core
-from test_built_book import HTML
 
 from transformer_circuits.website import summaries
 
