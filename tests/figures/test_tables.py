@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import forest_plot, tables, views
+from transformer_circuits.figures import forest_plot, tables, theme, views
 from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.values import array
 
@@ -104,10 +104,11 @@ def test_links_lead_to_nothing_else(href):
         ([[1, 2], [1, 2, 3]], {"columns": ["a", "b"]}),
         ([{"name": "x", "some": 3.0}, {"name": "y", "some": float("nan")}], {"bars": ["some"]}),
         ([{"a": 1.0}], {"bars": ["b"]}),
+        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "probability": True}),
     ],
 )
 def test_rows_that_are_not_alike_and_bars_of_no_numbers_are_refused(rows, options):
-    with pytest.raises(ValueError, match=r"rows|row has|columns of numbers"):
+    with pytest.raises(ValueError, match=r"rows|row has|columns of numbers|from 0 to 1"):
         page(rows, **options)
 
 
@@ -132,6 +133,9 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     assert re.findall(r"width:(\d+)%", shown) == ["25", "100", "50"]
     assert shown.count("border:1px solid") == 1
     assert "0.50" in shown and "-2.00" in shown
+    likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], probability=True)
+    assert re.findall(r"width:(\d+)%", likely["text/html"]) == ["50", "25"]
+    assert likely["text/html"].count(theme.LIKELY.light) == 2
 
 
 ESTIMATES = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)], "a <control>": [(0.0, -0.1, 0.1)]}

@@ -154,7 +154,7 @@ def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: pag
             kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
             strip += f'<span class="{kind}">{markup.escape(_shown(tokens[place]).strip())}'
             if place in noted:
-                before = markup.escape(tokens[place - 1])
+                before = markup.escape(_shown(tokens[place - 1]).strip())
                 strip += f'<span class="note" aria-hidden="true">after <b>{before}</b></span>'
             strip += "</span>"
         strip += "</span>"
@@ -210,7 +210,8 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, room: theme.Px) -> C
             if place in noted:
                 below = {"role": "first", "size": theme.SMALL, "anchor": "middle"}
                 canvas.text(x + width / 2, top + 40, "after", **below)
-                canvas.text(x + width / 2, top + 55, tokens[place - 1], mono=True, **below)
+                before = _shown(tokens[place - 1]).strip()
+                canvas.text(x + width / 2, top + 55, before, mono=True, **below)
             at.append((x, top, width))
             x += width + (4 if boxed else 1)
         x += 9

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from tabulate import tabulate
 
+from transformer_circuits.figures import theme
 from transformer_circuits.record import Record
 
 
@@ -59,8 +60,8 @@ def _html(cell: Cell) -> str:
 
 NUMBER = ' class="number"'
 _BAR = (
-    '<span style="display:flex;gap:0.6em;align-items:center;justify-content:flex-end">{number}'
-    '<span aria-hidden="true" style="width:5em;flex:none">{share}</span></span>'
+    '{number}<span aria-hidden="true" style="display:block;min-width:3.5em;height:0.35em;'
+    'margin-top:0.2em;background:#8882"><span style="display:block;height:100%;{share}"></span></span>'
 )
 
 
@@ -73,9 +74,11 @@ class Table:
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1. None elsewhere."""
+    1; or of 1, if it is a probability with a bar. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
+    probability: bool = False
+    """Whether bars are of probabilities, and so have their colour."""
     look: Look = "table"
     """`lines`: each row is a line, of its first cell and its last, that opens; `cards`: each is a card."""
 
@@ -141,15 +144,14 @@ class Table:
             return f"<td>{_html(cell)}</td>"
         if column not in self.bars:
             return f"<td{NUMBER}>{_html(cell)}</td>"
-        return f"<td{NUMBER}>{_BAR.format(number=_html(cell), share=_bar(share))}</td>"
+        return f"<td{NUMBER}>{_BAR.format(number=_html(cell), share=self._bar(share))}</td>"
 
-
-def _bar(share: float) -> str:
-    """A bar as long as its share of the column's room; one below zero is hollow."""
-    filled = "border:1px solid" if share < 0 else "background:currentColor;opacity:0.55"
-    return (
-        f'<span style="display:block;height:0.6em;width:{100 * abs(share):.0f}%;{filled}"></span>'
-    )
+    def _bar(self, share: float) -> str:
+        """As long as its share of the column's room; below zero it is hollow."""
+        filled = "border:1px solid" if share < 0 else "background:currentColor;opacity:0.55"
+        if self.probability:
+            filled = f"background:{theme.LIKELY.light}"
+        return f"width:{100 * abs(share):.0f}%;{filled}"
 
 
 def table(
@@ -159,6 +161,7 @@ def table(
     columns: Sequence[str] = (),
     digits: int = 2,
     bars: Collection[str] = (),
+    probability: bool = False,
     look: Look = "table",
 ) -> Table:
     """A table; `caption` says what it shows.
@@ -171,11 +174,13 @@ def table(
     measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
-    against the column's largest as a bar, hollow below zero. `look`: how rows are laid out.
+    against the column's largest as a bar below it, hollow below zero; with `probability`, against 1,
+    in the colour of probabilities. `look`: how rows are laid out.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
-            per column, or `bars` names what is no column of finite numbers.
+            per column, `bars` names what is no column of finite numbers, or a `probability` does
+            not lie between 0 and 1.
     """
     if not rows:
         raise ValueError(f'the table "{caption}" has no rows')
@@ -194,9 +199,16 @@ def table(
     barred = [i for i, name in enumerate(headers) if name in bars]
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
+    if probability:
+        for i in barred:
+            shares[i] = [row[i] for row in cells]
+            if not 0 <= min(shares[i]) <= max(shares[i]) <= 1:
+                raise ValueError(
+                    f'probabilities are from 0 to 1, but "{headers[i]}" has {shares[i]}'
+                )
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)
-    return Table(tuple(headers), shown, record, by_row, frozenset(bars), look)
+    return Table(tuple(headers), shown, record, by_row, frozenset(bars), probability, look)
 
 
 def _record(headers, cells, shown, caption: str, digits: int) -> Record:

@@ -51,7 +51,7 @@
     // another along the margin, for it must not lie on words; the k-th of several a little higher.
     function arc(from, to, className, width, k) {
       const a = top(from), b = top(to), first = top(0).y + 4, lane = 9 + 6 * (k % 4);
-      const high = Math.min(100, 30 + 0.13 * Math.abs(a.x - b.x));
+      const high = Math.min(74, 26 + 0.1 * Math.abs(a.x - b.x));
       const edge = 3 + 3 * (k % 4), over = a.y - lane, above = b.y - lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
