@@ -5,15 +5,15 @@ Run by `make test-peers`, which installs each version in an environment of its o
 
 from importlib.metadata import version
 
+import learners
 import peers
 import pytest
 import torch
+from learners import agree
 
 from transformer_circuits.analysis import (
     composition,
-    expansion,
     heads,
-    layer_norm,
     path_patching,
 )
 from transformer_circuits.interop import own_model
@@ -91,7 +91,7 @@ def test_what_we_exported_comes_back_the_same(trained):
     assert back.config.d_model == model.config.d_model
 
 
-SMALL = {"n_layers": 2, "d_model": 24, "n_ctx": 50, "d_head": 6, "n_heads": 4, "d_vocab": 31}
+SMALL = {"n_layers": 2, "d_model": 32, "n_ctx": 50, "d_head": 8, "n_heads": 4, "d_vocab": 40}
 MLP = {"attn_only": False, "d_mlp": 40}
 THEIRS = {
     "shortformer": {"positional_embedding_type": "shortformer", "normalization_type": None},
@@ -110,19 +110,6 @@ THEIRS = {
 }  # fmt: skip
 
 
-def agree(state, config, peer, tokens):
-    """Loaded, it gives the same logits, and its paths sum to them."""
-    expected = peer(tokens).detach()
-    model = own_model.load(state, config)
-    size = expected.abs().max()
-    assert (model(tokens) - expected).abs().max() < 1e-4 * size
-    if not model.mlps:
-        held = layer_norm.freeze(model, tokens)
-        paths = expansion.paths(held, tokens).values()
-        assert (held.unembed(sum(paths)) - expected).abs().max() < 1e-4 * size
-    return model
-
-
 @torch.no_grad()
 def stirred(peer, generator):
     """No gain is one and no bias zero; the larger matrices make patterns that are not flat."""
@@ -131,69 +118,137 @@ def stirred(peer, generator):
     return peer
 
 
-@pytest.mark.hooked
-@pytest.mark.parametrize("form", THEIRS)
-def test_checkpoints_of_transformer_lens_3(generator, form):
+def of_transformer_lens_3(form):
     from transformer_lens import HookedTransformer, HookedTransformerConfig
 
     config = HookedTransformerConfig(**SMALL | {"attn_only": True} | THEIRS[form], seed=0)
-    peer = stirred(HookedTransformer(config), generator)
-    tokens = torch.randint(31, (2, 40), generator=generator)
+    return HookedTransformer(config)
+
+
+@pytest.mark.hooked
+@pytest.mark.parametrize("form", THEIRS)
+def test_checkpoints_of_transformer_lens_3(generator, form):
+    peer = stirred(of_transformer_lens_3(form), generator)
+    tokens = torch.randint(40, (2, 40), generator=generator)
     agree(peer.state_dict(), peer.cfg.to_dict(), peer, tokens)
 
 
-@pytest.mark.parametrize(
+def trained_over_there(peer, generator, form):
+    written = lambda: (peer.state_dict(), peer.cfg.to_dict())  # noqa: E731
+    n_out = THEIRS[form].get("d_vocab_out", 40)
+    learners.learns(peer, peer, written, generator, n_out=n_out)
+
+
+@pytest.mark.hooked
+@pytest.mark.parametrize("form", THEIRS)
+def test_transformer_lens_3_learns_induction_and_the_census_finds_it(generator, form):
+    trained_over_there(of_transformer_lens_3(form), generator, form)
+
+
+FOUR = pytest.mark.parametrize(
     "form", ["stream", "LN", "RMS", "rotary", "LN, rotary", "grouped", "outputs", "gelu"]
 )
-def test_checkpoints_of_transformer_lens_4(generator, form):
-    if not doubled():
-        return
+
+
+def of_transformer_lens_4(form):
     from transformer_lens.config import TransformerBridgeConfig
     from transformer_lens.model_bridge import TransformerBridge
 
     config = TransformerBridgeConfig(**SMALL | {"attn_only": True} | THEIRS[form])
-    peer = stirred(TransformerBridge.boot_native(config), generator)
-    tokens = torch.randint(31, (2, 40), generator=generator)
+    return TransformerBridge.boot_native(config)
+
+
+@FOUR
+def test_checkpoints_of_transformer_lens_4(generator, form):
+    if not doubled():
+        return
+    peer = stirred(of_transformer_lens_4(form), generator)
+    tokens = torch.randint(40, (2, 40), generator=generator)
     agree(peer.state_dict(), peer.cfg.to_dict(), peer, tokens)
     inside = {n: W for n, W in peer.original_model.state_dict().items()}
     agree(inside, peer.cfg.to_dict(), peer, tokens)
 
 
+@FOUR
+def test_transformer_lens_4_learns_induction_and_the_census_finds_it(generator, form):
+    if doubled():
+        trained_over_there(of_transformer_lens_4(form), generator, form)
+
+
 HUGGING_FACE = {
-    "gpt2": {"n_layer": 2, "n_head": 4, "n_embd": 24, "n_positions": 50, "vocab_size": 31},
+    "gpt2": {"n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 50, "vocab_size": 40},
     "gpt_neox": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
-                 "intermediate_size": 16, "max_position_embeddings": 50, "vocab_size": 31,
+                 "intermediate_size": 16, "max_position_embeddings": 50, "vocab_size": 40,
                  "rotary_pct": 0.5},
     "llama": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "hidden_size": 24, "intermediate_size": 16, "max_position_embeddings": 50,
-              "vocab_size": 31, "head_dim": 6},
+              "hidden_size": 32, "intermediate_size": 16, "max_position_embeddings": 50,
+              "vocab_size": 40, "head_dim": 8},
     "qwen2": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "hidden_size": 24, "intermediate_size": 16, "max_position_embeddings": 50,
-              "vocab_size": 31},
+              "hidden_size": 32, "intermediate_size": 16, "max_position_embeddings": 50,
+              "vocab_size": 40},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("idle", [True, False])
-@pytest.mark.parametrize("kind", HUGGING_FACE)
-def test_folders_of_hugging_face(generator, tmp_path, kind, idle):
-    """As `save_pretrained` writes them. With MLPs that write nothing a model is attention-only."""
+def of_hugging_face(kind, **changes):
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    peer = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **HUGGING_FACE[kind]))
-    stirred(peer.eval(), generator)
+    config = AutoConfig.for_model(kind, **HUGGING_FACE[kind] | changes)
+    return AutoModelForCausalLM.from_config(config).eval()
+
+
+@torch.no_grad()
+def idle_mlps(peer):
+    """With MLPs that write nothing a model is attention-only."""
     last = ("mlp.c_proj", "mlp.dense_4h_to_h", "mlp.down_proj")
-    with torch.no_grad():
-        for name, weight in peer.named_parameters():
-            if idle and any(part in name for part in last):
-                weight.zero_()
+    for name, weight in peer.named_parameters():
+        if any(part in name for part in last):
+            weight.requires_grad_(False).zero_()
+
+
+IDLE = pytest.mark.parametrize("idle", [True, False])
+
+
+@IDLE
+@pytest.mark.parametrize("kind", HUGGING_FACE)
+def test_folders_of_hugging_face(generator, tmp_path, kind, idle):
+    """As `save_pretrained` writes them."""
+    peer = stirred(of_hugging_face(kind), generator)
+    if idle:
+        idle_mlps(peer)
     peer.save_pretrained(tmp_path)
-    tokens = torch.randint(31, (2, 40), generator=generator)
+    tokens = torch.randint(40, (2, 40), generator=generator)
     if kind == "gpt_neox" and not idle:
         with pytest.raises(ValueError, match="MLPs here read what attention wrote"):
             own_model.load(tmp_path)
         return
     agree(tmp_path, None, lambda tokens: peer(tokens).logits, tokens)
     assert bool(own_model.load(tmp_path).mlps) == (not idle)
+
+
+APART = {"gpt2": {"tie_word_embeddings": False}, "gpt_neox": {"use_parallel_residual": False}}
+
+
+@IDLE
+@pytest.mark.parametrize("kind", HUGGING_FACE)
+def test_hugging_face_learns_induction_and_the_census_finds_it(generator, tmp_path, kind, idle):
+    """GPT-2 of this size does not learn it with W_U tied to W_E, which random weights try above.
+
+    NeoX has its MLPs behind attention, as the parallel ones are refused.
+    """
+    peer = of_hugging_face(kind, **APART.get(kind, {}))
+    if idle:
+        idle_mlps(peer)
+
+    def written():
+        peer.save_pretrained(tmp_path)
+        return tmp_path, None
+
+    learners.learns(peer, lambda tokens: peer(tokens).logits, written, generator)
+
+
+def test_plain_torch_with_mlps_learns_induction_and_the_census_finds_it(generator):
+    peer = learners.Plain(64)
+    learners.learns(peer, peer, lambda: (peer.state_dict(), peer.settings), generator)
 
 
 def test_nnsight_saves_and_edits_our_modules_as_they_are():

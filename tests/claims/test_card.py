@@ -83,6 +83,25 @@ def test_the_planted_induction_head_is_found_and_without_its_note_there_is_none(
     )
 
 
+@pytest.mark.parametrize("n_ctx", [8, 12, 50, 121, 170])
+def test_a_head_that_looks_as_far_back_whatever_stands_there_does_no_induction(n_ctx):
+    """In a short context, too, where passages of the longest lengths do not fit twice."""
+    back, n, zero = min(80, (n_ctx - 1) // 2) - 1, n_ctx, torch.zeros
+    at = "blocks.0.attn."
+    weights = {at + f"W_{k}": torch.eye(n)[None].clone() for k in "QKVO"}
+    weights |= {at + f"b_{k}": zero(1, n) for k in "QKV"}
+    weights |= {at + "b_O": zero(n), "embed.W_E": zero(40, n), "pos_embed.W_pos": torch.eye(n)}
+    weights |= {"unembed.W_U": zero(n, 40), "unembed.b_U": zero(40)}
+    looks = (torch.arange(n) - back).clamp(min=0)
+    weights[at + "W_Q"][0] = 30 * n**0.5 * torch.eye(n)[looks]
+    sizes = {"n_layers": 1, "n_heads": 1, "d_model": n, "d_head": n, "n_ctx": n, "d_vocab": 40}
+    model = own_model.load(weights, forms.PLAIN | sizes)
+    assert all(
+        float(A[0, 0, -1, n - 1 - back]) > 0.99 for A in model.trace(zero(1, n).long()).patterns
+    )
+    assert card.does_induction(model).startswith("no head does induction")
+
+
 @pytest.fixture(scope="module", params=["layer norm", "gated"])
 def written(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("card")

@@ -58,9 +58,15 @@ class Row(NamedTuple):
         return name if roles[name] > LOOKS else ""
 
 
+def lengths(config: ModelConfig) -> list[int]:
+    """`LENGTHS`, or in a shorter context all of them shorter by as much: they must stay different."""
+    longest = min(LENGTHS[-1], (config.n_ctx - 1) // 2)
+    return [max(2, length * longest // LENGTHS[-1]) for length in LENGTHS]
+
+
 def twice(config: ModelConfig, n: int = 6) -> list[Int[Tensor, "n pos"]]:
-    """What `census` and `matching` look at: passages of each of `LENGTHS`, two copies of each."""
-    return [repeats.copies(random_passages(config, n, 1, length)) for length in LENGTHS]
+    """What `census` and `matching` look at: passages of each of `lengths`, two copies of each."""
+    return [repeats.copies(random_passages(config, n, 1, length)) for length in lengths(config)]
 
 
 def census(model: Transformer) -> list[Row]:
@@ -107,7 +113,7 @@ def random_passages(
 def matching(model: Transformer) -> Float[Tensor, " head"]:
     """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1.
 
-    The mean over `LENGTHS`, with six passages of each.
+    The mean over `lengths`, with six passages of each.
     """
     found = []
     for tokens in twice(model.config):

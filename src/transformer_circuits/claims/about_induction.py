@@ -104,11 +104,11 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """Prefix matching of the best head of the last layer. 0 to 1.
 
-    Per passage of random tokens that comes twice, of one of `head_roles.LENGTHS`; the head is chosen on other
-    passages (paper: "Induction Heads"; Olsson et al. 2022).
+    Per passage of random tokens that comes twice, of one of `head_roles.lengths`; the head is chosen on
+    other passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
     found = []
-    for length in head_roles.LENGTHS:
+    for length in head_roles.lengths(subject.model.config):
         tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
         A = patterns.of_all_layers(subject.model, tokens)[-1][:, [subject.induction_head.head]]
         each = zip(A.split(1), tokens.split(1), strict=True)

@@ -85,8 +85,8 @@ def does_induction(model: Transformer) -> str:
     chance = induction.uniform_matching(head_roles.twice(model.config)[0])
     pays = f", the best, {best.head}, pays {best.matches:.2f}" if best else ""
     return (
-        f"no head does induction: none pays more than {head_roles.LOOKS} of its attention to what "
-        f"followed{pays}; uniform attention, {chance:.2f}"
+        f"no head does induction: none pays more than {head_roles.LOOKS} of its attention, and more "
+        f"than to all else that is counted, to what followed{pays}; uniform attention, {chance:.2f}"
     )
 
 
