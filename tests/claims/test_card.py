@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_circuits import __main__ as cli
+from transformer_circuits.analysis import composition
 from transformer_circuits.claims import card
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.interop import own_model
@@ -83,6 +84,20 @@ def test_the_planted_induction_head_is_found_and_without_its_note_there_is_none(
     )
 
 
+def test_pairs_of_heads_go_by_shares_which_no_basis_changes(tmp_path, generator):
+    w, c = planted("as in the paper")
+    model = own_model.load(saved(w, c, tmp_path)).double()
+    T = torch.eye(c["d_model"]).double()
+    T += 0.05 * torch.randn(T.shape, generator=generator, dtype=T.dtype)
+    stored, turned = (card.of_composition(m) for m in (model, composition.change_basis(model, T)))
+    pairs = [[(r["kind"], r["later"], r["earlier"]) for r in rows] for rows in (stored, turned)]
+    shares = [[row["share"] for row in rows] for rows in (stored, turned)]
+    assert pairs[0] == pairs[1] and shares[0] == pytest.approx(shares[1], rel=1e-6)
+    assert [r["score"] for r in stored] != pytest.approx([r["score"] for r in turned], rel=1e-2)
+    strongest = max(stored, key=lambda row: row["share"])
+    assert (strongest["kind"], strongest["later"], strongest["earlier"]) == ("K", "1.0", "0.0")
+
+
 @pytest.mark.parametrize("n_ctx", [8, 12, 50, 121, 170])
 def test_a_head_that_looks_as_far_back_whatever_stands_there_does_no_induction(n_ctx):
     """In a short context, too, where passages of the longest lengths do not fit twice."""
@@ -127,8 +142,9 @@ def test_a_card_says_what_it_rests_on(written):
         assert (cut[0]["kind"], cut[0]["later"], cut[0]["earlier"]) == ("K", "1.0", "0.0")
         assert found["terms"]["order 2"] < found["terms"]["order 0"]
         by_keys = [row for row in found["composition"] if row["kind"] == "K"]
-        strongest = max(by_keys, key=lambda row: row["score"])
-        assert (strongest["later"], strongest["earlier"]) == ("1.0", "0.0")
+        for measure in ("share", "score") if "share" in by_keys[0] else ("score",):
+            strongest = max(by_keys, key=lambda row: row[measure])
+            assert (strongest["later"], strongest["earlier"]) == ("1.0", "0.0")
     else:  # with rotary positions, too
         assert cut == found["terms"] == "it is exact without MLPs only"
         assert found["composition"] == "it does not know rotary positions"

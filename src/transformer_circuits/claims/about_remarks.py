@@ -144,10 +144,14 @@ def _elsewhere(subject: Subject) -> Subject:
 def _saved(subject: Subject) -> Float[Tensor, " document"]:
     """What a model saves against zero layers where one token alone matches. [nats per token]"""
     zero, rows = subject.sibling("zero-layer").model, []
-    for of, wanted in cross_entropy.batches(*subject.windows(*samples.MANY), size=4):
-        losses = [cross_entropy.per_token(model(of), wanted) for model in (zero, subject.model)]
-        saved = (losses[0] - losses[1]).double()
-        rows.append(saved.masked_fill(~_one_token_matches(of, wanted), math.nan))
+    for of, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
+        asked = _one_token_matches(of, wanted)  # logits are made there alone: they cost the most
+        losses = [
+            cross_entropy.per_token(model.unembed(model.stream(of)[asked]), wanted[asked]).double()
+            for model in (zero, subject.model)
+        ]
+        rows.append(torch.full(of.shape, math.nan, dtype=torch.float64))
+        rows[-1][asked] = losses[0] - losses[1]
     return subject.by_document(torch.cat(rows))
 
 

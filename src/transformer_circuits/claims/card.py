@@ -91,22 +91,28 @@ def does_induction(model: Transformer) -> str:
 
 
 def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
-    """The strongest scores of each kind between all pairs of layers, as the weights are stored.
+    """The strongest pairs of each kind between all layers: shares, and scores as the weights are stored.
 
-    They order edges badly where nothing fixes the basis of the stream; `of_edges` says what they do.
+    A share, of what the later head reads on the second copy, is the same in every basis of the stream,
+    and pairs go by it. A model with a norm, or another form that `composition.shares` refuses, has
+    scores alone, which order edges badly where nothing fixes the basis; `of_edges` says what they do.
     """
     if why := left_out(model, *general.all_but(general.ROTARY)):
         return why
     found = []
-    layers = range(model.config.n_layers)
+    layers, (tokens, _) = range(model.config.n_layers), _second_copy(model)
     for late, early in itertools.combinations(reversed(layers), 2):
-        for kind in composition.KINDS:
+        shares = None if model.forms else composition.shares(model, tokens, late, early)
+        for k, kind in enumerate(composition.KINDS):
             scores = composition.scores(model, kind, late, early, basis="stored")
-            for later, earlier in composition.top_pairs(scores, min(n, scores.numel())):
+            strength = scores if shares is None else shares[k]
+            for later, earlier in composition.top_pairs(strength, min(n, scores.numel())):
                 pair = {
                     "later": str(Head(late, later.head)),
                     "earlier": str(Head(early, earlier.head)),
                 }
+                if shares is not None:
+                    pair["share"] = float(strength[later.head, earlier.head])
                 score = float(scores[later.head, earlier.head])
                 found.append({"kind": kind, **pair, "score": score})
     return found
@@ -236,7 +242,7 @@ def of_model(
 SECTIONS: Mapping[str, str] = {
     "rules": "The rules that apply, each with its controls and what was planted",
     "heads": "Every head, by where it looks on random tokens that come twice",
-    "composition": "The largest composition scores",
+    "composition": "Composition: which share of what a head reads another wrote, and scores as stored",
     "edges": "The induction circuit by cutting: what the second copy costs more without an edge [nats]",
     "terms": "What the second copy costs with paths through at most so many heads [nats]",
 }
