@@ -3,7 +3,6 @@
 It says what was found; how it was decided; what stood in the way; and what to ask the authors.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from tools import about, manifest
 from transformer_circuits import files
 from transformer_circuits.claims import findings, registry, rules, scorecard
 from transformer_circuits.claims.registry import Claim
+from transformer_circuits.experiments import study
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -206,9 +206,10 @@ def _rules() -> dict[str, int]:
 
 
 def _study() -> dict[str, str | int]:
-    """How composition scores agree with effects over the models of the study; two heads have too few edges."""
-    lines = (files.data_dir() / "study/runs.jsonl").read_text(encoding="utf-8").splitlines()
-    runs = [run for run in map(json.loads, lines) if run["shape"]["n_heads"] > 2]
+    """How composition scores agree with effects over the models of the study that have the paper's
+    proportions; two heads have too few edges."""
+    fit = [one for one in study.read() if one.n_heads > 2 and not one.crowded]
+    runs = [one.line for one in fit]
     found: dict[str, str | int] = {"study_n": len(runs)}
     for basis in ("stored", "white"):
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]

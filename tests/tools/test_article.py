@@ -92,7 +92,7 @@ def test_the_basis_in_which_scores_tell_the_truth_is_that_of_every_model_of_the_
     for run in map(json.loads, lines):
         found = run["edges"]["agreement"]
         stored, white = (sum(found[name]) / 3 for name in ("stored", "white"))
-        assert white > max(stored, 0.7), run["run"]
+        assert white > stored, run["run"]
     abstract = text.partition("## ")[0]
     assert "(2026)" in text and "0.7" not in TEMPLATE, "no number of ours is typed"
     assert re.search(r"is 0\.\d\d to 0\.\d\d as the models are stored, and 0\.\d\d to", abstract)
