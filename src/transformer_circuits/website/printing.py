@@ -14,7 +14,7 @@ SHEETS = ("seminar/handout", "chapters/reference/notation-card")
 ARTICLE = "results/article.md"
 """The replication article, which is no page of the book; its PDF is made of it directly."""
 _ARTICLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
-<style>body {{font: 16px/1.4 system-ui, sans-serif}} table {{border-collapse: collapse; font-size: 13px}}
+<style>body {{font: 15px/1.4 system-ui, sans-serif}} table {{border-collapse: collapse; font-size: 12px}}
 th, td {{border-bottom: 1px solid #bbb; padding: 2px 8px 2px 0; text-align: left; vertical-align: top}}
 tr {{break-inside: avoid}} h2, h3 {{break-after: avoid}} li {{margin: 3px 0}}</style>
 <body>{body}</body></html>"""
