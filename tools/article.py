@@ -207,9 +207,9 @@ def _rules() -> dict[str, int]:
 
 def _study() -> dict[str, str | int]:
     """How composition scores agree with effects over the models of the study that have the paper's
-    proportions; two heads have too few edges."""
-    fit = [one for one in study.read() if one.n_heads > 2 and not one.crowded]
-    runs = [one.line for one in fit]
+    proportions; fewer than `ENOUGH_HEADS` heads have too few edges."""
+    enough = study.ENOUGH_HEADS
+    runs = [one.line for one in study.read() if one.n_heads >= enough and not one.crowded]
     found: dict[str, str | int] = {"study_n": len(runs)}
     for basis in ("stored", "white"):
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]

@@ -89,11 +89,16 @@ def test_the_basis_in_which_scores_tell_the_truth_is_that_of_every_model_of_the_
     """Every number comes from the records of the study."""
     lines = (ROOT / "data/study/runs.jsonl").read_text(encoding="utf-8").splitlines()
     text = article.text(committed)
+    abstract, of_fit = text.partition("## ")[0], []
     for run in map(json.loads, lines):
-        found = run["edges"]["agreement"]
+        found, shape = run["edges"]["agreement"], run["shape"]
         stored, white = (sum(found[name]) / 3 for name in ("stored", "white"))
         assert white > stored, run["run"]
-    abstract = text.partition("## ")[0]
+        if shape["n_heads"] > 2 and shape["n_heads"] * shape["d_head"] == shape["d_model"]:
+            of_fit.append((stored, white))
+    assert f"over {len(of_fit)} further models" in abstract
+    for means in zip(*of_fit, strict=True):
+        assert f"{min(means):.2f} to {max(means):.2f}" in abstract
     assert "(2026)" in text and "0.7" not in TEMPLATE, "no number of ours is typed"
     assert re.search(r"is 0\.\d\d to 0\.\d\d as the models are stored, and 0\.\d\d to", abstract)
 

@@ -102,7 +102,7 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
     found = []
     layers, (tokens, _) = range(model.config.n_layers), _second_copy(model)
     for late, early in itertools.combinations(reversed(layers), 2):
-        shares = None if model.forms else composition.shares(model, tokens, late, early)
+        shares = None if left_out(model) else composition.shares(model, tokens, late, early)
         for k, kind in enumerate(composition.KINDS):
             scores = composition.scores(model, kind, late, early, basis="stored")
             strength = scores if shares is None else shares[k]
