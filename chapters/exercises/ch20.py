@@ -45,7 +45,7 @@ def repeat() -> Exercise:
 def back(x, W_K) -> Exercise:
     """Keys one back."""
     return Exercise(
-        lambda f: agrees(f(x, W_K), altered.one_back(x) @ W_K.T),
+        lambda f: agrees(f(x, W_K), altered.earlier(x) @ W_K.T),
         wrong=[
             lambda x, W_K: x @ W_K.T,
             lambda x, W_K: torch.roll(x, 1, dims=0) @ W_K.T,

@@ -10,7 +10,7 @@ from conftest import PLAN, SHAPE
 from transformer_circuits import files
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.experiments.development import KEPT
-from transformer_circuits.text import corpus, tokenizer
+from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
@@ -178,3 +178,33 @@ def test_another_series_has_its_own_plan_tokens_lines_and_measures_at_the_end(pl
     monkeypatch.setattr(Trainer, "_one_step", lambda self: pytest.fail("trained again"))
     formation.write(compile=False, series=series)
     assert files.read_json_lines(place / "other.jsonl") == rows
+
+
+def test_spans_come_again_in_their_own_document_as_often_as_asked():
+    text = torch.arange(1, 8193).reshape(8, 1024)
+    text[:, 0] = tokenizer.BEGIN
+    text, span = text.flatten(), formation.SPAN
+    assert torch.equal(formation.overwritten(text, 0.0), text)
+    made = formation.overwritten(text, 0.5).view(-1, span)
+    moved = (made != text.view(-1, span)).any(dim=1)
+    assert 0.4 < moved.float().mean() < 0.5  # the first span of a document has none before it
+    for k in moved.nonzero().flatten().tolist():
+        before = made[max(k // 64 * 64, k - formation.REACH) : k]  # a document has 64 spans
+        assert any(torch.equal(made[k], one) for one in before)
+
+
+def test_prose_with_planted_repeats_has_those_of_code(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    texts = {
+        "prose": torch.randint(1, 900, (200_000,), generator=generator),
+        "python": torch.randint(1, 20, (200_000,), generator=generator),
+    }
+    monkeypatch.setattr(corpus, "tokens_of", lambda profile, split, family: texts[family])
+    shape = dataclasses.replace(SHAPE, n_ctx=256)
+    made = formation.with_repeats("full", shape, best_of=1)
+
+    def rate(text):
+        return float(windows.completes_repeat(*windows.evenly(text, 512, shape)).float().mean())
+
+    assert rate(texts["prose"]) < 0.1 < 0.2 < rate(texts["python"])
+    assert rate(made) == pytest.approx(rate(texts["python"]), abs=0.02)

@@ -51,6 +51,16 @@ def test_each_run_is_the_base_but_for_its_own_and_is_made_with_every_seed(write)
     assert len({str(one.row) for one in found}) == len({one.title_of_state for one in found}) == 6
 
 
+def test_a_run_may_have_seeds_of_its_own_and_runs_of_a_round_take_turns(write):
+    own = "round = 9\nseeds = [4, 3]\n"
+    write(
+        GOOD.replace('name = "two"\n', f'name = "two"\n{own}')
+        + f'[[run]]\nname="three"\nwhy="x"\n{own}'
+    )
+    found = [one.title for one in plan.read()]
+    assert found[3:] == ["two, seed 3", "three, seed 3", "two, seed 4", "three, seed 4"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -71,10 +81,21 @@ def test_what_is_wrong_is_said_with_the_file_and_the_run(write, old, new, messag
 def test_the_book_s_plan_differs_from_the_base_in_each_run_and_has_every_seed():
     """Batches of another size have the schedule of the base in tokens."""
     planned = plan.read()
+    more = [one for one in planned if one.choices.name.endswith(", more seeds")]
+    assert [one.training.seed for one in more] == [s for s in (3, 4, 5, 6, 7) for _ in range(4)]
+    planned = [one for one in planned if one not in more]
     assert [one.training.seed for one in planned] == [*plan.SEEDS] * (len(planned) // 3)
     first = [one for one in planned if one.training.seed == 0]
     base = first[0]
     assert base.choices.name == "base" and len(planned) == len(plan.SEEDS) * len(first)
+    like = {one.choices.name: one for one in first}
+    for one in more:  # no other choice than the runs whose pairs they add to
+        first_of = like[one.choices.name.removesuffix(", more seeds")]
+        assert (one.shape, one.choices.first_layer, one.choices.repeat_weight) == (
+            first_of.shape, first_of.choices.first_layer, first_of.choices.repeat_weight
+        )  # fmt: skip
+        training = dataclasses.replace(first_of.training, seed=one.training.seed)
+        assert one.training == training
     for one in first[1:]:
         changed = {key for key in one.row if key != "run" and one.row[key] != base.row[key]}
         choices = {"first_layer", "repeat_weight", "family", "model"}
@@ -87,3 +108,9 @@ def test_the_book_s_plan_differs_from_the_base_in_each_run_and_has_every_seed():
         assert other.batch == batch
         for key in ("steps", "warmup_steps", "blind_steps"):
             assert getattr(other, key) * batch == getattr(base, key) * base.batch, (key, batch)
+        rates = {"lr_embed", "lr_attention"}
+        by_root = dataclasses.asdict(found[f"batch {batch}, rate by the root"])
+        assert {k for k, v in by_root.items() if v != getattr(other, k)} == rates
+        for key in rates:
+            root = (batch / base.batch) ** 0.5
+            assert by_root[key] == pytest.approx(root * getattr(base, key), rel=1e-3), (key, batch)

@@ -49,12 +49,13 @@ def test_trace_forward_pass_and_compiled_pass_are_one_model(build, kind, tokens,
     torch.testing.assert_close(model(tokens), trace.logits)
 
 
-def test_a_given_previous_token_head_is_the_plain_pass_under_that_pattern(build, tokens):
-    model, plain = build("previous token")
+@pytest.mark.parametrize(("kind", "back"), [("previous token", 1), ("two back", 2)])
+def test_a_given_head_is_the_plain_pass_under_that_pattern(build, tokens, kind, back):
+    model, plain = build(kind)
     (A, *_), n_pos = plain.trace(tokens).patterns, tokens.shape[1]
     A[:, 0] = 0
     for destination in range(n_pos):
-        A[:, 0, destination, max(destination - 1, 0)] = 1
+        A[:, 0, destination, max(destination - back, 0)] = 1
     torch.testing.assert_close(model.trace(tokens).patterns[0], A)
     x, W_P = plain.embed(tokens)
     x = x + plain.layers[0](x, W_P, A)
@@ -63,16 +64,17 @@ def test_a_given_previous_token_head_is_the_plain_pass_under_that_pattern(build,
     assert (model(tokens) - plain(tokens)).abs().max() > 1e-3
 
 
-def test_shifted_keys_are_read_off_the_token_before(build, tokens):
+@pytest.mark.parametrize(("kind", "by"), [("shifted keys", 1), ("keys two back", 2)])
+def test_shifted_keys_are_read_off_a_token_before(build, tokens, kind, by):
     """Attention by formula, one destination at a time."""
-    model, _ = build("shifted keys")
+    model, _ = build(kind)
     layer = model.layers[0]
     x = model.W_E.detach().numpy().T[tokens.numpy()]
     W_P, n_pos = model.W_P.numpy(), tokens.shape[1]
     found = model.trace(tokens).patterns[0].numpy()
     for head in range(SHAPE.n_heads):
         W_Q, W_K = (weight[head].detach().numpy() for weight in (layer.W_Q, layer.W_K))
-        back = 1 if head < SHAPE.n_heads // 2 else 0
+        back = by if head < SHAPE.n_heads // 2 else 0
         for destination in range(n_pos):
             q = W_Q @ (x[0, destination] + W_P[destination])
             keys = [W_K @ (x[0, max(s - back, 0)] + W_P[s]) for s in range(destination + 1)]

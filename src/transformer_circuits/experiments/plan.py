@@ -83,7 +83,7 @@ def study() -> Path:
 def read(place: Path | None = None) -> list[Planned]:
     """Every training of a plan, by default of `path()`, in the order in which they are made.
 
-    That is run by run. Runs with the same `round` take turns: the first seed of each, then the next.
+    That is run by run. A run may name its `seeds`, if they are not `SEEDS`. Runs with the same `round` take turns: the first seed of each, then the next.
 
     Raises:
         UserError: naming the file and the run, if the plan is not valid; or if the config of a
@@ -111,7 +111,7 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
         UserError: if the run is not valid.
     """
     values = base | run
-    round = values.pop("round", number)
+    round, seeds = values.pop("round", number), values.pop("seeds", SEEDS)
     changes = {key: base.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
     choices = Choices.from_dict(values)
     shape, training = checkpoint.settings(choices.model)
@@ -122,5 +122,5 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
         raise files.UserError(f"taken_from is {choices.taken_from!r} but no log has such a run")
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
-        for seed in SEEDS
+        for seed in seeds
     ]

@@ -14,13 +14,14 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
 
-def one_back(x: Float[Tensor, "*batch pos d"]) -> Float[Tensor, "*batch pos d"]:
-    """At each position what stood at the one before; the first, which has none before, keeps its own.
+def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*batch pos d"]:
+    """At each position what stood so many before; where there is none, what stands at the first.
 
-    >>> one_back(torch.tensor([[1.0], [2.0], [3.0]])).flatten()
+    >>> earlier(torch.tensor([[1.0], [2.0], [3.0]])).flatten()
     tensor([1., 1., 2.])
     """
-    return torch.cat([x[..., :1, :], x[..., :-1, :]], dim=-2)
+    n_pos = x.shape[-2]
+    return torch.cat([x[..., :1, :]] * min(back, n_pos) + [x[..., : n_pos - back, :]], dim=-2)
 
 
 class PreviousToken(Attention):
@@ -28,6 +29,8 @@ class PreviousToken(Attention):
 
     These two get no gradient there. Its W_V and W_O learn, and so do the other heads.
     """
+
+    back = 1
 
     def pattern(
         self,
@@ -41,7 +44,7 @@ class PreviousToken(Attention):
         if head is not None and range(self.n_heads)[head] > 0:
             return A
         n_pos = A.shape[-1]
-        clamped = one_back(torch.eye(n_pos, dtype=A.dtype, device=A.device))
+        clamped = earlier(torch.eye(n_pos, dtype=A.dtype, device=A.device), self.back)
         return torch.cat([clamped.expand_as(A[:, :1]), A[:, 1:]], dim=1)
 
     def results(
@@ -54,7 +57,13 @@ class PreviousToken(Attention):
         if A is not None:
             return r
         v = self._split(x, self.W_V_concat[: self.d_head])  # [batch, 1, pos, d_head]
-        return torch.cat([one_back(v), r[:, 1:]], dim=1)
+        return torch.cat([earlier(v, self.back), r[:, 1:]], dim=1)
+
+
+class TwoBack(PreviousToken):
+    """The same with the token before the previous one: as much given, and not what induction needs."""
+
+    back = 2
 
 
 class ShiftedKeys(Attention):
@@ -64,6 +73,8 @@ class ShiftedKeys(Attention):
     "what comes after an A" with one layer, as a key knows which token came before.
     """
 
+    back = 1
+
     def _keys(
         self,
         k_in: Float[Tensor, "batch pos d_model"],
@@ -71,17 +82,28 @@ class ShiftedKeys(Attention):
         rows: slice = slice(None),
     ) -> Float[Tensor, "batch head src d_head"]:
         own = super()._keys(k_in, W_P, rows)
-        before = super()._keys(one_back(k_in), W_P, rows)
+        before = super()._keys(earlier(k_in, self.back), W_P, rows)
         shifted = torch.arange(self.n_heads, device=own.device) < self.n_heads // 2  # [head]
         if own.shape[1] != self.n_heads:
             shifted = shifted[[rows.start // self.d_head]]
         return torch.where(rearrange(shifted, "head -> head 1 1"), before, own)
 
 
+class KeysTwoBack(ShiftedKeys):
+    """The same with keys read two tokens back: they know a token, but not the one that came before.
+
+    Keys shifted the other way would show a head the token that it is to predict.
+    """
+
+    back = 2
+
+
 LAYERS: dict[str, type[Attention]] = {
     "": Attention,
     "previous token": PreviousToken,
+    "two back": TwoBack,
     "shifted keys": ShiftedKeys,
+    "keys two back": KeysTwoBack,
 }
 """What a plan may call the first layer of a model; "" is the ordinary one."""
 
