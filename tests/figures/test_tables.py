@@ -141,12 +141,12 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
 ESTIMATES = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)], "a <control>": [(0.0, -0.1, 0.1)]}
 
 
-@pytest.mark.parametrize(("side", "left", "width"), [("above", 51.8, 128.2), ("below", 0, 51.8)])
+@pytest.mark.parametrize(("side", "left", "width"), [("above", 62.7, 157.3), ("below", 0, 62.7)])
 def test_estimates_lie_on_one_scale_with_the_claimed_side_shaded(side, left, width):
     """From -0.1 to 1 on what the margins leave of the width; dots of the control are empty."""
     shown = forest_plot.forest_plot(ESTIMATES, 0.2, side, ours="every seed")
     dots = [float(at) for at in re.findall(r'<circle cx="([\d.]+)"', shown)]
-    assert dots == pytest.approx([97.6, 174.0, 21.3], abs=0.1)
+    assert dots == pytest.approx([119.5, 214.0, 24.9], abs=0.1)
     assert re.findall(r'r="3" fill="(\w+)"', shown) == ["currentColor", "currentColor", "none"]
     shade = re.search(r'<rect x="([\d.]+)" width="([\d.]+)"', shown)
     assert [float(end) for end in shade.groups()] == pytest.approx([left, width], abs=0.1)

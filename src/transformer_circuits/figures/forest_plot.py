@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 Span = tuple[float, float, float]
 """An estimate, and the ends of its interval."""
-WIDTH, HEIGHT, MARGIN = 180.0, 15.0, 6.0
+WIDTH, HEIGHT, MARGIN = 220.0, 15.0, 6.0
 """Of one line's picture, and what stays free at its ends. [pixels]"""
 
 

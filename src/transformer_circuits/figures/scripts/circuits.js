@@ -75,13 +75,15 @@
       this.looks = take(most, 1000);
       this.raises = [...take(most, 100), ...take(least, 100)];
       const name = words[sources[source]];
-      this.fill(this.columns[0], `Who looks at “${name}”: attention`, this.looks, 1);
-      const largest = Math.max(...this.raises.map(([, value]) => Math.abs(value))) || 1;
-      this.fill(this.columns[1], `What it then raises and lowers: logits`, this.raises, largest);
+      this.fill(this.columns[0], `Who looks at “${name}”: attention`, this.looks, 0, 1);
+      const logits = this.raises.map(([, value]) => value);
+      this.fill(this.columns[1], `What it then raises and lowers: logits`, this.raises, Math.min(0, ...logits), Math.max(0, ...logits));
       this.draw();
     }
 
-    fill({ kind, title, rows }, text, pairs, largest) {
+    // Bars begin at zero: what is below it goes to the left.
+    fill({ kind, title, rows }, text, pairs, least, most) {
+      const scale = 100 / (most - least || 1);
       title.textContent = text;
       rows.setAttribute("aria-label", text);
       rows.replaceChildren(...pairs.map(([word, value], index) => {
@@ -90,7 +92,8 @@
         button.setAttribute("aria-label", `${this.data.words[word]} ${value.toFixed(2)}`);
         const bar = make("span", "cv-bar");
         const part = make("i");
-        part.style.width = `${(100 * Math.abs(value)) / largest}%`;
+        part.style.width = `${scale * Math.abs(value)}%`;
+        part.style.left = `${scale * (Math.min(0, value) - least)}%`;
         part.style.background = `var(--${value < 0 ? "down" : "up"})`;
         bar.append(part);
         button.append(make("span", "cv-mono", this.data.words[word]), bar, make("output", "", value.toFixed(2)));

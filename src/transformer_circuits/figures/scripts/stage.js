@@ -51,7 +51,7 @@
     // another along the margin, for it must not lie on words; the k-th of several a little higher.
     function arc(from, to, className, width, k) {
       const a = top(from), b = top(to), first = top(0).y + 4, lane = 9 + 6 * (k % 4);
-      const high = Math.min(74, 26 + 0.1 * Math.abs(a.x - b.x));
+      const high = Math.min(68, 26 + 0.1 * Math.abs(a.x - b.x));
       const edge = 3 + 3 * (k % 4), over = a.y - lane, above = b.y - lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
@@ -136,7 +136,7 @@
       carried.hidden = true;
     }
 
-    async function one(k, still, words) {
+    async function one(k, still) {
       const { steps } = run(), step = steps[k];
       const { drawn: paths, found } = look(step);
       await wait(100);
@@ -144,7 +144,7 @@
       await uncover(k ? 200 : 500);
       if (!still()) return;
       tokens[found].classList.add("found");
-      if (words) says.innerHTML = words;
+      says.innerHTML = k ? then(step) : run().says[1];
       await wait(k ? 50 : 900);
       // Only what comes next here, too, is carried: the begin token brings nothing.
       if (still() && word(found) === word(step.at + 1)) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, k, still);
@@ -170,7 +170,7 @@
         await wait(110);
       }
       await wait(900);
-      for (let k = 0; k < steps.length && still(); k++) await one(k, still, k ? then(steps[k]) : words[1]);
+      for (let k = 0; k < steps.length && still(); k++) await one(k, still);
       if (still()) end();
     }
 
@@ -180,7 +180,7 @@
       notes(noted);
       run().steps.forEach((step, each) => bar(each, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
-      await one(k, still, "");
+      await one(k, still);
       if (still()) again.textContent = "Play again";
     }
 
