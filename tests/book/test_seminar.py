@@ -97,7 +97,7 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
         assert shown.format(whole, one, without) in everything
     else:
         for row in table["words"][column][:2]:
-            assert " &ensp; ".join(f"`{token}`" for token in row.split()) in everything
+            assert " &ensp; ".join(f"`{token}`" for token in row.split(" · ")) in everything
 
 
 def test_what_pairs_are_to_find_is_in_the_model():
