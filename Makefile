@@ -130,7 +130,7 @@ models: data/cache/.done  ## train every model of the book again, and what it co
 	$(BIN)/python -m transformer_circuits variants
 	$(BIN)/python -m transformer_circuits factorisation
 
-experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: two to seven hours on two cores (resumes where it was stopped)
+experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: four to seventeen hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
 

@@ -21,7 +21,9 @@ def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*
     tensor([1., 1., 2.])
     """
     n_pos = x.shape[-2]
-    return torch.cat([x[..., :1, :]] * min(back, n_pos) + [x[..., : n_pos - back, :]], dim=-2)
+    return torch.cat(
+        [x[..., :1, :]] * min(back, n_pos) + [x[..., : max(n_pos - back, 0), :]], dim=-2
+    )
 
 
 class PreviousToken(Attention):
