@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer_circuits.claims import about_why_they_form, rules
+from transformer_circuits.claims import about_why_they_form, rules, subjects
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.experiments import formation, plan
 from transformer_circuits.model.transformer import Transformer
@@ -18,9 +18,19 @@ CLAIMED_AT = {
     "base": 1.0, "previous token given": 0.6, "race between layers": 1.4,
     "repeats count nothing": 2.2, "repeats count three times": 0.7, "no begin token": 0.7,
     "code alone": 0.8, "prose alone": 1.9, "batch 4": 0.5, "batch 8": 0.71, "batch 32": 1.41,
-    "one layer, shifted keys": 0.9, "one layer": None,
+    "one layer, shifted keys": 0.9, "one layer": None, "one layer, keys two back": None,
+    "two back given": 1.02, "prose, repeats planted": 1.0, "batch 4, rate by the root": 0.45,
+    "batch 8, rate by the root": 0.7, "batch 32, rate by the root": 1.5,
 }  # fmt: skip
 """Millions of tokens at which heads come to match."""
+LONG = {
+    "shifted": "one layer, shifted keys",
+    "planted": "prose, repeats planted",
+    "slow_4": "batch 4, rate by the root",
+    "two_back": "two back given",
+    "keys_two_back": "one layer, keys two back",
+}
+"""Runs by shorter names."""
 
 
 def log(at, worth=0.4):
@@ -42,8 +52,9 @@ def trained(subject, monkeypatch):
     """Say when the heads of each run match; a seed more is three hundredths later. Nothing is read."""
 
     def made(worth=(0.4, 0.3, 0.1), **changed):
-        at = CLAIMED_AT | {name.replace("_", " "): value for name, value in changed.items()}
-        at["one layer, shifted keys"] = changed.get("shifted", at["one layer, shifted keys"])
+        at = CLAIMED_AT | {
+            LONG.get(name, name.replace("_", " ")): value for name, value in changed.items()
+        }
         worths = {"base": worth[0], "repeats count nothing": worth[1]}
 
         def records(name):
@@ -92,15 +103,30 @@ def test_what_is_claimed_is_found_and_refused_on_each_control(trained, measureme
         (about_why_they_form.later_without_repeats, {"repeats_count_nothing": 0.9}),
         (about_why_they_form.sooner_with_repeats, {"repeats_count_three_times": 1.1}),
         (about_why_they_form.sooner_on_code, {"code_alone": 2.0}),
+        (about_why_they_form.sooner_with_repeats_planted, {"planted": 1.8}),
         (about_why_they_form.shifted_keys, {"shifted": None}),
         (about_why_they_form.sooner_without_begin, {"no_begin_token": 1.2}),
         (about_why_they_form.context_kept, {"worth": (0.4, 0.1, 0.1)}),
         (about_why_they_form.off_the_root, {"batch_32": 2.0, "batch_8": 0.5, "batch_4": 0.25}),
         (about_why_they_form.off_the_root, {"batch_32": 1.0, "batch_8": 1.0, "batch_4": 1.0}),
+        (about_why_they_form.off_the_root_with_the_rate, {"slow_4": 1.9}),
     ],
 )
 def test_what_is_not_as_claimed_is_refused(trained, measurement, otherwise):
     assert rules.short_of(measurement.rule, measurement.interval(trained(**otherwise)))
+
+
+@pytest.mark.parametrize(
+    ("measurement", "helps"),
+    [
+        (about_why_they_form.sooner_given, {"two_back": 0.6}),
+        (about_why_they_form.shifted_keys, {"keys_two_back": 0.9}),
+    ],
+)
+def test_what_any_shift_would_do_is_not_laid_to_the_previous_token(trained, measurement, helps):
+    found = measurement.decision([trained(**helps)])
+    assert found.verdict == rules.UNDECIDED
+    assert "two back" in found.why
 
 
 def test_effects_are_doublings_of_tokens(trained):
@@ -122,6 +148,6 @@ def test_runs_are_those_of_the_subject_s_seed(trained):
         float(about_why_they_form.sooner_given(other))
     )
     for one in (subject, other):  # the largest of all pairs, whichever seed is asked
-        null = dataclasses.replace(one, null_runs=True)
+        null = dataclasses.replace(one, instead=subjects.ANOTHER_SEED)
         for measure in (about_why_they_form.sooner_given, about_why_they_form.later_in_a_race):
             assert float(measure(null)) == pytest.approx(2 * math.log2(1.03))

@@ -93,7 +93,7 @@ def test_chapters_count_the_rules_as_the_claims_do():
     referee = sum("after a referee's look, before it was measured again" in r for r in registered)
     assert f"{referee} rules were mended" in scorecard
     why = prose("20-why-they-form")
-    of = f"{n('before the first record')} of the ten rules of this chapter were in the history"
+    of = f"{n('before the first record')} of the twelve rules of this chapter were in the history"
     assert of in why.lower()
 
 
@@ -105,7 +105,7 @@ def test_what_the_paper_took_back_and_what_others_say_is_told_from_what_they_do_
 
     ours = [c for c in registry.read().values() if c.section.startswith("a reading of this book")]
     assert {c.id for c in ours} == {
-        "copying-capacity", "form-context", "form-law", "form-root", "form-repeats-nothing",
-        "form-repeats-thrice", "few-singular-directions", "credit-over-scores",
+        "copying-capacity", "form-context", "form-law", "form-planted", "form-root", "form-root-rate",
+        "form-repeats-nothing", "form-repeats-thrice", "few-singular-directions", "credit-over-scores",
     }  # fmt: skip
     assert all(c.source != "paper" for c in ours)

@@ -4,7 +4,7 @@ Each measurement compares runs of `data/experiments.toml` with the book's own tr
 at the same tokens. It is one number per seed, so it has no spread but that between seeds. A head
 *matches* from where the best of the last layer has a prefix matching of 0.2 on random tokens that
 come twice. A head that never comes to match counts as doing so at the last record, which is said too
-soon. On a subject with `null_runs`, each run is the unchanged training of another seed.
+soon. A control puts another run in the place of the changed one, see `Subject.instead`.
 """
 
 import math
@@ -14,9 +14,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims.controls import another_seed_unchanged, one_layer
+from transformer_circuits.claims.controls import (
+    another_seed_unchanged,
+    given_two_back,
+    keys_two_back,
+    one_layer,
+)
 from transformer_circuits.claims.measurement import decides
-from transformer_circuits.claims.subjects import Log, Subject
+from transformer_circuits.claims.subjects import ANOTHER_SEED, Log, Subject
 from transformer_circuits.experiments import development, formation, plan
 from transformer_circuits.training import checkpoint
 
@@ -24,9 +29,16 @@ MATCHES = 0.2
 """Prefix matching from which on a head is said to match: that of the book's marks."""
 BATCHES = {"batch 4": 4, "batch 8": 8, "base": 16, "batch 32": 32}
 """Windows in a step of each run that differs in nothing else."""
+RATE_BY_ROOT = {
+    "batch 4, rate by the root": 4,
+    "batch 8, rate by the root": 8,
+    "base": 16,
+    "batch 32, rate by the root": 32,
+}
+"""The same, where the learning rate goes with the root of the batch."""
 
 
-@decides("form-given", controls=[another_seed_unchanged])
+@decides("form-given", controls=[another_seed_unchanged, given_two_back])
 def sooner_given(subject: Subject) -> Float[Tensor, ""]:
     """How much sooner heads match with a previous-token head given from the start. [doublings]
 
@@ -59,11 +71,16 @@ def sooner_with_repeats(subject: Subject) -> Float[Tensor, ""]:
 @decides("form-code", controls=[another_seed_unchanged])
 def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
     """How much sooner heads match on Python alone than on prose alone. [doublings]"""
-    if subject.null_runs:
-        return _apart()
-    seed = _seed(subject)
-    code, prose = (_matches_at(_log(name, seed)) for name in ("code alone", "prose alone"))
-    return torch.tensor(math.log2(prose / code), dtype=torch.float64)
+    return _sooner(subject, "code alone", than="prose alone")
+
+
+@decides("form-planted", controls=[another_seed_unchanged])
+def sooner_with_repeats_planted(subject: Subject) -> Float[Tensor, ""]:
+    """How much sooner heads match on prose that repeats as often as Python than on prose. [doublings]
+
+    Spans of it come again, see `formation.with_repeats`.
+    """
+    return _sooner(subject, formation.PLANTED, than="prose alone")
 
 
 @decides("form-begin", controls=[another_seed_unchanged])
@@ -72,7 +89,7 @@ def sooner_without_begin(subject: Subject) -> Float[Tensor, ""]:
     return _sooner(subject, "no begin token")
 
 
-@decides("form-shifted", controls=[another_seed_unchanged])
+@decides("form-shifted", controls=[another_seed_unchanged, keys_two_back])
 def shifted_keys(subject: Subject) -> Float[Tensor, ""]:
     """The highest prefix matching of one layer half of whose heads read their keys one token back.
 
@@ -107,12 +124,13 @@ def off_the_root(subject: Subject) -> Float[Tensor, ""]:
     The slope of their logarithm over that of the batch, by least squares over `BATCHES`, less one
     half, without its sign. 0: as the root; 0.5: not at all, or in proportion.
     """
-    at = [
-        _matches_at(_run(subject, name, "base", null_seed=k))
-        for k, name in enumerate(BATCHES, start=1)
-    ]
-    slope, _ = np.polyfit(np.log([*BATCHES.values()]), np.log(at), 1)
-    return torch.tensor(abs(slope - 0.5), dtype=torch.float64)
+    return _off_one_half(subject, BATCHES)
+
+
+@decides("form-root-rate", controls=[another_seed_unchanged])
+def off_the_root_with_the_rate(subject: Subject) -> Float[Tensor, ""]:
+    """The same as `off_the_root`, where the learning rate goes with the root of the batch, too."""
+    return _off_one_half(subject, RATE_BY_ROOT)
 
 
 @decides("form-law", controls=[one_layer])
@@ -128,15 +146,25 @@ def off_the_law(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(abs(math.log2(at / law)) if at else 10.0, dtype=torch.float64)
 
 
-def _sooner(subject: Subject, name: str) -> Float[Tensor, ""]:
-    if subject.null_runs:
+def _off_one_half(subject: Subject, windows: dict[str, int]) -> Float[Tensor, ""]:
+    at = [
+        _matches_at(_run(subject, name, "base", null_seed=k))
+        for k, name in enumerate(windows, start=1)
+    ]
+    slope, _ = np.polyfit(np.log([*windows.values()]), np.log(at), 1)
+    return torch.tensor(abs(slope - 0.5), dtype=torch.float64)
+
+
+def _sooner(subject: Subject, name: str, than: str = "base") -> Float[Tensor, ""]:
+    if subject.instead == ANOTHER_SEED:
         return _apart()
-    at = [_matches_at(log) for log in (_log("base", _seed(subject)), _log(name, _seed(subject)))]
-    return torch.tensor(math.log2(at[0] / at[1]), dtype=torch.float64)
+    seed = _seed(subject)
+    late, soon = (_matches_at(_log(run, seed)) for run in (than, subject.instead or name))
+    return torch.tensor(math.log2(late / soon), dtype=torch.float64)
 
 
 def _later(subject: Subject, name: str) -> Float[Tensor, ""]:
-    return _apart() if subject.null_runs else -_sooner(subject, name)
+    return _apart() if subject.instead == ANOTHER_SEED else -_sooner(subject, name)
 
 
 def _apart() -> Float[Tensor, ""]:
@@ -146,10 +174,13 @@ def _apart() -> Float[Tensor, ""]:
 
 
 def _run(subject: Subject, name: str, changed_from: str, null_seed: int = 1) -> Log:
-    """The log of a run with the subject's seed; with `null_runs`, see there, of so many seeds on."""
-    if subject.null_runs:
+    """The log of a run with the subject's seed, or of what is there `instead`.
+
+    `null_seed`: by how many seeds on `ANOTHER_SEED` is.
+    """
+    if subject.instead == ANOTHER_SEED:
         return _log(changed_from, (_seed(subject) + null_seed) % len(plan.SEEDS))
-    return _log(name, _seed(subject))
+    return _log(subject.instead or name, _seed(subject))
 
 
 def _log(name: str, seed: int) -> Log:

@@ -167,4 +167,16 @@ def rotated_basis(subject: Subject) -> Subject:
 @named("another seed unchanged")
 def another_seed_unchanged(subject: Subject) -> Subject:
     """In place of each short training with a choice changed, one of another seed without."""
-    return dataclasses.replace(subject, null_runs=True)
+    return dataclasses.replace(subject, instead=subjects.ANOTHER_SEED)
+
+
+@named("a head given two back")
+def given_two_back(subject: Subject) -> Subject:
+    """In place of the short training with a previous-token head given, one whose head looks two back."""
+    return dataclasses.replace(subject, instead="two back given")
+
+
+@named("keys two back")
+def keys_two_back(subject: Subject) -> Subject:
+    """In place of the short training with keys one token back, one with keys two back."""
+    return dataclasses.replace(subject, instead="one layer, keys two back")

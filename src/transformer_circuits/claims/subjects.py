@@ -31,6 +31,7 @@ class NotToBeHad(files.UserError):
     """
 
 
+ANOTHER_SEED = "another seed"
 LEAST = 0.05
 """A head that adds less than a twentieth of what the present token alone does to the logits, does
 nothing to speak of."""
@@ -60,9 +61,9 @@ class Subject:
     """Whether the text is the book's held-out text, of whose documents the packages are known."""
     as_stored: "Subject | None" = None
     """The same function of tokens in the basis it is stored in, where this one's is another."""
-    null_runs: bool = False
-    """Whether each run of `data/experiments.toml` is replaced by what it was changed from, made with
-    another seed: what differs then is chance."""
+    instead: str = ""
+    """A run of `data/experiments.toml` that takes the place of the one that is measured, or
+    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
     """What `once` has made of it."""
 
