@@ -24,7 +24,7 @@ def looks(**shares):
 def made(**changed):
     with_head = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], SAYS)
     without = Run("without", [Step(4, looks(p0=1.0), 0.004)], [], ("none", "nothing", "gone"))
-    given = {"tokens": TOKENS, "with_head": with_head, "without": without} | changed
+    given = {"tokens": TOKENS, "runs": [with_head, without]} | changed
     return stage.stage(**given, switch="Head 0.0", title="A name comes again")
 
 
@@ -83,6 +83,19 @@ def test_the_switch_takes_notes_and_name_away_by_key(page):
 
 
 @pytest.mark.browser
+def test_one_of_several_runs_is_chosen_by_key(page):
+    step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
+    runs = [Run(name, step, [2], (*SAYS[:2], f"end of {name}")) for name in ("all", "keys", "values")]
+    shown = page({"runs": runs}, reduced_motion="reduce")
+    expect(shown.locator(".says")).to_have_text("end of all")
+    shown.get_by_role("radio", name="all").press("ArrowRight")
+    expect(shown.get_by_role("radio", name="keys")).to_be_checked()
+    expect(shown.locator(".says")).to_have_text("end of keys")
+    shown.get_by_role("radio", name="values").check()
+    expect(shown.locator(".says")).to_have_text("end of values")
+
+
+@pytest.mark.browser
 def test_without_scripts_it_is_a_drawing(browser, tmp_path):
     shown, _ = made()._repr_mimebundle_()
     (tmp_path / "stage.html").write_text(f"<!doctype html>{shown['text/html']}")
@@ -127,7 +140,7 @@ def test_no_arc_lies_on_a_word(page, width):
     tokens = [*TOKENS[:4], *["␣Babylon"] * 12, *TOKENS[4:]]
     steps = [Step(16, np.pad(looks(p2=0.75, p0=0.25), (0, 12)), 0.9)]
     run = Run("as it is", steps, [2], SAYS)
-    shown = page({"tokens": tokens, "with_head": run, "without": run}, reduced_motion="reduce")
+    shown = page({"tokens": tokens, "runs": [run, run]}, reduced_motion="reduce")
     shown.set_viewport_size({"width": width, "height": 900})
     shown.get_by_role("switch").press("Enter")  # drawn anew, to the begin token
     shown.get_by_role("switch").press("Enter")

@@ -3,8 +3,8 @@
 Tokens stand in a strip. A first-layer head leaves a note at each of some tokens: which token stood
 before it. Then, at one place after another, heads of the second layer look back (a dotted arc,
 from the place that looks to what it looks at), what they find moves to the next place (along a
-solid arc), and a bar says how likely the right token has become. A switch shows the same line in
-another run, say without the head that leaves the notes.
+solid arc), and a bar says how likely the right token has become. A switch, or a choice of several,
+shows the same line in another run, say without the head that leaves the notes.
 
 As in `plots`: numbers and labels, never a model. The strip is text of the page from the start, in
 the state in which a play ends; `scripts/stage.js` moves it. On paper, without scripts, and for
@@ -12,7 +12,7 @@ programs that show no HTML, it is a drawing.
 """
 
 import html as markup
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,33 +73,39 @@ class Stage:
 
 def stage(
     tokens: Sequence[str],
-    with_head: Run,
-    without: Run,
+    runs: Sequence[Run],
     *,
     switch: str,
     title: str,
 ) -> Stage:
-    """The line on its stage, with a switch between two runs of the same steps.
+    """The line on its stage, with a switch between two runs of the same steps, or a choice of more.
 
-    `tokens`: labels, of which the first is the begin token; `switch`: what the switch turns off.
-    `title`: the finding. The text alternative is made of the runs, which have the same places.
+    `tokens`: labels, of which the first is the begin token. `switch`: what the switch turns off; of
+    more than two runs, what is chosen, before their names. `title`: the finding. The text
+    alternative is made of the runs, which have the same places.
     """
     numbers: dict[str, object] = {}
-    for run in (with_head, without):
-        numbers[f"attention, {run.name}"] = np.stack([array(step.looks) for step in run.steps])
-        numbers[f"probability, {run.name}"] = [step.probability for step in run.steps]
-    alt = " ".join(_told(tokens, run) for run in (with_head, without))
+    said = {_said(run, runs, switch): run for run in runs}
+    for name, run in said.items():
+        numbers[f"attention, {name}"] = np.stack([array(step.looks) for step in run.steps])
+        numbers[f"probability, {name}"] = [step.probability for step in run.steps]
+    alt = " ".join(_told(tokens, name, run) for name, run in said.items())
     still = page.twice(
-        lambda width: _drawing(tokens, with_head, without, width),
+        lambda width: _drawing(tokens, said, width),
         title,
         alt,
         numbers=numbers,
         words={"tokens": tokens},
     )
-    return Stage(still.record, _html(tokens, with_head, without, switch, still), still.svgs[0])
+    return Stage(still.record, _html(tokens, runs, switch, still), still.svgs[0])
 
 
-def _told(tokens: Sequence[str], run: Run) -> str:
+def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
+    """A run's name where no switch stands beside it."""
+    return run.name if len(runs) == 2 else f"{switch} {run.name}"
+
+
+def _told(tokens: Sequence[str], name: str, run: Run) -> str:
     """A run in words."""
     noted = ", ".join(f"{tokens[k]} after {tokens[k - 1]}" for k in run.notes)
     each = []
@@ -110,7 +116,7 @@ def _told(tokens: Sequence[str], run: Run) -> str:
             f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
             f"{100 * step.probability:.0f} % likely"
         )
-    return f"{run.name}: {f'notes say {noted}; ' if noted else ''}{'; '.join(each)}."
+    return f"{name}: {f'notes say {noted}; ' if noted else ''}{'; '.join(each)}."
 
 
 def _shown(label: str) -> str:
@@ -144,8 +150,9 @@ def _data(run: Run) -> dict:
     return {"name": run.name, "notes": [*run.notes], "says": [*run.says], "steps": steps}
 
 
-def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: page.Drawing) -> str:
+def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.Drawing) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
+    run, *_ = runs
     noted, strip = {*run.notes}, ""
     of_name = _of_name(run)
     for word in _words(tokens):  # lines break between words, not inside them
@@ -166,7 +173,7 @@ def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: pag
             f'<li><button type="button"><b>{word}</b><i style="--p:{share}%"></i>'
             f"<output>{share} %</output></button></li>"
         )
-    data = html.data_script({"runs": [_data(run), _data(without)]})
+    data = html.data_script({"runs": [*map(_data, runs)]})
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
@@ -175,18 +182,36 @@ def _html(tokens: Sequence[str], run: Run, without: Run, switch: str, still: pag
         f'<div class="moving">{strip_html}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}</ol>'
-        '</div><p class="knobs"><button type="button" role="switch" aria-checked="true">'
-        f'<span class="knob" aria-hidden="true"></span>{markup.escape(switch)}</button>'
-        '<button type="button" class="play">Play again</button></p></div>'
+        f'</div><div class="knobs">{_knob(runs, switch, still.record.id)}'
+        '<button type="button" class="play">Play again</button></div></div>'
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
         f'</style></noscript><div class="still">{still.body}</div>'
         f"<figcaption>{markup.escape(still.record.title)}</figcaption>{data}</figure>"
     )
 
 
-def _drawing(tokens: Sequence[str], run: Run, without: Run, room: theme.Px) -> Canvas:
-    """The end of a play as one picture: the first look, and what it brings with and without."""
-    canvas = Canvas(room)
+def _knob(runs: Sequence[Run], switch: str, name: str) -> str:
+    """What chooses the run: a switch between two, buttons of which one is pressed for more."""
+    said = markup.escape(switch)
+    if len(runs) == 2:
+        return (
+            '<button type="button" role="switch" aria-checked="true">'
+            f'<span class="knob" aria-hidden="true"></span>{said}</button>'
+        )
+    choices = "".join(
+        f'<label><input type="radio" name="{name}"{" checked" * (run is runs[0])}>'
+        f"<span>{markup.escape(run.name)}</span></label>"
+        for run in runs
+    )
+    return f'<fieldset class="choice"><legend>{said}</legend>{choices}</fieldset>'
+
+
+def _drawing(tokens: Sequence[str], runs: Mapping[str, Run], room: theme.Px) -> Canvas:
+    """The end of a play as one picture: the first look of the first run, and what each run brings.
+
+    `runs`: by what is said of them.
+    """
+    canvas, run = Canvas(room), next(iter(runs.values()))
     noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
     of_name = _of_name(run)
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
@@ -227,9 +252,9 @@ def _drawing(tokens: Sequence[str], run: Run, without: Run, room: theme.Px) -> C
         way = [(start, y_from), (start, over), (4, over), (4, above), (end, above), (end, y_to)]
         canvas.line(way, "second", dash=LOOK)
     below = at[-1][1] + 86
-    for each in (run, without):
+    for name, each in runs.items():
         shares = ", ".join(
             f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
         )
-        below = canvas.note(0, below, f"{each.name}: {shares}", room) + 6
+        below = canvas.note(0, below, f"{name}: {shares}", room) + 6
     return canvas

@@ -13,7 +13,8 @@
     const tokens = [...strip.querySelectorAll(".token")];
     const says = stage.querySelector(".says");
     const bars = [...stage.querySelectorAll(".bars button")];
-    const knob = stage.querySelector("[role=switch]");
+    const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
+    const choices = [...stage.querySelectorAll(".choice input")];
     const again = stage.querySelector(".play");
     const arcs = strip.appendChild(document.createElementNS(SVG, "svg"));
     arcs.setAttribute("class", "arcs");
@@ -25,7 +26,7 @@
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
 
-    const run = () => runs[knob.getAttribute("aria-checked") === "true" ? 0 : 1];
+    const run = () => runs[knob ? Number(knob.getAttribute("aria-checked") !== "true") : choices.findIndex((one) => one.checked)];
     const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
     // Where a token stands in the strip: the middle of its upper edge.
@@ -184,11 +185,12 @@
       if (still()) again.textContent = "Play again";
     }
 
-    knob.addEventListener("click", () => {
+    const begin = () => (STILL.matches ? end() : play());
+    knob?.addEventListener("click", () => {
       knob.setAttribute("aria-checked", String(knob.getAttribute("aria-checked") !== "true"));
-      if (STILL.matches) end();
-      else play();
+      begin();
     });
+    choices.forEach((one) => one.addEventListener("change", begin));
     again.addEventListener("click", () => (again.textContent === "Play again" ? play() : end()));
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
