@@ -132,7 +132,7 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     shown = page(rows, columns=["name", "worth"], bars=["worth"])["text/html"]
     assert re.findall(r"width:(\d+)%", shown) == ["25", "100", "50"]
     assert shown.count("border:1px solid") == 1
-    assert "0.50" in shown and "-2.00" in shown
+    assert "0.50" in shown and "\u22122.00" in shown, "a minus, not a hyphen"
     likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], probability=True)
     assert re.findall(r"width:(\d+)%", likely["text/html"]) == ["50", "25"]
     assert likely["text/html"].count(theme.LIKELY.light) == 2

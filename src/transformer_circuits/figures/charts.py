@@ -10,8 +10,8 @@ from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.labels import GREY, near, shared
 from transformer_circuits.figures.values import Numbers, array
 
-SCATTER = (380, 280)
-"""Size of a scatter plot in pixels."""
+SCATTER = (300, 260)
+"""Size of a scatter plot on a phone; in a wider column its script stretches it. [pixels]"""
 DECADES = 3
 """Powers of ten from the rim of a plane of eigenvalues to its centre."""
 _SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[theme.MORE.light, theme.LESS.light])
@@ -50,6 +50,7 @@ def scatter(
         numbers={x: xs, y: ys},
         words={"points": labels},
         rows=shown,
+        stretches=True,
     )
 
 
@@ -142,7 +143,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
         for step, a in enumerate(angle)
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
-    plane = vega.chart([], 92, 92).encode(
+    plane = vega.chart([], 74, 74).encode(
         altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None)
     )
     plane.data = altair.Undefined  # one table for both layers: facets need it
@@ -207,6 +208,7 @@ def over_time(
         units=dict.fromkeys(series, y),
         words=items,
         rows=end,
+        stretches=True,
     )
 
 
@@ -222,7 +224,7 @@ def _slider_chart(rows, moments: list[float], names: list[str], colours: list[st
         legend=altair.Legend(orient="top"),
     )
     tips = [vega.tip("item:N"), vega.tip("series:N"), vega.tip("t:Q", x), vega.tip("value:Q", y)]
-    all_rows = vega.chart(rows, 380, 190)
+    all_rows = vega.chart(rows, 300, 190)
     bars = all_rows.transform_filter("datum.k == moment").mark_bar().encode(
         altair.X("item:N", title=None, sort=None),
         altair.Y("value:Q", title=y, scale=altair.Scale(domainMax=max(r["value"] for r in rows))),

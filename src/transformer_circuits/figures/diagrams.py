@@ -43,15 +43,16 @@ def links(
         bind=altair.binding_radio(options=list(values), name="Show "),
     )
     over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
-    live = _drawn(edges, earlier, later, 360, over, "datum.panel == panel").add_params(which)
+    live = _drawn(edges, earlier, later, 270, over, "datum.panel == panel").add_params(which)
     stills = (
         _drawn(own, earlier, later, 100).properties(title=name) for name, own in _by_panel(edges)
     )
     still = altair.concat(*stills, columns=2)
     words = {"earlier": earlier, "later": later}
     return finish(
-        live, title, alt, numbers=values, words=words, rows=_strongest(edges), still=still
-    )
+        live, title, alt,
+        numbers=values, words=words, rows=_strongest(edges), still=still, stretches=True,
+    )  # fmt: skip
 
 
 def compared(
@@ -83,7 +84,7 @@ def compared(
     def drawn(over: altair.Parameter | None) -> altair.HConcatChart:
         return altair.hconcat(
             *(
-                _drawn(own, earlier, later, 120, over, colour=colour).properties(title=name)
+                _drawn(own, earlier, later, 80, over, colour=colour).properties(title=name)
                 for name, own in _by_panel(edges)
             )
         )

@@ -31,7 +31,7 @@ STYLE = "transformer_circuits.figures.book"
 """The file `book.mplstyle`, by the name under which matplotlib finds it in any notebook."""
 
 
-WIDTHS = 5.2, 3.6
+WIDTHS = 6.6, 3.6
 """Of every plot, in a wide column and on a phone, where words of 10 points are then 13 pixels high. [inches]"""
 
 

@@ -77,7 +77,7 @@ def spectrum(
         text = (
             f"{s:.2f} of the copying part: score Σλ/Σ|λ| {score:.2f},\nwith "
             f"{(real & (values.real < 0)).sum()} negative and {(~real).sum()} complex eigenvalues.\n"
-            f"{(matrix.diagonal() > 0).sum()} of {n} tokens raise themselves; "
+            f"{(matrix.diagonal() > 0).sum()} of {n} tokens raise themselves;\n"
             f"{(matrix.argmax(axis=0) == np.arange(n)).sum()} of {n} raise themselves most."
         )
         said.append({"s": s, "text": text})
@@ -87,7 +87,7 @@ def spectrum(
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
         for i, j in np.ndindex(n, n)
     ]
-    grid = vega.chart(cells, 175, 175).transform_calculate(
+    grid = vega.chart(cells, 165, 165).transform_calculate(
         value="datum.base + s * datum.added",
         share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
         below="datum.value < 0",
@@ -103,7 +103,7 @@ def spectrum(
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
     )
     end = 1.1 * np.abs(spectra).max()
-    plane = vega.chart(dots, 120, 175).transform_calculate(below="datum.real < 0")
+    plane = vega.chart(dots, 90, 165).transform_calculate(below="datum.real < 0")
     plane = plane.encode(
         vega.x_axis("real:Q", "real part", (-end, end)),
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
@@ -116,7 +116,7 @@ def spectrum(
         turning.mark_point(size=90, strokeWidth=2),
     )
     slider = altair.binding_range(min=-1, max=1, step=0.05, name="From anti-copying to copying ")
-    drawn = _sentences(said, 3).transform_filter(now) & (heat | points)
+    drawn = _sentences(said, 4).transform_filter(now) & (heat | points)
     told = {"copying part": shares, "Σλ/Σ|λ|": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
     kept = {"copying": added, "rest": base, **told}
@@ -300,7 +300,7 @@ def edges(
         title="how likely the model held each token", orient="top", titleLimit=400
     )
     bars = (
-        vega.chart(rows, 19 * n, 90)
+        vega.chart(rows, 16 * n, 90)
         .transform_filter(chosen)
         .transform_filter(edge)
         .transform_calculate(pos=f"sequence({n})")
@@ -400,8 +400,8 @@ def rulers(
     which = altair.param(
         "measure", value=names[0], bind=altair.binding_radio(options=names, name="Measure ")
     )
-    now = drawn(f"indexof({json.dumps(names)}, measure)", 372, "measure, over the mean of its kind")
-    told = vega.chart([{}], 372, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
+    now = drawn(f"indexof({json.dumps(names)}, measure)", 290, "measure, over the mean of its kind")
+    told = vega.chart([{}], 290, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
     told = told.transform_calculate(text=f"{json.dumps(said)}[measure]")
     live = told.encode(x=altair.value(0), text="text:N") & now.add_params(which)
     stills = (
@@ -417,6 +417,7 @@ def rulers(
         units={"effects": y},
         words={"kinds": kinds, "edges": labels, "measures": names},
         still=still,
+        stretches=True,
     )
 
 
@@ -479,7 +480,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         for k, value in enumerate(values)
     ]
     up = altair.Scale(zero=False)
-    base = vega.chart(rows, 300, 70).encode(
+    base = vega.chart(rows, 262, 70).encode(
         altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
@@ -498,7 +499,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         here.transform_filter(altair.datum.line == of)
         .mark_text(align="left", fontSize=12, color=colours[i])
         .encode(
-            x=altair.value(306),
+            x=altair.value(268),
             y=altair.value(12 + 18 * i),
             text=altair.Text("value:Q", format=".2f"),
         )
@@ -520,7 +521,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
     axis = {"scale": _every(range(n)), "axis": altair.Axis(labels=False, ticks=False)}
     return (
-        vega.chart(rows, 150, 150)
+        vega.chart(rows, 142, 142)
         .properties(title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")
@@ -539,7 +540,7 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
     """Tokens in lines, each the deeper in amber the likelier it was; chances: [checkpoint, pos]."""
-    places, x, y, line, high = [], 0, 0, 360, 24
+    places, x, y, line, high = [], 0, 0, 330, 24
     for pos, token in enumerate(tokens):
         wide = 8 * len(token) + 10
         x, y = (x, y) if x + wide <= line else (0, y + high)

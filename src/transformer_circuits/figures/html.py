@@ -18,7 +18,7 @@ from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE = 9.0
 """The least size of words in a figure. [pixels]"""
-BREAK = 480
+BREAK = 610
 """Columns narrower than this show the narrow one of two pictures: the words of the wide one would be
 below 13 pixels. [pixels]"""
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -235,7 +235,9 @@ def _shown(value: object, digits: int) -> Cell:
         return value
     if value is None:
         return "–"
-    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.{digits}f}".replace("-", "\u2212")  # a minus, not a hyphen
 
 
 def _shares(column: Sequence[object]) -> list[float | None]:

@@ -54,13 +54,17 @@ def finish(
     words: Mapping[str, Iterable[object]] | None = None,
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
+    stretches: bool = False,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
-    where the chart itself says too little without being touched.
+    where the chart itself says too little without being touched. `stretches`: whether it may become
+    wider, its letters as they are, to fill the column.
     """
     spec = _compiled(chart, alt)
+    if stretches:
+        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True}
     return HoverChart(
         spec,
         _svg(_compiled(still, alt) if still else spec),

@@ -3,6 +3,8 @@
   "use strict";
   const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, register, squares, triangles } = Circuits.views;
 
+  const TILE = 96; // pixels of a head's small picture, and the most that it takes with what is around it
+
   // data: label, tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms: one list of n per head, or nothing; head and token: the indices of what is kept
   // from the start, or null.
@@ -31,7 +33,7 @@
       this.heads = make("div", "cv-heads");
       this.heads.setAttribute("role", "group");
       this.heads.setAttribute("aria-label", "Heads");
-      arrows(this.heads, () => this.columns());
+      arrows(this.heads, () => this.layout().columns);
       this.fillHeads();
       new ResizeObserver(() => this.fit()).observe(this.host);
       right.append(make("div", "cv-note", "Heads: point at one to see it alone, click to keep it"), this.heads);
@@ -92,16 +94,26 @@
       return this.asSource ? src : dst;
     }
 
-    // As many heads in a row as fit, so that every layer takes whole rows.
-    columns() {
-      const fits = Math.max(1, Math.floor((this.host.clientWidth - 28) / 46));
-      const wide = this.data.columns;
-      for (let rows = 1; rows < wide; rows++) if (wide % rows === 0 && wide / rows <= fits) return wide / rows;
-      return wide <= fits ? wide : 1;
+    // Rows in which heads are as large as the room beside the large picture lets them be, or below it
+    // on a phone. Every layer takes whole rows; a head has room to be touched.
+    layout() {
+      const inner = this.host.clientWidth - 30, beside = inner - this.all.width - 18;
+      const [wide, high] = beside > 200 ? [beside, this.all.width] : [inner, 240];
+      const n_layers = this.data.heads.length / this.data.columns;
+      let best = { columns: 1, side: 0 };
+      for (let rows = 1; rows <= this.data.columns; rows++) {
+        if (this.data.columns % rows) continue;
+        const columns = this.data.columns / rows;
+        const side = Math.floor(Math.min(TILE, wide / columns, Math.max(46, high / (n_layers * rows)))) - 10;
+        if (side > best.side) best = { columns, side };
+      }
+      return best;
     }
 
     fit() {
-      this.heads.style.gridTemplateColumns = `repeat(${this.columns()}, max-content)`;
+      const { columns, side } = this.layout();
+      this.heads.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
+      this.heads.style.setProperty("--side", `${side}px`);
     }
 
     fillHeads() {
@@ -111,7 +123,7 @@
         button.type = "button";
         button.tabIndex = index ? -1 : 0;
         const canvas = make("canvas");
-        canvas.width = canvas.height = 36;
+        canvas.width = canvas.height = TILE;
         button.append(canvas, make("span", "", name));
         button.setAttribute("aria-label", "head " + name);
         this.heads.append(button);

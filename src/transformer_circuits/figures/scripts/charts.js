@@ -5,6 +5,7 @@
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const TEXT = 14, LEGIBLE = 9; // the size of words in a figure, and the least one, in pixels, as in html.py
+  const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
@@ -78,7 +79,10 @@
     });
     const drawn = live.querySelector("svg");
     const sizes = [...drawn.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
-    const width = drawn.viewBox.baseVal.width / Math.min(...sizes);
+    const smallest = Math.min(...sizes), own = drawn.viewBox.baseVal.width;
+    const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
+    if (spec.usermeta?.stretches && room > own) await view.width(view.width() + room - own).runAsync();
+    const width = drawn.viewBox.baseVal.width / smallest;
     drawn.style.width = `${TEXT * width}px`;
     drawn.style.minWidth = `${LEGIBLE * width}px`;
     live.querySelector(".vega-bindings").style.maxWidth = drawn.style.width;

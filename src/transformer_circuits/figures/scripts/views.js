@@ -20,6 +20,7 @@
 .circuit-view .cv-heads{display:grid;gap:6px;overflow-x:auto;padding:4px}
 .circuit-view .cv-head{position:relative;line-height:0;border:2px solid var(--line)!important;width:max-content}
 .circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
+.circuit-view .cv-head canvas{width:var(--side);height:var(--side)}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
 .circuit-view .cv-dim canvas{opacity:.3}
 .circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
