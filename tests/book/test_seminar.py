@@ -69,11 +69,11 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
 @pytest.mark.parametrize(
     "page, title, column, shown",
     [
-        ("what-a-second-layer-reads", "How likely each piece of the name is: cut from the keys, the name is gone",
+        ("what-a-second-layer-reads", "Cut from the keys, the name is gone",
          ("or", "ai"), "| *{}* | {} % | {} % | {} % | {} % |"),
-        ("the-induction-circuit", "How often the right token comes first of all 4,096",
+        ("the-induction-circuit", "Share of right tokens that come first of all 4,096",
          "random tokens", "two layers {}, one layer {}, two layers without head 0.0 {}."),
-        ("what-one-layer-can-say", "What one layer has learned about opening brackets and quotes",
+        ("what-one-layer-can-say", "What opens makes likelier what closes",
          "what becomes likelier, strongest first", "| {} |"),
     ],
 )  # fmt: skip
@@ -82,18 +82,14 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
     (table,) = (of for name, of in manifest["chapters"][page]["figures"].items() if title in name)
     everything = "".join(SLIDES)
     if page == "what-a-second-layer-reads":
-        assert [cut.split()[-1] for cut in table["words"]["cut"]] == [
-            "cut",
-            "keys",
-            "queries",
-            "values",
-        ]
         assert "| head 0.0 cut out of their | queries | keys | values | nothing |" in everything
-        for piece in column:
-            nothing, keys, queries, values = (round(100 * p) for p in table["numbers"][piece])
-            assert shown.format(piece, queries, keys, values, nothing) in everything
+        readings = ("queries", "keys", "values", "nothing")
+        likely = [table["numbers"][f"probability, Cut the notes from {of}"] for of in readings]
+        for piece, place in zip(column, (0, -1), strict=True):
+            shares = [round(100 * of[place]) for of in likely]
+            assert shown.format(piece, *shares) in everything
     elif page == "the-induction-circuit":
-        whole, without, _, one = table["words"][column]
+        whole, without, _, one = (f"{share:.1%}" for share in table["numbers"][column])
         assert shown.format(whole, one, without) in everything
     else:
         for row in table["words"][column][:2]:

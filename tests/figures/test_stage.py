@@ -85,7 +85,9 @@ def test_the_switch_takes_notes_and_name_away_by_key(page):
 @pytest.mark.browser
 def test_one_of_several_runs_is_chosen_by_key(page):
     step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
-    runs = [Run(name, step, [2], (*SAYS[:2], f"end of {name}")) for name in ("all", "keys", "values")]
+    runs = [
+        Run(name, step, [2], (*SAYS[:2], f"end of {name}")) for name in ("all", "keys", "values")
+    ]
     shown = page({"runs": runs}, reduced_motion="reduce")
     expect(shown.locator(".says")).to_have_text("end of all")
     shown.get_by_role("radio", name="all").press("ArrowRight")

@@ -61,7 +61,8 @@ def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
         ".circuit-plot>.narrow{display:none}"
         ".circuit-plot:has(>.narrow){container-type:inline-size}"
         f"@media screen{{@container (max-width:{BREAK - 0.02}px){{.circuit-plot>.wide{{display:none}}"
-        ".circuit-plot>.narrow{display:inline}}}" + theme.style("circuit-plot")
+        ".circuit-plot>.narrow{display:inline}}}"
+        + theme.style("circuit-plot", theme.ROLES | theme.SIGNS)
     )
     own = slug(title)
     pictures = (

@@ -125,7 +125,8 @@ def bundles(
 
     `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
     have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
-    one colour; seeds, and the curves under a name of `layers`, are told apart by their lines.
+    one colour and lines of their own. Curves under one name are alike: solid under the first,
+    dashed under the second.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -136,20 +137,21 @@ def bundles(
             layer, seed = (layers or {}).get(name), _SEED.search(name)
             own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
             colour = own.light if own else COLOURS[order.index(kinds[i]) % len(COLOURS)]
-            for k, (xs, ys) in enumerate(bundle):
+            for xs, ys in bundle:
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed:
                     marker = None
-                line = LINES[(int(seed[1]) if seed else i if layer is None else k) % 4]
+                of_its_own = layer is not None or len(bundle) > 1
+                line = LINES[(int(seed[1]) if seed else i if of_its_own else 0) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
-                drawn += made if k == 0 else []
+            drawn += made  # the last stands for all in the legend
         if log_x:
             _log(axes, 2)
         axes.set(xlabel=x, ylabel=y)
         if len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
         labels.flags(axes, _floats(places or {}))
-        labels.beside(axes, _floats(baselines or {}), LINES[1:] + LINES[:1])
+        labels.beside(axes, _floats(baselines or {}), LINES[::-1])
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)

@@ -31,6 +31,7 @@ phone is 340 px wide and is shown at about that width, so that no word is below 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,6 +74,7 @@ LESS = Role("#007a87", "#4cc9d8")
 """Below the middle of a scale."""
 MORE = Role("#b0123f", "#ff8080")
 """Above the middle of a scale."""
+SIGNS = {"less": LESS, "more": MORE}
 LIKELY = Role("#e69f00", "#e69f00")
 """How likely a token was held: amber, the stronger the likelier."""
 TINT = 0.12
@@ -111,11 +113,11 @@ def of_head(name: str) -> Role | None:
     return ROLES[LAYERS[int(head[1])]] if head else None
 
 
-def style(of: str) -> str:
+def style(of: str, roles: Mapping[str, Role] = ROLES) -> str:
     """CSS for elements of a class: the colours as variables, light and dark, and the type."""
     names = ", ".join(f"{page} .{of}" for page in _DARK)
     light, dark = (
-        "".join(f"--{name}:{getattr(role, theme)};" for name, role in ROLES.items())
+        "".join(f"--{name}:{getattr(role, theme)};" for name, role in roles.items())
         for theme in ("light", "dark")
     )
     return (
@@ -124,15 +126,16 @@ def style(of: str) -> str:
     )
 
 
-def themed(text: str) -> str:
+def themed(text: str, *, signs: bool = False) -> str:
     """A text in which every light colour of a role is the role's variable; else it is as it was.
 
-    Where the variable is unknown, in a file by itself, the light colour stays.
+    Where the variable is unknown, in a file by itself, the light colour stays. `signs`: also those
+    of `SIGNS`, where points and bars have them and no words in white lie on them.
 
     >>> themed("stroke: #1c2430")
     'stroke: var(--ink,#1c2430)'
     """
-    of = {role.light: name for name, role in ROLES.items()}
+    of = {role.light: name for name, role in (ROLES | (SIGNS if signs else {})).items()}
 
     def variable(found: re.Match) -> str:
         name = of.get(found[0].lower())

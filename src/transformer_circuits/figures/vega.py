@@ -90,7 +90,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
         text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": muted}, mark={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
-    return json.loads(theme.themed(json.dumps(spec)))
+    return json.loads(theme.themed(json.dumps(spec), signs=True))
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
