@@ -8,7 +8,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import transformer_circuits
+from transformer_circuits.website import library
 
 SOURCE = Path(transformer_circuits.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -28,20 +31,24 @@ def test_the_package_lists_its_folders_as_import_linter_has_them():
     assert re.findall(r"`(\w+)`", " ".join(rows)) == layers
 
 
-def test_the_library_page_has_every_module():
-    page = (SOURCE.parents[1] / "chapters" / "reference" / "api.md").read_text(encoding="utf-8")
-    listed = re.findall(r"automodule:: transformer_circuits\.(\S+)", page)
-    documented = {name(path) for path in MODULES} - {"__init__", "__main__"}
-    folders = {name(folder / "__init__.py") for folder in FOLDERS} - {"book"}
-    assert sorted(listed) == sorted(documented - folders)
+def test_every_folder_has_a_page_of_the_library_in_the_order_of_imports():
+    reference = SOURCE.parents[1] / "chapters" / "reference"
+    pages = {path.stem for path in (reference / "library").glob("*.md")}
+    assert pages == {path.name for path in FOLDERS if path.parent == SOURCE} | {library.BASICS}
+    text = (reference / "api.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(library/(\w+)\.md\)", text)) == pages
+    assert "figures.views.view" in library.modules("figures")
+    assert "files" in library.modules(library.BASICS)
+    with pytest.raises(ValueError, match="no modules"):
+        library.modules("nothing")
 
 
 def test_only_figures_import_matplotlib_and_altair():
-    for library, modules in (
+    for imported, modules in (
         ("matplotlib", {"figures.drawing", "figures.plots"}),
         ("altair", {"figures.vega", "figures.charts", "figures.diagrams", "figures.explorers"}),
     ):
-        assert {name(p) for p in MODULES if library in p.read_text()} <= modules
+        assert {name(p) for p in MODULES if imported in p.read_text()} <= modules
 
 
 def test_public_names_are_documented():

@@ -19,7 +19,13 @@ FORMED = [path for path in CHAPTERS if path.stem not in (*SHORT, FOUND)]
 OPENING = "00-how-to-read"
 PAGES = [
     path
-    for folder in ("chapters", "chapters/browser", "chapters/reference", "seminar")
+    for folder in (
+        "chapters",
+        "chapters/browser",
+        "chapters/reference",
+        "chapters/reference/library",
+        "seminar",
+    )
     for path in sorted((ROOT / folder).iterdir())
     if path.suffix in (".ipynb", ".md")
 ]
@@ -70,7 +76,12 @@ def code(cells):
 
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    listed = [
+        page["file"]
+        for part in toc["parts"]
+        for chapter in part["chapters"]
+        for page in (chapter, *chapter.get("sections", []))
+    ]
     pages = [path.relative_to(ROOT).with_suffix("").as_posix() for path in PAGES]
     assert sorted([toc["root"], *listed]) == sorted(pages)
 

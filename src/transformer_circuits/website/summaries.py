@@ -10,12 +10,11 @@ from pathlib import Path
 from docutils import nodes
 
 from transformer_circuits import files
+from transformer_circuits.website import library
 
 LONGEST = 200
 """Of a description; more is cut off wherever it is shown. [characters]"""
 SITE = "Transformer Circuits, Executed"
-LIBRARY = "reference/api"
-"""A page that the search finds by the names of functions, with what they do."""
 TEXTS = "search/texts.js"
 """The texts of all pages, below `_static/`."""
 
@@ -60,7 +59,7 @@ def tags(title: str, description: str) -> str:
 
 
 def _describe(app, pagename, templatename, context, doctree) -> None:
-    if doctree is not None and not pagename.endswith(LIBRARY):
+    if doctree is not None and not pagename.startswith(library.PAGES):
         app.book_texts[pagename] = text(doctree)
     if doctree is not None and (description := summary(doctree)):
         title = nodes.Text(context.get("title", SITE)).astext()

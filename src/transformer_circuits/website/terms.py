@@ -14,8 +14,8 @@ NOT_IN = (
 )  # fmt: skip
 """Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
 PAGES_WITHOUT = (
-    "chapters/reference/api", "chapters/reference/bibliography", "chapters/reference/figures",
-    "seminar/",
+    "chapters/reference/api", "chapters/reference/library/", "chapters/reference/bibliography",
+    "chapters/reference/figures", "seminar/",
 )  # fmt: skip
 """Prefixes of pages on which no term is linked."""
 ONCE_A_PAGE = {"head", "logit", "source", "destination", "window", "seed", "edge", "control"}
