@@ -1,9 +1,9 @@
 """How matplotlib draws: in the book's theme, SVG out; and small PNG pictures for views."""
 
+import dataclasses
 import io
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.image import imsave
 
 from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.html import Figure
-from transformer_circuits.record import Record
+from transformer_circuits.record import SVG, Record
 
 FONTS = Path(get_data_path(), "fonts", "ttf")
 """The fonts that come with matplotlib, DejaVu Sans among them."""
@@ -35,7 +35,7 @@ WIDTHS = 6.6, 3.6
 """Of every plot, in a wide column and on a phone, where words of 10 points are then 13 pixels high. [inches]"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Plot:
     """A figure of matplotlib that Jupyter shows under its title, in the colours of its page.
 
@@ -83,7 +83,7 @@ def draw(paint: Callable, record: Record, *heights: float) -> Plot:
         for width, height in zip(WIDTHS, (heights * 2)[:2], strict=True):
             figures.append(MplFigure(figsize=(width, height), layout="constrained"))
             paint(figures[-1].subplots())
-    return Plot(figures, record)
+    return Plot(figures, dataclasses.replace(record, picture=SVG))
 
 
 def scale(middle: bool, more: str = theme.MORE.light) -> LinearSegmentedColormap:

@@ -16,7 +16,7 @@ import numpy as np
 from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
 from transformer_circuits.figures.values import Number, Numbers, array, number
-from transformer_circuits.record import SVG, Record
+from transformer_circuits.record import Record
 
 _SEED = re.compile(r"\bseed (\d+)")
 
@@ -301,7 +301,7 @@ def _narrow(axes) -> bool:
 
 
 def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:
-    return Record("figure", title, alt, numbers, picture=SVG, **more)
+    return Record("figure", title, alt, numbers, **more)
 
 
 def _floats(values: Mapping[str, Number]) -> dict[str, float]:
