@@ -142,3 +142,11 @@ def test_each_rule_has_one_measurement_with_controls_and_each_measurement_a_rule
         monkeypatch.setattr(registry, "rules", lambda known=known: known)
         with pytest.raises(ValueError, match=message):
             catalogue.measurements()
+
+
+def test_the_mean_of_few_has_students_interval_and_of_one_none():
+    found = rules.of_few([0.1, 0.3, 0.5, 0.3])
+    assert found.mean == pytest.approx(0.3) and found.n == 4
+    assert found.high - found.mean == pytest.approx(3.182 * 0.16330 / 2, rel=1e-4)
+    with pytest.raises(ValueError, match="there are 1 values but intervals for"):
+        rules.of_few([0.1])

@@ -1,7 +1,8 @@
 """One function for every verdict: from intervals, a threshold and controls."""
 
 import math
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,8 @@ REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 MIXED, UNDECIDED, UNPOWERED = "mixed", "undecided", "unpowered"
 DEPENDS, NO_CASE = "depends on the basis", "no case"
 VERDICTS = (REPRODUCED, MIXED, UNDECIDED, NOT_REPRODUCED, DEPENDS, NO_CASE, UNPOWERED)
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
+"""By how many standard errors 95 of 100 means of so many numbers are off at most."""
 MOST = 100
 """From so many times as much text on, *undecided* names no amount: that is none that we have."""
 
@@ -82,6 +85,21 @@ def interval(
     tail = (1 - confidence) / 2
     low, high = means.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
     return Interval(float(values.mean()), low, high, len(values))
+
+
+def of_few(values: Sequence[float]) -> Interval:
+    """The mean of one number per seed, with Student's interval; a bootstrap of so few is too short.
+
+    Raises:
+        ValueError: if there are less than two, or more than `STUDENT` knows.
+
+    >>> of_few([1.0, 2.0, 3.0])
+    Interval(mean=2.0, low=-0.484..., high=4.484..., n=3)
+    """
+    if (n := len(values)) not in STUDENT:
+        raise ValueError(f"there are {n} values but intervals for {[*STUDENT]}")
+    mean, half = statistics.mean(values), STUDENT[n] * statistics.stdev(values) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, n)
 
 
 def beyond(rule: Rule, found: Interval) -> bool:
