@@ -454,7 +454,7 @@ def training(
     )  # fmt: skip
     drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
-    pictures = (_pattern(head, seen[:, h], at) for h, head in enumerate(heads))
+    pictures = (_pattern(head, seen[:, h], tokens, at) for h, head in enumerate(heads))
     drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
     table = [
         {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
@@ -514,11 +514,14 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
     )
 
 
-def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Chart:
+def _pattern(
+    head: str, patterns: np.ndarray, tokens: Sequence[str], at: altair.Parameter
+) -> altair.Chart:
     """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src]."""
     n = patterns.shape[-1]
     shares = np.round(patterns, 2).reshape(-1, n * n)
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
+    named = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
     axis = {"scale": _every(range(n)), "axis": altair.Axis(labels=False, ticks=False)}
     return (
         vega.chart(rows, 142, 142)
@@ -528,12 +531,19 @@ def _pattern(head: str, patterns: np.ndarray, at: altair.Parameter) -> altair.Ch
         .transform_flatten(["share", "place"])
         .transform_filter("datum.share > 0")
         .transform_calculate(source=f"datum.place % {n}", destination=f"floor(datum.place / {n})")
+        .transform_calculate(
+            **{end: f"{named}[datum.{end[:-6]}]" for end in ("source token", "destination token")}
+        )
         .mark_rect(color=(theme.of_head(head) or theme.ROLES["ink"]).light)
         .encode(
             altair.X("source:O", **axis),
             altair.Y("destination:O", **axis),
             SHADE,
-            tooltip=["destination:Q", "source:Q", vega.tip("share:Q", "attention")],
+            tooltip=[
+                vega.tip("destination token:N", "at"),
+                vega.tip("source token:N", "looks at"),
+                vega.tip("share:Q", "attention"),
+            ],
         )
     )
 
