@@ -25,6 +25,7 @@ from transformer_circuits.claims import (
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -129,11 +130,26 @@ def test_random_weights_reproduce_nothing(name):
     assert found.verdict != rules.REPRODUCED, found
 
 
+def learned(subject):
+    """The subject's model after a hundred steps on its text, in float64."""
+    model = copy.deepcopy(subject.model).double()
+    pair, weights = subject.windows(32), [p for p in model.parameters() if p is not model.W_P]
+    with torch.enable_grad():
+        optimizer = torch.optim.Adam([p.requires_grad_() for p in weights], lr=0.01)
+        for _ in range(100):
+            loss = cross_entropy.loss_nats(model, *pair)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert loss < 3.5 < cross_entropy.loss_nats(subject.model, *pair)
+    return model.requires_grad_(False)
+
+
 @cache
 def in_bases(name):
-    """A tiny model in float64 as it is stored, and in two other bases of its stream."""
+    """A small trained model as it is stored, and in two other bases of its stream."""
     as_it_is = tiny(name)[0]
-    model, d_model = copy.deepcopy(as_it_is.model).double(), as_it_is.model.config.d_model
+    model, d_model = learned(as_it_is), as_it_is.model.config.d_model
     found = [dataclasses.replace(as_it_is, model=model)]
     for seed in range(2):
         generator = torch.Generator().manual_seed(seed)

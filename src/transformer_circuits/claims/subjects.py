@@ -248,14 +248,13 @@ def of_folder(place: Path) -> Subject:
 def random_weights(subject: Subject) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training.
 
-    Its positions are the subject's.
+    It is the same whatever basis the subject's stream is in: so positions are those of the shape.
     """
     if isinstance(subject.model, GeneralTransformer):
         model: Transformer = copy.deepcopy(subject.model)
     else:
         model = Transformer(subject.model.config).requires_grad_(False).eval()
     model.randomise(generator=torch.Generator().manual_seed(1))
-    model.W_P.copy_(subject.model.W_P)
     return model
 
 
