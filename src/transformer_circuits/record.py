@@ -99,11 +99,14 @@ def kept(values: Any) -> Kept:
     """A number or an array as JSON, to `PRECISION` significant digits; None for what is not finite.
 
     Of more than `MOST` numbers a summary: shape, mean, standard deviation, least and most of those
-    that are finite, and every k-th of all, row by row, so that there are at most `SOME`.
+    that are finite, and every k-th of all, row by row, so that there are at most `SOME`. A summary
+    stays as it is.
 
     >>> kept([0.12345678, 2.0])
     [0.123457, 2]
     """
+    if isinstance(values, dict):  # a summary already
+        return values
     array = np.asarray(values, dtype=float)
     if array.size <= MOST:
         return _rounded(array.tolist())
