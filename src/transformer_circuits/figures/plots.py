@@ -131,6 +131,8 @@ def bundles(
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
 
+    told_apart = bool(layers) or any(len(bundle) > 1 for bundle in lines.values())
+
     def paint(axes):
         drawn = []
         for i, (name, bundle) in enumerate(lines.items()):
@@ -141,8 +143,7 @@ def bundles(
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed:
                     marker = None
-                of_its_own = layer is not None or len(bundle) > 1
-                line = LINES[(int(seed[1]) if seed else i if of_its_own else 0) % 4]
+                line = LINES[(int(seed[1]) if seed else i if told_apart else 0) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
         if log_x:

@@ -3,7 +3,7 @@
   "use strict";
   const { View, arrows, choice, css, ground, isDark, make, ofHead, readableOn, register, squares, triangles } = Circuits.views;
 
-  const TILE = 96; // pixels of a head's small picture, and the most that it takes with what is around it
+  const TILE = 112; // pixels of a head's small picture, and the most that it takes with what is around it
 
   // data: label, tokens, heads (labels), columns, patterns: one Float32Array of n * n per head, rows are
   // destinations; norms: one list of n per head, or nothing; head and token: the indices of what is kept
