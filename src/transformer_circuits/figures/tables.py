@@ -60,7 +60,7 @@ def _html(cell: Cell) -> str:
 
 NUMBER = ' class="number"'
 _BAR = (
-    '{number}<span aria-hidden="true" style="display:block;width:4.5em;height:0.35em;'
+    '{number}<span aria-hidden="true" style="display:block;width:min(4.5em,11vw);height:0.35em;'
     'margin:0.2em 0 0 auto;background:#8882"><span style="display:block;height:100%;{share}"></span></span>'
 )
 

@@ -10,7 +10,9 @@
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
-.hover-chart .vega-bindings label{margin-right:10px}
+.hover-chart .vega-bindings label{margin-right:14px}
+.hover-chart .vega-bindings [type=radio]{margin-right:5px;accent-color:currentColor}
+@media(pointer:coarse){.hover-chart .vega-bindings label{display:inline-block;padding-block:8px}}
 .hover-chart .vega-bind-name{margin-right:6px}
 .hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
 .hover-chart .vega-bind [type=range]{flex:1;min-width:0}

@@ -90,7 +90,7 @@
       const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
       return word(found) === word(step.at + 1)
         ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(found)}.`
-        : `At ${bold(step.at)} they find no note that fits, and look at ${bold(found)}.`;
+        : `At ${bold(step.at)} they look mostly at ${bold(found)}.`;
     }
 
     const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
