@@ -57,9 +57,9 @@ def test_titles_and_the_bar_above_them_have_room(watched):
         const under = document.querySelector(".bd-header-article").getBoundingClientRect().bottom
             > document.querySelector("article h1").getBoundingClientRect().top;
         const onTitle = [...document.querySelectorAll(".code-mark")].filter((mark) => {
-            const words = document.createRange(), { left } = mark.getBoundingClientRect();
+            const words = document.createRange(), { left, top, bottom } = mark.getBoundingClientRect();
             words.selectNode(mark.parentElement.firstChild);
-            return [...words.getClientRects()].some((box) => box.right > left + 1);
+            return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
         });
         return lie.length + onTitle.length + under;
     }"""
