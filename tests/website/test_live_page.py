@@ -55,6 +55,8 @@ def words(live):
 
 def keep(live, word, which):
     """Click the `which`-th token that is this word, unless it is kept already; gives its place."""
+    # What was typed just now is tokens only after a while.
+    expect(live.locator(".lm-token").get_by_text(word, exact=True).nth(which)).to_be_attached()
     places = [i for i, one in enumerate(words(live)) if one == word]
     token = live.locator(".lm-token").nth(places[which])
     if token.get_attribute("aria-pressed") != "true":
@@ -70,6 +72,7 @@ def row(live, token, listed=0):
 
 
 def percent(cell):
+    expect(cell).not_to_have_text("")
     said = cell.inner_text()
     return 0.0 if said.startswith("<") else float(said.split()[0])
 
