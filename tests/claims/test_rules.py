@@ -49,7 +49,7 @@ def test_a_rule_that_holds_for_a_control_decides_nothing_and_one_that_misses_a_p
     assert verdict(HIGH, control=HIGH) == ("undecided", "it holds for untrained, too")
     assert verdict(HIGH, control=ACROSS)[0] == "reproduced"
     assert verdict(LOW, control=HIGH)[0] == "not reproduced"
-    why = "the rule misses what was planted (built: 0 (-1 to 0.5))"
+    why = "the rule misses what was planted (built: 0 (−1 to 0.5))"
     assert verdict(HIGH, planted=LOW) == ("unpowered", why)
     assert verdict(HIGH, planted=HIGH)[0] == "reproduced"
 

@@ -77,24 +77,33 @@ def test_the_switch_takes_notes_and_name_away_by_key(page):
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(shown.locator(".says")).to_have_text("gone")
     expect(shown.locator(".bars output")).to_have_text("< 1 %")
-    expect(shown.locator(".note")).to_have_css("opacity", "0")
+    expect(shown.locator(".note")).to_have_css("text-decoration-line", "line-through")
+    expect(shown.locator(".was")).to_have_text("as it is")
+    bar = shown.locator(".bars i").first
+    assert bar.evaluate("bar => bar.style.getPropertyValue('--was')") == "90%"
     switch.press("Enter")
     expect(shown.locator(".bars output")).to_have_text("90 %")
+    expect(shown.locator(".note")).to_have_css("text-decoration-line", "none")
+    expect(shown.locator(".was")).to_be_hidden()
 
 
 @pytest.mark.browser
 def test_one_of_several_runs_is_chosen_by_key(page):
     step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
     runs = [
-        Run(name, step, [2], (*SAYS[:2], f"end of {name}")) for name in ("all", "keys", "values")
+        Run(name, step, [2], (*SAYS[:2], f"end of {name}"), [2] if name == "keys" else [])
+        for name in ("all", "keys", "values")
     ]
     shown = page({"runs": runs}, reduced_motion="reduce")
     expect(shown.locator(".says")).to_have_text("end of all")
     shown.get_by_role("radio", name="all").press("ArrowRight")
     expect(shown.get_by_role("radio", name="keys")).to_be_checked()
     expect(shown.locator(".says")).to_have_text("end of keys")
+    expect(shown.locator(".note.struck")).to_have_text("after A")
+    expect(shown.locator(".was")).to_have_text("Head 0.0 all")
     shown.get_by_role("radio", name="values").check()
     expect(shown.locator(".says")).to_have_text("end of values")
+    expect(shown.locator(".note.struck")).to_have_count(0)
 
 
 @pytest.mark.browser

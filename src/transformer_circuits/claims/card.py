@@ -33,8 +33,9 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.analysis.head_roles import Row
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import catalogue, own, subjects
+from transformer_circuits.claims import catalogue, own, rules, subjects
 from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.figures.values import written
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Transformer
@@ -277,10 +278,10 @@ def _table(found: Any) -> str:
 def _said(value: Any) -> str:
     """A cell: an interval as one, a number to three places."""
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return written(value, ".3g")
     if isinstance(value, Mapping):
         if {*value} == {"mean", "low", "high", "n"}:
-            return f"{value['mean']:.3g} ({value['low']:.3g} to {value['high']:.3g})"
+            return str(rules.Interval(**value))
         return "; ".join(f"{name} {_said(each)}" for name, each in value.items())
     if isinstance(value, list):
         return ", ".join(map(_said, value))

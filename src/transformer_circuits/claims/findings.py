@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from transformer_circuits import files
 from transformer_circuits.claims import registry, rules
 from transformer_circuits.claims.rules import Interval
+from transformer_circuits.figures.values import written
 
 if TYPE_CHECKING:
     from transformer_circuits.claims.measurement import Decision
@@ -143,4 +144,4 @@ def _range(values: Iterable[float], unit: str) -> str:
 def _number(value: float, digits: int) -> str:
     """To so many digits that count; what is nearly a hundred has one more, or it would be a hundred."""
     short = float(f"{value:.{digits + (abs(value) >= 99)}g}")
-    return f"{short + 0.0:g}".replace("-", "\u2212")  # + 0.0: no sign before a zero
+    return written(short, "g")

@@ -19,6 +19,7 @@ from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.samples import Sample
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.figures import forest_plot
+from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
 ALL_PAIRS = "mean of all pairs"
@@ -195,7 +196,7 @@ class Decision:
     @property
     def _must(self) -> str:
         rule = self.measurement.rule
-        return f"{rule.side} {rule.threshold:g}"
+        return f"{rule.side} {written(rule.threshold, 'g')}"
 
     @property
     def finding(self) -> str:

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.claims.registry import Rule
+from transformer_circuits.figures.values import written
 
 DRAWS = 2000
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
@@ -34,7 +35,7 @@ class Interval:
     number, if what the claim speaks of is not there."""
 
     def __str__(self) -> str:
-        mean, low, high = (f"{value:.3g}" for value in (self.mean, self.low, self.high))
+        mean, low, high = (written(x, ".3g") for x in (self.mean, self.low, self.high))
         if not self.n:
             return NO_CASE
         return mean if self.n == 1 else f"{mean} ({low} to {high})"

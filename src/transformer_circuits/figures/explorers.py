@@ -5,12 +5,13 @@ scripts there is the picture of what it opens with, and the table below it.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import altair
 import numpy as np
 
-from transformer_circuits.figures import theme, vega
+from transformer_circuits.figures import stage, theme, vega
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
@@ -87,13 +88,13 @@ def spectrum(
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
         for i, j in np.ndindex(n, n)
     ]
-    grid = vega.chart(cells, 165, 165).transform_calculate(
+    grid = vega.chart(cells, 180, 165).transform_calculate(
         value="datum.base + s * datum.added",
         share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
         below="datum.value < 0",
     )
     grid = grid.transform_joinaggregate(most="max(value)", groupby=["in"]).encode(
-        altair.X("in:N", sort=None, title="token looked at", axis=UPRIGHT),
+        altair.X("in:N", sort=None, title="token looked at", axis=altair.Axis(labelAngle=0)),
         altair.Y("out:N", sort=None, title="what it raises; framed: most"),
     )
     first = grid.transform_filter("datum.value == datum.most")
@@ -456,7 +457,7 @@ def training(
     )  # fmt: skip
     drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
-    pictures = (_pattern(head, seen[:, h], tokens, at) for h, head in enumerate(heads))
+    pictures = (_pattern(head, seen[:, h], tokens, at, named=not h) for h, head in enumerate(heads))
     drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
     table = [
         {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
@@ -517,16 +518,25 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
 
 
 def _pattern(
-    head: str, patterns: np.ndarray, tokens: Sequence[str], at: altair.Parameter
+    head: str, patterns: np.ndarray, tokens: Sequence[str], at: altair.Parameter, named: bool
 ) -> altair.Chart:
-    """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src]."""
+    """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src].
+
+    Words that come again stand below; at the side, too, if it is `named`.
+    """
     n = patterns.shape[-1]
+    words = [(of[len(of) // 2], "".join(tokens[k] for k in of)) for of in stage.words_of(tokens)]
+    often = Counter(word for _, word in words)
+    names = {place: word.strip("␣") for place, word in words if often[word] > 1}
+    placed = {"values": [*names], "labelExpr": f"({json.dumps(names)})[datum.value]"}
+    bare = altair.Axis(labels=False, ticks=False)
+    label = altair.Axis(ticks=False, labelAngle=0, labelOverlap=False, **placed)
     shares = np.round(patterns, 2).reshape(-1, n * n)
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
-    named = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
-    axis = {"scale": _every(range(n)), "axis": altair.Axis(labels=False, ticks=False)}
+    told = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
+    scale = _every(range(n))
     return (
-        vega.chart(rows, 142, 142)
+        vega.chart(rows, 126, 126)
         .properties(title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")
@@ -534,12 +544,12 @@ def _pattern(
         .transform_filter("datum.share > 0")
         .transform_calculate(source=f"datum.place % {n}", destination=f"floor(datum.place / {n})")
         .transform_calculate(
-            **{end: f"{named}[datum.{end[:-6]}]" for end in ("source token", "destination token")}
+            **{end: f"{told}[datum.{end[:-6]}]" for end in ("source token", "destination token")}
         )
         .mark_rect(color=(theme.of_head(head) or theme.ROLES["ink"]).light)
         .encode(
-            altair.X("source:O", **axis),
-            altair.Y("destination:O", **axis),
+            altair.X("source:O", scale=scale, axis=label, title=None),
+            altair.Y("destination:O", scale=scale, axis=label if named else bare, title=None),
             SHADE,
             tooltip=[
                 vega.tip("destination token:N", "at"),

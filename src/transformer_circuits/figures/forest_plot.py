@@ -3,6 +3,8 @@
 import html
 from collections.abc import Mapping, Sequence
 
+from transformer_circuits.figures.values import written
+
 Span = tuple[float, float, float]
 """An estimate, and the ends of its interval."""
 WIDTH, HEIGHT, MARGIN = 220.0, 15.0, 6.0
@@ -37,7 +39,7 @@ def forest_plot(
         lines.append(
             f'<tr><th scope="row">{html.escape(name)}</th><td>{picture}</td><td>{numbers}</td></tr>'
         )
-    said = f"must be {side} {threshold:g}"
+    said = f"must be {side} {written(threshold, 'g')}"
     head = f'<tr><td></td><th scope="col">{said}, the shaded side</th><td></td></tr>'
     return (
         f'<table class="forest-plot"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table>'
@@ -45,7 +47,7 @@ def forest_plot(
 
 
 def _number(span: Span) -> str:
-    mean, low, high = (f"{value:.3g}" for value in span)
+    mean, low, high = (written(value, ".3g") for value in span)
     interval = "" if low == high else f'<span class="visually-hidden"> ({low} to {high})</span>'
     return mean + interval
 

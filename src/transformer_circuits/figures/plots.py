@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
-from transformer_circuits.figures.values import Number, Numbers, array, number
+from transformer_circuits.figures.values import Number, Numbers, array, number, written
 from transformer_circuits.record import Record
 
 _SEED = re.compile(r"\bseed (\d+)")
@@ -187,7 +187,7 @@ def bars(
         axes.set_yticks(range(len(names)), names)
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(
-                f"{value:.2f}".replace("-", "\u2212"), (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
+                written(value, ".2f"), (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
                 textcoords="offset points", va="center",
             )  # fmt: skip
         axes.invert_yaxis()

@@ -56,6 +56,9 @@ class Run:
     """Places that have a note of what stood before them."""
     says: tuple[str, str, str]
     """What is said while the notes come, at the first look, and at the end."""
+    unread: Sequence[int] = ()
+    """Places with a note that no search can find: they are struck out, as are those that only the
+    first run has."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def _told(tokens: Sequence[str], name: str, run: Run) -> str:
             f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
             f"{100 * step.probability:.0f} % likely"
         )
-    return f"{name}: {f'notes say {noted}; ' if noted else ''}{'; '.join(each)}."
+    noted = noted and f"notes {'that no search finds ' if run.unread else ''}say {noted}; "
+    return f"{name}: {noted}{'; '.join(each)}."
 
 
 def _shown(label: str) -> str:
@@ -124,7 +128,7 @@ def _shown(label: str) -> str:
     return BEGIN if label == "<begin>" else label.replace("␣", " ")
 
 
-def _words(tokens: Sequence[str]) -> list[list[int]]:
+def words_of(tokens: Sequence[str]) -> list[list[int]]:
     """The places of the line by word: the begin token, and what follows without a space."""
     found: list[list[int]] = []
     for place, label in enumerate(tokens):
@@ -140,14 +144,15 @@ def _of_name(run: Run) -> set[int]:
     return noted | {step.at + more for step in run.steps for more in (0, 1)}
 
 
-def _data(run: Run) -> dict:
-    steps = []
+def _data(run: Run, first: Run) -> dict:
+    steps, struck = [], {*first.notes} - {*run.notes} | {*run.unread}
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
         drawn = [[int(src), round(float(looks[src]), 3)] for src in shown]
         steps.append({"at": step.at, "looks": drawn, "p": round(float(step.probability), 4)})
-    return {"name": run.name, "notes": [*run.notes], "says": [*run.says], "steps": steps}
+    notes = [place for place in run.notes if place not in struck]
+    return {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
 
 
 def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.Drawing) -> str:
@@ -155,7 +160,7 @@ def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.D
     run, *_ = runs
     noted, strip = {*run.notes}, ""
     of_name = _of_name(run)
-    for word in _words(tokens):  # lines break between words, not inside them
+    for word in words_of(tokens):  # lines break between words, not inside them
         strip += '<span class="word">'
         for place in word:
             kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
@@ -173,7 +178,9 @@ def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.D
             f'<li><button type="button"><b>{word}</b><i style="--p:{share}%"></i>'
             f"<output>{share} %</output></button></li>"
         )
-    data = html.data_script({"runs": [*map(_data, runs)]})
+    # Shown with any other run: its bars have a mark where those of the first one end.
+    was = f'<li class="was" hidden>{markup.escape(_said(run, runs, switch))}</li>'
+    data = html.data_script({"runs": [_data(each, run) for each in runs]})
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
@@ -181,7 +188,7 @@ def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.D
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strip_html}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
-        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}</ol>'
+        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol>'
         f'</div><div class="knobs">{_knob(runs, switch, still.record.id)}'
         '<button type="button" class="play">Play again</button></div></div>'
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
@@ -216,7 +223,7 @@ def _drawing(tokens: Sequence[str], runs: Mapping[str, Run], room: theme.Px) -> 
     of_name = _of_name(run)
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
     x, top = _MARGIN, 40.0
-    for word in _words(tokens):
+    for word in words_of(tokens):
         wide = []
         for place in word:
             boxed = place in of_name

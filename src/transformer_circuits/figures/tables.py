@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from tabulate import tabulate
 
 from transformer_circuits.figures import theme
+from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
 
@@ -237,7 +238,7 @@ def _shown(value: object, digits: int) -> Cell:
         return "–"
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.{digits}f}".replace("-", "\u2212")  # a minus, not a hyphen
+    return written(value, f".{digits}f")
 
 
 def _shares(column: Sequence[object]) -> list[float | None]:

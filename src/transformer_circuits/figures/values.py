@@ -26,3 +26,17 @@ def array(values: Numbers, dtype: type = float) -> np.ndarray:
 def number(value: Number) -> float:
     """One number as Python has it."""
     return array(value).item()
+
+
+NOTHING = 1e-9
+"""A number that is smaller comes from rounding, and is shown as zero."""
+
+
+def written(value: Number, form: str) -> str:
+    """A number for readers, in a form of `format` (".2f", "+.2f", ".3g"): a minus, and no hyphen.
+
+    >>> written(-0.5, ".2f"), written(-1e-21, ".3g")
+    ('−0.50', '0')
+    """
+    value = number(value)
+    return format(0.0 if abs(value) < NOTHING else value, form).replace("-", "\u2212")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
-from transformer_circuits.figures.values import Number, number
+from transformer_circuits.figures.values import Number, number, written
 
 Path = tuple[str, ...]
 """The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
@@ -35,9 +35,9 @@ def path_sum(
     total = sum(named.values())
     alt = (
         f"{len(rows)} tracks with bars, one a path: "
-        + "; ".join(f"{_name(path)} {value:+.2f}" for path, value in rows)
-        + (f"; {len(rest)} others together {sum(rest):+.2f}" if rest else "")
-        + f". Together {total:+.2f} {unit}: {what}."
+        + "; ".join(f"{_name(path)} {written(value, '+.2f')}" for path, value in rows)
+        + (f"; {len(rest)} others together {written(sum(rest), '+.2f')}" if rest else "")
+        + f". Together {written(total, '+.2f')} {unit}: {what}."
     )
 
     def paint(room: Px) -> Canvas:
@@ -96,4 +96,4 @@ def _tracks(room: Px, rows: Sequence, rest: Sequence, total: Px, what, unit) -> 
 
 def _value(canvas: Canvas, zero: Px, y: Px, value: Px, scale: Px, role: Name) -> None:
     canvas.bar(zero, y - 7, scale * value, 14, role)
-    canvas.text(max(zero, zero + scale * value) + 6, y, f"{value:+.2f}", size=SMALL)
+    canvas.text(max(zero, zero + scale * value) + 6, y, written(value, "+.2f"), size=SMALL)

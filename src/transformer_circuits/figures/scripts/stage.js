@@ -13,6 +13,7 @@
     const tokens = [...strip.querySelectorAll(".token")];
     const says = stage.querySelector(".says");
     const bars = [...stage.querySelectorAll(".bars button")];
+    const was = stage.querySelector(".was"); // what the marks at the bars mean
     const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
     const choices = [...stage.querySelectorAll(".choice input")];
     const again = stage.querySelector(".play");
@@ -70,15 +71,22 @@
       tokens.forEach((token) => token.classList.remove("now", "found"));
     }
 
+    // The notes at these places, and struck out those that this run has lost.
     function notes(shown) {
+      const { struck } = run();
       tokens.forEach((token, place) => {
-        token.querySelector(".note")?.classList.toggle("gone", !shown.includes(place));
+        const note = token.querySelector(".note");
+        note?.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
+        note?.classList.toggle("struck", struck.includes(place));
       });
     }
 
     function bar(k, p) {
       const share = p === null ? "" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`;
-      bars[k].querySelector("i").style.setProperty("--p", `${100 * (p ?? 0)}%`);
+      const filled = bars[k].querySelector("i").style, other = run() !== runs[0];
+      filled.setProperty("--p", `${100 * (p ?? 0)}%`);
+      filled.setProperty("--was", other ? `${100 * runs[0].steps[k].p}%` : "-9%");
+      was.hidden = !other;
       bars[k].querySelector("output").textContent = share;
     }
 
