@@ -56,7 +56,7 @@ def matrix(
     most = np.nanmax(np.abs(values - middle))
     more = theme.MORE if layer is None else theme.ROLES[theme.LAYERS[layer]]
     high, wide = values.shape
-    square = high < 1.5 * wide
+    square = high < 1.5 * wide and (layer is not None or high > 12)
 
     def paint(axes):
         image = axes.imshow(

@@ -178,8 +178,8 @@ def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.D
             f'<li><button type="button"><b>{word}</b><i style="--p:{share}%"></i>'
             f"<output>{share} %</output></button></li>"
         )
-    # Shown with any other run: its bars have a mark where those of the first one end.
-    was = f'<li class="was" hidden>{markup.escape(_said(run, runs, switch))}</li>'
+    # What the marks mean that the bars of other runs have where those of the first one end.
+    was = '<li class="was" style="visibility:hidden">before the cut</li>'
     data = html.data_script({"runs": [_data(each, run) for each in runs]})
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'

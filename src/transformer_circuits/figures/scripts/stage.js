@@ -86,7 +86,7 @@
       const filled = bars[k].querySelector("i").style, other = run() !== runs[0];
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
       filled.setProperty("--was", other ? `${100 * runs[0].steps[k].p}%` : "-9%");
-      was.hidden = !other;
+      was.style.visibility = other ? "visible" : "hidden"; // it keeps its room, so nothing moves
       bars[k].querySelector("output").textContent = share;
     }
 
@@ -209,8 +209,8 @@
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
       play();
-    }, { threshold: 0.6 });
-    seen.observe(strip);
+    }, { threshold: 0.5 });
+    seen.observe(stage.querySelector(".bars")); // what it comes to, which a phone shows last
   }
 
   document.querySelectorAll(".circuit-stage").forEach(start);
