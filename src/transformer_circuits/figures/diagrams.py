@@ -16,6 +16,8 @@ LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""
 LINES = ["in another panel, too", "in this panel only"]
 """What lines are called whose colours say in how many panels they are."""
+PALEST = 0.12
+"""How dark the line of a value just above 0 is; less is not seen on a dark page."""
 MOST_EDGES = 12
 """How many of each panel's strongest edges the table below the diagram lists."""
 
@@ -146,7 +148,8 @@ def _drawn(
     across = altair.X("x:Q", scale=sides, axis=None), altair.Y("i:Q", scale=rows, axis=None)
     lines = chart([{**edge, "x": 0, "x2": 1} for edge in edges], *size)
     lines = lines.transform_filter(shown).mark_rule(strokeWidth=3, color=COLOURS[0])
-    darkness = altair.Opacity("share:Q", scale=None)
+    lines = lines.transform_calculate(darkness=f"{PALEST} + {1 - PALEST} * datum.share")
+    darkness = altair.Opacity("darkness:Q", scale=None)
     dots = [
         {"head": name, "x": side, "i": i}
         for side, names in enumerate((earlier, later))

@@ -483,7 +483,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         for k, value in enumerate(values)
     ]
     up = altair.Scale(zero=False)
-    base = vega.chart(rows, 262, 70).encode(
+    base = vega.chart(rows, 262, 110).encode(
         altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
@@ -572,7 +572,7 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
     rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
     across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
-    heading = _heading("The deeper the amber, the likelier the token")
+    heading = _heading("The stronger the amber, the likelier the token")
     text = (
         vega.chart(rows, line, y + high)
         .properties(view=BARE, title=heading)

@@ -13,7 +13,7 @@ _CELL = 28.0
 """The height of a token's box."""
 _AROUND = 2
 """How many tokens before a place are shown; those between are left out."""
-_LEGEND = "Dotted: looks. Solid: moves."
+_LEGEND = "Dotted: looks. Solid: writes or moves."
 _TITLE = "An induction head in two steps: note what stood before, then look for it"
 
 

@@ -11,7 +11,11 @@
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:14px}
-.hover-chart .vega-bindings [type=radio]{margin-right:5px;accent-color:currentColor}
+.hover-chart .vega-bindings label:has([type=radio]){position:relative;display:inline-block;margin:2px 6px 2px 0;padding:2px 10px;border:1px solid #8888;border-radius:5px}
+.hover-chart .vega-bindings label:has(:checked[type=radio]){border-color:currentColor;box-shadow:inset 0 0 0 1px currentColor;background:#8882}
+.hover-chart .vega-bindings label:has([type=radio]:focus-visible){outline:3px solid;outline-offset:2px}
+.hover-chart .vega-bindings [type=radio]{position:absolute;inset:0;margin:0;opacity:0;cursor:pointer}
+.hover-chart .vega-bindings [type=checkbox]{accent-color:currentColor}
 @media(pointer:coarse){.hover-chart .vega-bindings label{display:inline-block;padding-block:8px}}
 .hover-chart .vega-bind-name{margin-right:6px}
 .hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
