@@ -16,8 +16,8 @@ from transformer_circuits import files
 from transformer_circuits.figures import theme
 from transformer_circuits.record import SVG, Record, slug
 
-LEGIBLE = 9.0
-"""The least size of words in a figure. [pixels]"""
+LEGIBLE, LARGE = 9.0, 17.0
+"""The least size of words in a figure, and the most that one has which grows. [pixels]"""
 BREAK = 610
 """Columns narrower than this show the narrow one of two pictures: the words of the wide one would be
 below 13 pixels. [pixels]"""
@@ -47,14 +47,15 @@ class Figure:
         return bundle("figure", record, shown, self.svg)
 
 
-def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
+def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = False) -> str:
     """An SVG document as a part of the page, so that its variables have the page's colours.
 
     Its names carry the title in front, and its style holds for itself alone: two pictures on one page
     do not take from each other. Its smallest words are as high as text in figures, and shrink with
     the page until they are `LEGIBLE`; a page narrower than that moves it to and fro in its own box.
     `narrow`: the same picture for screens whose column is less than `BREAK` wide. Only one of the two
-    is shown, and their words are read aloud once.
+    is shown, and their words are read aloud once. `grows`: it fills its column until its words are
+    `LARGE`.
     """
     style = (
         ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
@@ -68,7 +69,7 @@ def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
     pictures = (
         _part(svg, own, "wide") + _part(narrow, f"{own}-narrow", "narrow")
         if narrow
-        else _part(svg, own)
+        else _part(svg, own, grows=grows)
     )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
@@ -76,17 +77,16 @@ def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
     )
 
 
-def _part(svg: str, own: str, layout: str = "") -> str:
+def _part(svg: str, own: str, layout: str = "", *, grows: bool = False) -> str:
     """The `svg` element of a document, as wide as its words ask; `own`: begins its names."""
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{own}-", body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
     places = r' (?:d|x|y)="[^"]*"'  # to a hundredth of a pixel
     body = re.sub(places, lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), body)
-    wide = "".join(
-        f"{name}:{high * _width(body):.0f}px;"
-        for name, high in (("width", theme.TEXT), ("min-width", LEGIBLE))
-    )
+    least, width, most = (f"{high * _width(body):.0f}px" for high in (LEGIBLE, theme.TEXT, LARGE))
+    width = f"max({width}, min(100%, {most}))" if grows else width
+    wide = f"width:{width};min-width:{least};"
     kind = f' class="{layout}"' if layout else ""
     return re.sub(r"(?=>)", f'{kind} style="{wide}"', body, count=1).strip()
 

@@ -175,7 +175,8 @@ def bars(
 ) -> Plot:
     """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
 
-    Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers.
+    Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
+    where the unit is "probability", its own.
     """
 
     rows = [textwrap.fill(name, 16) for name in values]
@@ -183,7 +184,8 @@ def bars(
     def paint(axes):
         names = rows if _narrow(axes) else list(values)
         lengths = list(_floats(values).values())
-        axes.barh(range(len(names)), lengths, color=[_colour(name) for name in names])
+        likely = theme.LIKELY.light if unit == "probability" else None
+        axes.barh(range(len(names)), lengths, color=[likely or _colour(name) for name in names])
         axes.set_yticks(range(len(names)), names)
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(

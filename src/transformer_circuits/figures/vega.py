@@ -36,7 +36,8 @@ class HoverChart:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         title, alt = self.record.title, self.record.text
-        still = html.inline(self.svg, title, alt)
+        grows = not self.spec.get("usermeta", {}).get("stretches", False)
+        still = html.inline(self.svg, title, alt, grows=grows)
         body = f'<div class="hover-chart">{still}{html.data_script(self.spec)}</div>'
         if self.table:
             body += f"<details><summary>The numbers</summary>{self.table.as_html}</details>"

@@ -4,7 +4,7 @@
   // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
-  const TEXT = 14, LEGIBLE = 9; // the size of words in a figure, and the least one, in pixels, as in html.py
+  const TEXT = 14, LEGIBLE = 9, LARGE = 17; // the size of words in a figure, the least, and the most, in pixels, as in html.py
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
@@ -89,7 +89,8 @@
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches && room > own) await view.width(view.width() + room - own).runAsync();
     const width = drawn.viewBox.baseVal.width / smallest;
-    drawn.style.width = `${TEXT * width}px`;
+    const own_size = `${TEXT * width}px`;
+    drawn.style.width = spec.usermeta?.stretches ? own_size : `max(${own_size}, min(100%, ${LARGE * width}px))`;
     drawn.style.minWidth = `${LEGIBLE * width}px`;
     live.querySelector(".vega-bindings").style.maxWidth = drawn.style.width;
     if (spec.usermeta?.steps) saySteps(view, live.querySelector("input[type=range]"), spec.usermeta.steps);
