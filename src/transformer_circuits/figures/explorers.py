@@ -106,7 +106,7 @@ def spectrum(
     end = 1.1 * np.abs(spectra).max()
     plane = vega.chart(dots, 90, 165).transform_calculate(below="datum.real < 0")
     across = vega.x_axis("real:Q", "real part", (-end, end))
-    across.axis.tickCount = 4
+    across.axis.tickCount = 2
     plane = plane.encode(
         across,
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),

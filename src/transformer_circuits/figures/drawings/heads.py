@@ -8,7 +8,6 @@ from transformer_circuits.figures.drawings.words import cut
 from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
 from transformer_circuits.figures.values import Numbers, array
 
-_TITLE = "One circuit says where to look, the other what to move"
 _ROW = 26.0
 """From one token to the next, in pixels."""
 
@@ -19,6 +18,7 @@ def two_circuits(
     raised: Sequence[str],
     *,
     head: str,
+    title: str = "One circuit says where to look, the other what to move",
 ) -> page.Drawing:
     """A head on a line of text: bars for where its last token looks, and what each token would give.
 
@@ -36,7 +36,7 @@ def two_circuits(
     def paint(room: Px) -> Canvas:
         return _circuits(room, tokens, where, raised, head)
 
-    return page.twice(paint, _TITLE, alt, numbers={"attention": where})
+    return page.twice(paint, title, alt, numbers={"attention": where})
 
 
 def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
