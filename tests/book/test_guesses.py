@@ -96,7 +96,9 @@ def virtual_heads():
 def frozen_patterns():
     title = "Cost of losing the previous-token head"
     whole, kept = shown("16-what-freezing-hides", title, "full", "patterns kept")
-    costs = [[float(text.split()[0]) for text in column] for column in (whole, kept)]
+    costs = [
+        [float(text.split()[0].replace("−", "-")) for text in column] for column in (whole, kept)
+    ]
     return 3 if min(costs[0]) > 1 and max(costs[1]) < 0 else 1
 
 

@@ -11,6 +11,7 @@ from tools import about, article, manifest
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import findings, registry, rules, scorecard
+from transformer_circuits.figures import values
 from transformer_circuits.training import checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +60,7 @@ def test_every_claim_that_did_not_come_out_is_in_the_article_with_its_estimates(
             )
             assert article.said(claim, found).replace("|", "\\|") in row
             for seed in [*found["seeds"].values()][:1]:  # none, where there is no case
-                assert f"{seed['mean']:.3g}" in row
+                assert values.written(seed["mean"], ".3g") in row
             assert f" [{findings.unit(claim.id)}] |" in row
     own = [c for c in registry.read().values()
            if c.own and committed["claims"][c.id]["verdict"] in rules.VERDICTS]  # fmt: skip

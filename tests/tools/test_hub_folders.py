@@ -13,6 +13,7 @@ from tools import __main__ as cli
 from tools import about, hub, manifest
 from transformer_circuits import files
 from transformer_circuits.claims import registry
+from transformer_circuits.figures import values
 from transformer_circuits.interop import own_model
 from transformer_circuits.interop.hub import WEIGHTS, place_of
 from transformer_circuits.text import sources, tokenizer
@@ -107,7 +108,8 @@ def test_a_card_says_what_the_manifest_has_of_its_model(written):
     assert len(of_model) > 50
     for claim in of_model:
         row = said[claim.statement]
-        assert row[2].startswith(f"{found[claim.id]['seeds']['two-layer']['mean']:.3g}")
+        mean = found[claim.id]["seeds"]["two-layer"]["mean"]
+        assert row[2].startswith(values.written(mean, ".3g"))
         assert row[-1] == f"{found[claim.id]['verdict']} |"
     mlp = ModelCard.load(written["two-layer-mlp-seed-1"] / "README.md")
     assert "| claim |" not in mlp.text, "no claim is decided on it"
