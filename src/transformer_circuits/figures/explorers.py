@@ -4,6 +4,7 @@ Each answers one question of one chapter. As in `charts`: arrays and labels, nev
 scripts there is the picture of what it opens with, and the table below it.
 """
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -522,12 +523,16 @@ def _pattern(
 ) -> altair.Chart:
     """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src].
 
-    Words that come again stand below; at the side, too, if it is `named`.
+    The longest word that comes again stands below, where there is room; at the side, too, if it is
+    `named`.
     """
-    n = patterns.shape[-1]
+    n, size = patterns.shape[-1], 126
     words = [(of[len(of) // 2], "".join(tokens[k] for k in of)) for of in stage.words_of(tokens)]
     often = Counter(word for _, word in words)
-    names = {place: word.strip("␣") for place, word in words if often[word] > 1}
+    name = max((word for word in often if often[word] > 1), key=len, default="")
+    at_places = [place for place, word in words if word == name]
+    apart = min((b - a for a, b in itertools.pairwise(at_places)), default=0) * size / n
+    names = dict.fromkeys(at_places if apart > 8 * len(name.strip("␣")) else (), name.strip("␣"))
     placed = {"values": [*names], "labelExpr": f"({json.dumps(names)})[datum.value]"}
     bare = altair.Axis(labels=False, ticks=False)
     label = altair.Axis(ticks=False, labelAngle=0, labelOverlap=False, **placed)
@@ -536,7 +541,7 @@ def _pattern(
     told = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
     scale = _every(range(n))
     return (
-        vega.chart(rows, 126, 126)
+        vega.chart(rows, size, size)
         .properties(title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")

@@ -89,8 +89,8 @@
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches && room > own) await view.width(view.width() + room - own).runAsync();
     const width = drawn.viewBox.baseVal.width / smallest;
-    const own_size = `${TEXT * width}px`;
-    drawn.style.width = spec.usermeta?.stretches ? own_size : `max(${own_size}, min(100%, ${LARGE * width}px))`;
+    const usual = `${TEXT * width}px`;
+    drawn.style.width = spec.usermeta?.stretches ? usual : `max(${usual}, min(100%, ${LARGE * width}px))`;
     drawn.style.minWidth = `${LEGIBLE * width}px`;
     live.querySelector(".vega-bindings").style.maxWidth = drawn.style.width;
     if (spec.usermeta?.steps) saySteps(view, live.querySelector("input[type=range]"), spec.usermeta.steps);
