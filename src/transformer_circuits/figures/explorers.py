@@ -14,7 +14,7 @@ import numpy as np
 
 from transformer_circuits.figures import stage, theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.values import Number, Numbers, array, number
+from transformer_circuits.figures.values import Number, Numbers, array, number, written
 
 INK, MUTED = (theme.ROLES[name].light for name in ("ink", "muted"))
 SIGN = altair.Color(
@@ -75,13 +75,8 @@ def spectrum(
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
     said, dots = [], []
     for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
-        real = values.imag == 0
-        text = (
-            f"{s:.2f} of the copying part: score Σλ/Σ|λ| {score:.2f},\nwith "
-            f"{(real & (values.real < 0)).sum()} negative and {(~real).sum()} complex eigenvalues.\n"
-            f"{(matrix.diagonal() > 0).sum()} of {n} tokens raise themselves;\n"
-            f"{(matrix.argmax(axis=0) == np.arange(n)).sum()} of {n} raise themselves most."
-        )
+        first = (matrix.argmax(axis=0) == np.arange(n)).sum()
+        text = f"score Σλ/Σ|λ| {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
         said.append({"s": s, "text": text})
         dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
     now = "abs(datum.s - s) < 0.01"
@@ -120,7 +115,7 @@ def spectrum(
         turning.mark_point(size=90, strokeWidth=2),
     )
     slider = altair.binding_range(min=-1, max=1, step=0.05, name="From anti-copying to copying ")
-    drawn = _sentences(said, 4).transform_filter(now) & (heat | points)
+    drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
     told = {"copying part": shares, "Σλ/Σ|λ|": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
     kept = {"copying": added, "rest": base, **told}
@@ -566,18 +561,18 @@ def _pattern(
 
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
-    """Tokens in lines, each the deeper in amber the likelier it was; chances: [checkpoint, pos]."""
-    places, x, y, line, high = [], 0, 0, 330, 24
+    """Tokens in lines, below each an amber bar for how likely it was; chances: [checkpoint, pos]."""
+    places, x, y, line, high = [], 0, 0, 330, 30
     for pos, token in enumerate(tokens):
         wide = 8 * len(token) + 10
         x, y = (x, y) if x + wide <= line else (0, y + high)
-        place = {"pos": pos, "token": token, "x": x, "y": y, "x2": x + wide - 2, "y2": y + high - 3}
-        places.append(place)
+        ends = {"left": x + 4, "right": x + wide - 2, "top": y + 20, "bottom": y + 25}
+        places.append({"pos": pos, "token": token, "y": y + 4, **ends})
         x += wide
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])
     rows = [{"k": k, "probability": [*map(_short, of)]} for k, of in enumerate(chances)]
     across, down = (altair.Scale(domain=ends, nice=False) for ends in ([0, line], [y + high, 0]))
-    heading = _heading("The stronger the amber, the likelier the token")
+    heading = _heading("The longer the amber, the likelier the token")
     text = (
         vega.chart(rows, line, y + high)
         .properties(view=BARE, title=heading)
@@ -585,13 +580,17 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
         .transform_calculate(pos=f"sequence({len(tokens)})")
         .transform_flatten(["probability", "pos"])
         .transform_lookup("pos", known)
-        .transform_calculate(share=f"{PALEST} * datum.probability")
+        .transform_calculate(filled="datum.left + datum.probability * (datum.right - datum.left)")
         .encode(
-            altair.X("x:Q", scale=across, axis=None),
+            altair.X("left:Q", scale=across, axis=None),
             altair.Y("y:Q", scale=down, axis=None),
             tooltip=["token:N", "probability:Q"],
         )
     )
-    shade = text.mark_rect(color=theme.LIKELY.light).encode(altair.X2("x2"), altair.Y2("y2"), SHADE)
-    words = text.mark_text(align="left", baseline="top", fontSize=12, dx=4, dy=4)
-    return altair.layer(shade, words.encode(text="token:N"))
+    bar = text.transform_filter("isValid(datum.probability)").encode(
+        altair.Y("top:Q", scale=down, axis=None), altair.Y2("bottom")
+    )
+    whole = bar.mark_rect(color=MUTED, opacity=0.25).encode(altair.X2("right"))
+    filled = bar.mark_rect(color=theme.LIKELY.light, opacity=1).encode(altair.X2("filled"))
+    words = text.mark_text(align="left", baseline="top", fontSize=12)
+    return altair.layer(whole, filled, words.encode(text="token:N"))
