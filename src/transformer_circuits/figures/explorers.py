@@ -453,7 +453,11 @@ def training(
     )  # fmt: skip
     drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
-    pictures = (_pattern(head, seen[:, h], tokens, at, named=not h) for h, head in enumerate(heads))
+    names = _coming_again(tokens, _SIDE)
+    pictures = (
+        _pattern(head, seen[:, h], tokens, at, names, {} if h else names)
+        for h, head in enumerate(heads)
+    )
     drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
     table = [
         {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
@@ -513,30 +517,45 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
     )
 
 
-def _pattern(
-    head: str, patterns: np.ndarray, tokens: Sequence[str], at: altair.Parameter, named: bool
-) -> altair.Chart:
-    """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src].
+_SIDE = 126
+"""How wide a pattern is. [pixels]"""
 
-    The longest word that comes again stands below, where there is room; at the side, too, if it is
-    `named`.
-    """
-    n, size = patterns.shape[-1], 126
+
+def _coming_again(tokens: Sequence[str], wide: float) -> dict[int, str]:
+    """The longest word that comes again, at its places; none if they would lie on each other."""
     words = [(of[len(of) // 2], "".join(tokens[k] for k in of)) for of in stage.words_of(tokens)]
     often = Counter(word for _, word in words)
     name = max((word for word in often if often[word] > 1), key=len, default="")
-    at_places = [place for place, word in words if word == name]
-    apart = min((b - a for a, b in itertools.pairwise(at_places)), default=0) * size / n
-    names = dict.fromkeys(at_places if apart > 8 * len(name.strip("␣")) else (), name.strip("␣"))
-    placed = {"values": [*names], "labelExpr": f"({json.dumps(names)})[datum.value]"}
-    bare = altair.Axis(labels=False, ticks=False)
-    label = altair.Axis(ticks=False, labelAngle=0, labelOverlap=False, **placed)
+    places = [place for place, word in words if word == name]
+    apart = min((b - a for a, b in itertools.pairwise(places)), default=0) * wide / len(tokens)
+    shown = name.strip("␣")
+    return dict.fromkeys(places, shown) if apart > 8 * len(shown) else {}
+
+
+def _pattern(
+    head: str,
+    patterns: np.ndarray,
+    tokens: Sequence[str],
+    at: altair.Parameter,
+    below: Mapping[int, str],
+    beside: Mapping[int, str],
+) -> altair.Chart:
+    """The attention of a head at the checkpoint that is chosen; [checkpoint, dst, src].
+
+    `below`, `beside`: what stands at places of the two axes.
+    """
+    n = patterns.shape[-1]
+    label = {"ticks": False, "labelAngle": 0, "labelOverlap": False}
+    under, side = (
+        altair.Axis(**label, values=[*of], labelExpr=f"({json.dumps(dict(of))})[datum.value]")
+        for of in (below, beside)
+    )
     shares = np.round(patterns, 2).reshape(-1, n * n)
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
     told = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
     scale = _every(range(n))
     return (
-        vega.chart(rows, size, size)
+        vega.chart(rows, _SIDE, _SIDE)
         .properties(title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")
@@ -548,8 +567,8 @@ def _pattern(
         )
         .mark_rect(color=(theme.of_head(head) or theme.ROLES["ink"]).light)
         .encode(
-            altair.X("source:O", scale=scale, axis=label, title=None),
-            altair.Y("destination:O", scale=scale, axis=label if named else bare, title=None),
+            altair.X("source:O", scale=scale, axis=under, title=None),
+            altair.Y("destination:O", scale=scale, axis=side, title=None),
             SHADE,
             tooltip=[
                 vega.tip("destination token:N", "at"),

@@ -39,7 +39,8 @@ def matrix(
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
-    which has the layer's colour.
+    which has the layer's colour. Cells are squares in attention and in large matrices, if they are
+    not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.

@@ -84,7 +84,7 @@ def _role(line: _Line, i: int) -> Name:
 
 def _across(line: _Line) -> Canvas:
     """Tokens in a row, with what happens above it."""
-    canvas, y = Canvas(720), 146.0
+    canvas, y = Canvas(720), 206.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
     spare = canvas.width - sum(sizes) - gap * (len(sizes) - 1) - 40
@@ -96,8 +96,8 @@ def _across(line: _Line) -> Canvas:
         x += sizes[i] + gap
     before, found, now = (xs[i] for i in (line.before, line.found, line.now))
     arcs: tuple[tuple[float, float, float, Name], ...] = (
-        (before, found - 12, 34, "first"),
-        (found + 12, now, 66, "second"),
+        (before, found - 12, 60, "first"),
+        (found + 12, now, 106, "second"),
     )
     for step, (left, right, high, role) in enumerate(arcs):
         far, over = 7, 1.5 * high

@@ -71,9 +71,11 @@
       tokens.forEach((token) => token.classList.remove("now", "found"));
     }
 
-    // The notes at these places, and struck out those that this run has lost.
+    // The notes at these places, and struck out those that this run has lost; beside a run that is not
+    // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
     function notes(shown) {
       const { struck } = run();
+      was.style.visibility = run() === runs[0] ? "hidden" : "visible";
       tokens.forEach((token, place) => {
         const note = token.querySelector(".note");
         note?.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
@@ -86,7 +88,6 @@
       const filled = bars[k].querySelector("i").style, other = run() !== runs[0];
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
       filled.setProperty("--was", other ? `${100 * runs[0].steps[k].p}%` : "-9%");
-      was.style.visibility = other ? "visible" : "hidden"; // it keeps its room, so nothing moves
       bars[k].querySelector("output").textContent = share;
     }
 
