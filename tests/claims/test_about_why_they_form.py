@@ -31,6 +31,7 @@ LONG = {
     "keys_two_back": "one layer, keys two back",
 }
 """Runs by shorter names."""
+MORE = ", more seeds"
 
 
 def log(at, worth=0.4):
@@ -49,7 +50,10 @@ def log(at, worth=0.4):
 
 @pytest.fixture
 def trained(subject, monkeypatch):
-    """Say when the heads of each run match; a seed more is three hundredths later. Nothing is read."""
+    """Say when the heads of each run match; a seed more is three hundredths later. Nothing is read.
+
+    Except the plan, which says what runs have more seeds: their effects differ by as little.
+    """
 
     def made(worth=(0.4, 0.3, 0.1), **changed):
         at = CLAIMED_AT | {
@@ -57,18 +61,25 @@ def trained(subject, monkeypatch):
         }
         worths = {"base": worth[0], "repeats count nothing": worth[1]}
 
-        def records(name):
+        def records(run):
+            name, seeds = run.removesuffix(MORE), range(3, 8) if run.endswith(MORE) else plan.SEEDS
+            grows = 1.03 if name == "base" else 1.031
             return [
-                log(at[name] and at[name] * 1.03**seed, worths.get(name, 0.4))
-                for seed in plan.SEEDS
+                log(at[name] and at[name] * grows**seed, worths.get(name, 0.4)) for seed in seeds
             ]
 
         monkeypatch.setattr(formation, "records", records)
-        monkeypatch.setattr(
-            checkpoint,
-            "settings",
-            lambda name: (None, SimpleNamespace(seed=int(name[-1]), batch=BATCH)),
-        )
+        settings = checkpoint.settings
+
+        def of_seed(name):
+            seeded = name[-1].isdigit()
+            return (
+                (None, SimpleNamespace(seed=int(name[-1]), batch=BATCH))
+                if seeded
+                else settings(name)
+            )
+
+        monkeypatch.setattr(checkpoint, "settings", of_seed)
         law = 10**5.7 * math.sqrt(BATCH * subject.model.config.n_ctx)
         own = [dict(r, tokens=round(r["tokens"] / 1e6 * law)) for r in log(1.0)]
         config = dataclasses.replace(subject.model.config, n_layers=1)
@@ -131,23 +142,54 @@ def test_what_any_shift_would_do_is_not_laid_to_the_previous_token(trained, meas
 
 def test_effects_are_doublings_of_tokens(trained):
     """A head that never comes counts at the last record."""
-    subject = trained(previous_token_given=0.5, race_between_layers=2.0, repeats_count_nothing=None)
-    assert float(about_why_they_form.sooner_given(subject)) == pytest.approx(1)
-    assert float(about_why_they_form.later_in_a_race(subject)) == pytest.approx(1)
-    assert float(about_why_they_form.later_without_repeats(subject)) == pytest.approx(2)
+    subject = trained(code_alone=1.0, repeats_count_three_times=0.5)
+    assert float(about_why_they_form.sooner_on_code(subject)) == pytest.approx(math.log2(1.9))
+    assert float(about_why_they_form.sooner_with_repeats(subject)) == pytest.approx(1)
     assert float(about_why_they_form.off_the_law(subject)) == pytest.approx(0, abs=1e-3)
     early = dataclasses.replace(subject, log=tuple(log(1.0)))
     law = 10**5.7 * math.sqrt(BATCH * subject.model.config.n_ctx)
     assert float(about_why_they_form.off_the_law(early)) == pytest.approx(math.log2(law / 1e6))
 
 
+def test_pairs_are_of_every_seed_that_the_plan_has(trained):
+    """Whichever model is asked; of a control without more seeds, as many as there are."""
+    subject = trained(previous_token_given=0.5, race_between_layers=2.0, repeats_count_nothing=None)
+    apart, faster = math.log2(1.03), math.log2(1.031 / 1.03)
+    given = about_why_they_form.sooner_given(subject)
+    assert given.n == 8 and given.mean == pytest.approx(1 - 3.5 * faster)
+    half = rules.STUDENT[8] * faster * math.sqrt(6) / math.sqrt(8)  # the numbers 0 to 7 vary by 6
+    assert given.high - given.mean == pytest.approx(half)
+    assert given == about_why_they_form.sooner_given(dataclasses.replace(subject, name="two-2"))
+    race = about_why_they_form.later_in_a_race(subject)
+    assert race.mean == pytest.approx(1 + 3.5 * faster)
+    never = about_why_they_form.later_without_repeats(subject)
+    assert never.mean == pytest.approx(2 - 3.5 * apart)
+    unchanged = dataclasses.replace(subject, instead=subjects.ANOTHER_SEED)
+    null = about_why_they_form.later_in_a_race(unchanged)
+    assert null.n == 4 and null.mean == pytest.approx(4 * apart)
+    two_back = dataclasses.replace(subject, instead="two back given")
+    assert about_why_they_form.sooner_given(two_back).n == 3
+
+
+def test_a_decision_on_pairs_is_one_and_says_of_how_many(trained):
+    subject = trained()
+    found = about_why_they_form.later_in_a_race.decision([subject, subject])
+    assert [*found.seeds] == ["mean of all pairs"] and found.why == "the mean of 8 pairs"
+    assert found.row["estimate (95 % interval), by seed"].endswith("over 8 or more units")
+    assert "over 8 pairs of trainings" in found.finding
+    across = dataclasses.replace(trained(race_between_layers=1.185), name="two-1")
+    why = about_why_they_form.later_in_a_race.decision([across]).why
+    assert why.startswith("across the threshold in the mean of 8 pairs")
+
+
 def test_runs_are_those_of_the_subject_s_seed(trained):
     subject = trained()
     other = dataclasses.replace(subject, name="two-2")
-    assert float(about_why_they_form.sooner_given(subject)) == pytest.approx(
-        float(about_why_they_form.sooner_given(other))
-    )
+    measures = (about_why_they_form.sooner_on_code, about_why_they_form.sooner_without_begin)
+    apart = math.log2(1.031 / 1.03)
+    for measure, changed in zip(measures, (0, 2 * apart), strict=True):
+        assert float(measure(subject) - measure(other)) == pytest.approx(changed)
     for one in (subject, other):  # the largest of all pairs, whichever seed is asked
         null = dataclasses.replace(one, instead=subjects.ANOTHER_SEED)
-        for measure in (about_why_they_form.sooner_given, about_why_they_form.later_in_a_race):
+        for measure in measures:
             assert float(measure(null)) == pytest.approx(2 * math.log2(1.03))

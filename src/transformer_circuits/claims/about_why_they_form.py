@@ -1,19 +1,22 @@
 """What is claimed of why induction heads form, from short trainings with one choice changed.
 
 Each measurement compares runs of `data/experiments.toml` with the book's own training from the same seed,
-at the same tokens. It is one number per seed, so it has no spread but that between seeds. A head
-*matches* from where the best of the last layer has a prefix matching of 0.2 on random tokens that
-come twice. A head that never comes to match counts as doing so at the last record, which is said too
-soon. A control puts another run in the place of the changed one, see `Subject.instead`.
+at the same tokens. It is one number per seed, so it has no spread but that between seeds; or, with
+`of_pairs`, the mean over every seed that the plan has, with Student's interval. A head *matches* from
+where the best of the last layer has a prefix matching of 0.2 on random tokens that come twice. A head
+that never comes to match counts as doing so at the last record, which is said too soon. A control puts
+another run in the place of the changed one, see `Subject.instead`.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from transformer_circuits.claims import rules
 from transformer_circuits.claims.controls import (
     another_seed_unchanged,
     given_two_back,
@@ -21,6 +24,7 @@ from transformer_circuits.claims.controls import (
     one_layer,
 )
 from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_SEED, Log, Subject
 from transformer_circuits.experiments import development, formation, plan
 from transformer_circuits.training import checkpoint
@@ -38,28 +42,28 @@ RATE_BY_ROOT = {
 """The same, where the learning rate goes with the root of the batch."""
 
 
-@decides("form-given", controls=[another_seed_unchanged, given_two_back])
-def sooner_given(subject: Subject) -> Float[Tensor, ""]:
+@decides("form-given", controls=[another_seed_unchanged, given_two_back], of_pairs=True)
+def sooner_given(subject: Subject) -> Interval:
     """How much sooner heads match with a previous-token head given from the start. [doublings]
 
     From 0, as soon as without; 1 is half the tokens. Singh et al. 2024 clamp parts of the circuit.
     """
-    return _sooner(subject, "previous token given")
+    return rules.of_few([-later for later in _later(subject, "previous token given")])
 
 
-@decides("form-race", controls=[another_seed_unchanged])
-def later_in_a_race(subject: Subject) -> Float[Tensor, ""]:
+@decides("form-race", controls=[another_seed_unchanged], of_pairs=True)
+def later_in_a_race(subject: Subject) -> Interval:
     """How much later heads match where both layers see positions from the start. [doublings]"""
-    return _later(subject, "race between layers")
+    return rules.of_few(_later(subject, "race between layers"))
 
 
-@decides("form-repeats-nothing", controls=[another_seed_unchanged])
-def later_without_repeats(subject: Subject) -> Float[Tensor, ""]:
+@decides("form-repeats-nothing", controls=[another_seed_unchanged], of_pairs=True)
+def later_without_repeats(subject: Subject) -> Interval:
     """How much later heads match if no target that completes a repeat counts. [doublings]
 
     It is at least so much if they never do in that run.
     """
-    return _later(subject, "repeats count nothing")
+    return rules.of_few(_later(subject, "repeats count nothing"))
 
 
 @decides("form-repeats-thrice", controls=[another_seed_unchanged])
@@ -163,8 +167,20 @@ def _sooner(subject: Subject, name: str, than: str = "base") -> Float[Tensor, ""
     return torch.tensor(math.log2(late / soon), dtype=torch.float64)
 
 
-def _later(subject: Subject, name: str) -> Float[Tensor, ""]:
-    return _apart() if subject.instead == ANOTHER_SEED else -_sooner(subject, name)
+def _later(subject: Subject, name: str) -> list[float]:
+    """By how many doublings heads match later than in the base of the same seed, for each seed.
+
+    Where a seed is in place of the choice, the first half of the bases against the other.
+    """
+    subject.require(not subject.own, "short trainings beside it")
+    base = formation.every_seed("base")
+    half = len(base) // 2
+    if subject.instead == ANOTHER_SEED:
+        pairs = zip(base[:half], base[half:], strict=True)
+    else:
+        changed = formation.every_seed(subject.instead or name)
+        pairs = zip(base[: len(changed)], changed, strict=True)
+    return [math.log2(_matches_at(late) / _matches_at(soon)) for soon, late in pairs]
 
 
 def _apart() -> Float[Tensor, ""]:
@@ -192,16 +208,16 @@ def _seed(subject: Subject) -> int:
     return checkpoint.settings(subject.name)[1].seed
 
 
-def _tokens(log: Log) -> list[int]:
+def _tokens(log: Sequence[development.Record]) -> list[int]:
     return [record["tokens"] for record in log]
 
 
-def _matching(log: Log) -> float | None:
+def _matching(log: Sequence[development.Record]) -> float | None:
     """Tokens until the best head of the last layer matches; None if it never does."""
     scores = development.best(log, "matching_random", -1)
     return development.crossing(_tokens(log), scores, MATCHES)
 
 
-def _matches_at(log: Log) -> float:
+def _matches_at(log: Sequence[development.Record]) -> float:
     """The same, with the tokens of the last record if none ever does."""
     return _matching(log) or float(log[-1]["tokens"])

@@ -104,6 +104,9 @@ def say(
         "white": _range(of_white, unit),
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
+        "interval": _range(
+            (end for found in seeds.values() for end in (found.low, found.high)), unit
+        ),
         "units": str(min((found.n for found in seeds.values()), default=0)),
         "passed": ", ".join(passed),
         "whether": sentences.get("whether") or registry.read()[claim_id].statement,

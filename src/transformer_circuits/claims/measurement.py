@@ -22,6 +22,8 @@ from transformer_circuits.figures import forest_plot
 from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
+ALL_PAIRS = "mean of all pairs"
+"""In the place of the seeds, where pairs of trainings are measured together."""
 _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 
@@ -33,6 +35,7 @@ def decides(
     sample: Sample | None = None,
     reads_basis: bool = False,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
+    of_pairs: bool = False,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim of `data/claims.toml`.
 
@@ -48,9 +51,11 @@ def decides(
     is then decided as stored and in the white basis, see `subjects.white`.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
     the same with the log of another training from its seed.
+    `of_pairs`: whether it returns one interval over pairs of trainings with every seed that there is,
+    so that the models' own seeds are not asked one by one.
     """
     return lambda function: Measurement(
-        claim_id, function, tuple(controls), planted, sample, reads_basis, trained
+        claim_id, function, tuple(controls), planted, sample, reads_basis, trained, of_pairs
     )
 
 
@@ -65,6 +70,7 @@ class Measurement:
     sample: Sample | None
     reads_basis: bool
     trained: Callable[[Subject], Subject]
+    of_pairs: bool
 
     def __post_init__(self):
         functools.update_wrapper(self, self.function)
@@ -104,7 +110,10 @@ class Measurement:
         Controls are made of the first of them.
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
-        seeds = {subject.name: self.interval(subject) for subject in of}
+        seeds, one = {subject.name: self.interval(subject) for subject in of}, "the one model"
+        if self.of_pairs:
+            pairs = self.interval(of[0])
+            seeds, one = {ALL_PAIRS: pairs}, f"the mean of {pairs.n} pairs"
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
         planted, power = {}, None
         if isinstance(self.planted, Graded):
@@ -113,7 +122,7 @@ class Measurement:
             planted[self.planted.name] = self.interval(self.planted(of[0]))
         had = {name: found for name, found in controls.items() if found is not None}
         windows = self.sample[0] if self.sample else 0
-        found = rules.verdict(self.rule, seeds, had, planted, power, windows)
+        found = rules.verdict(self.rule, seeds, had, planted, power, windows, one)
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
@@ -226,6 +235,7 @@ class Decision:
     def _forest_plot(self) -> str:
         """Seeds, controls and what was planted, on one scale with the threshold."""
         ours = "every seed" if len(self.seeds) > 1 else "one seed"
+        ours = ALL_PAIRS if ALL_PAIRS in self.seeds else ours
         rows = {ours: [*self.seeds.values()]}
         if self.white:
             rows[f"{ours}, white basis"] = [*self.white.values()]

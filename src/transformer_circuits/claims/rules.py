@@ -141,6 +141,7 @@ def verdict(
     planted: Mapping[str, Interval] | None = None,
     power: Power | None = None,
     windows: int = 0,
+    one: str = "the one model",
 ) -> tuple[str, str]:
     """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
 
@@ -148,6 +149,7 @@ def verdict(
     `controls`: the same where the rule must fail, by name.
     `planted`: the same where what is claimed was built in; a rule that misses it has no power.
     `windows`: of how many the text consists that was measured on; 0 if it was no text.
+    `one`: what is measured, if it is not several seeds.
 
     *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
     the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
@@ -156,7 +158,7 @@ def verdict(
     """
 
     def told(n: int) -> str:
-        return f"{n} of {len(seeds)} seeds" if len(seeds) > 1 else "the one model"
+        return f"{n} of {len(seeds)} seeds" if len(seeds) > 1 else one
 
     if absent := sum(not found.n for found in seeds.values()):
         return NO_CASE, f"{told(absent)} without what it speaks of"

@@ -211,6 +211,16 @@ def records(name: str) -> list[list[development.Record]]:
     return [_log(one, lines) for one in planned]
 
 
+def every_seed(name: str) -> list[list[development.Record]]:
+    """The logs of a run, seed by seed, and those of the run "NAME, more seeds", if the plan has it.
+
+    Raises: as `records`.
+    """
+    further = f"{name}, more seeds"
+    there = further in {one.choices.name for one in plan.read()}
+    return records(name) + (records(further) if there else [])
+
+
 def _log(one: Planned, lines: list[dict[str, Any]]) -> list[development.Record]:
     source, model = one.choices.taken_from, one.choices.model
     if source == "training":  # of the book's own model, from which such a run does not differ
