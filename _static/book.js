@@ -77,3 +77,32 @@ document.addEventListener("DOMContentLoaded", () => {
   show(Book.kept("reading"));
   addEventListener("storage", (event) => event.key === "reading" && show(event.newValue));
 });
+
+// A table that does not fit a phone is stacked: each row is a block, each cell has its column's name. The
+// roles are said, since browsers forget those of a table that is laid out otherwise.
+document.addEventListener("DOMContentLoaded", () => {
+  const roles = { TABLE: "table", TR: "row", TH: "rowheader", TD: "cell" };
+  const boxes = document.querySelectorAll("article div:has(> table.findings)");
+  const fit = (box) => {
+    const table = box.querySelector("table");
+    table.classList.remove("stacked");
+    if (innerWidth > 640 || box.scrollWidth <= box.clientWidth + 1) return;
+    const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    for (const part of [table, ...table.querySelectorAll("tbody :is(tr, th, td)")]) {
+      part.role = roles[part.tagName];
+      if (part.tagName === "TD") part.dataset.of = names[part.cellIndex];
+    }
+    table.classList.add("stacked");
+  };
+  // Only another width asks again, or coming to sight: being stacked changes the height.
+  const widths = new WeakMap();
+  const seen = new ResizeObserver((changes) => {
+    for (const { target, contentRect } of changes) {
+      if (widths.get(target) === contentRect.width) continue;
+      widths.set(target, contentRect.width);
+      fit(target);
+    }
+  });
+  boxes.forEach((box) => seen.observe(box));
+  document.fonts.ready.then(() => boxes.forEach(fit));
+});
