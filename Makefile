@@ -95,8 +95,7 @@ card: .venv/.done  ## the card of any attention-only model: make card MODEL=path
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and its editions built of them, in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python -m transformer_circuits execute --again
-	$(MAKE) book
-	$(MAKE) -j 2 student solutions
+	$(MAKE) -j 3 book student solutions
 	$(BIN)/python -m pytest -q -m browser -n 2
 
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
