@@ -20,8 +20,11 @@ FILLED = {
     "virtual-head": VIRTUAL,
     "circuit-paths": {"n_vocab": 4096, "d_model": 256, "d_head": 64},
     "skip-trigram-bug": {
-        "head": "0.1", "qk": [0.51, 0.4], "ov": [0.7, 0.67], "sums": [[0.36, 0.34], [0.28, 0.27]],
-    },  # fmt: skip
+        "head": "0.1",
+        "qk": [0.51, 0.4],
+        "ov": [0.7, 0.67],
+        "sums": [[0.36, 0.34], [0.28, 0.27]],
+    },
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
 }
 """What is filled in where a file has room for it."""
