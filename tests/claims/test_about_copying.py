@@ -85,6 +85,8 @@ def test_exceptions_are_chosen_by_what_they_move_and_measured_by_where_they_look
     assert about_copying.attention_of_exceptions(shuffled).mean() < 0.5
     before, after = (m.trace(subject.text[None, :9]) for m in (model, shuffled.model))
     assert torch.equal(before.patterns[0], after.patterns[0])
+    idle = controls.heads_without_effect(subject)
+    assert about_copying.attention_of_exceptions(idle).isnan().all()
 
 
 def test_in_one_layer_deletion_is_read_by_the_logits_and_a_short_begin_token_moves_little(subject):

@@ -177,6 +177,20 @@ def test_a_verdict_is_the_same_in_every_basis_or_that_it_depends_on_it(name):
     for other in others:
         assert rules.DEPENDS in (stored.verdict, other.verdict) or stored.verdict == other.verdict
         (ours,), (theirs,) = stored.white.values(), other.white.values()
+        assert rules.beyond(SMALL[name].rule, ours) == rules.beyond(SMALL[name].rule, theirs)
         if name not in ("trained-basis", "two-spectra"):  # of coordinates, and of random heads
             assert ours.n == theirs.n
             assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)
+
+
+ABSENCES = {"zero-layer-bigram", "one-layer-no-induction", "score-is-not-use"}
+"""Rules that hold where heads do nothing, as they claim that heads are absent, or do not matter."""
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, m in SMALL.items() if m.__module__ not in LOGS and n not in ABSENCES]
+)
+def test_heads_that_do_nothing_reproduce_nothing(name):
+    (model, *_) = in_bases(SMALL[name].rule.of)
+    found = SMALL[name].interval(controls.heads_without_effect(model))
+    assert not rules.beyond(SMALL[name].rule, found), found

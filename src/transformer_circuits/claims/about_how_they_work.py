@@ -1,5 +1,7 @@
 """How induction heads are said to work: edges, score terms, spectra, scrubbing."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -11,6 +13,7 @@ from transformer_circuits.analysis import (
     edge_effects,
     expansion,
     heads,
+    induction,
     path_patching,
     patterns,
     repeats,
@@ -27,6 +30,9 @@ from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
+
+MATCHES = 0.4
+"""Prefix matching of an induction head, as the rule on their being there has it."""
 
 
 @decides("induction-mechanism", controls=[untrained], planted=built_induction)
@@ -51,7 +57,11 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     return by_edge[own] - others[others.mean(dim=1).argmax()]
 
 
-@decides("induction-query-key", controls=[untrained], planted=built_induction)
+@decides(
+    "induction-query-key",
+    controls=[heads_without_effect, untrained],
+    planted=built_induction,
+)
 def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     """By how much one kind of score term leads all others, as a share of the whole. At most 1.
 
@@ -59,12 +69,16 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     second copy of random tokens, split by what makes query and key: the token itself (with heads
     that look at it with more than half of their attention), heads that look one back so, and the
     rest. Query from the token and key from one back, less the largest other pair. Per passage
-    (paper: "Path Expansion of Attention Scores QK Circuit").
+    (paper: "Path Expansion of Attention Scores QK Circuit"). Not a number where the head is no
+    induction head, as it gives the right source less than `MATCHES` of its attention.
     """
     model, head = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_OF_A_LENGTH, seed=2)
     tokens, length = repeats.copies(passages), passages.shape[1]
-    look = patterns.by_distance(model.trace(tokens).patterns[0], 2)
+    seen = model.trace(tokens).patterns
+    if induction.prefix_matching_score(seen[1], tokens)[head.head] < MATCHES:
+        return torch.tensor([math.nan])
+    look = patterns.by_distance(seen[0], 2)
     dst = torch.arange(1 + length, 2 * length + 1)
     past = torch.ones(tokens.shape[1], tokens.shape[1]).tril()[dst].to(model.W_E)
     kind = {None: "here"} | {

@@ -28,22 +28,27 @@ from transformer_circuits.text import tokenizer
 RAISED = 0.1
 """What raises an output by less than a tenth in odds is not counted as raising it. [logits]"""
 COSTS = 0.01
-"""Heads whose removal costs less than a hundredth of a nat leave nothing for others to do."""
+"""Heads that save less than a hundredth of a nat do nothing that others could do, or could be otherwise."""
 
 
-@decides("skip-trigram-ensemble", controls=[without_heads, random_heads], sample=samples.MANY)
+@decides(
+    "skip-trigram-ensemble",
+    controls=[without_heads, random_heads, heads_without_effect],
+    sample=samples.MANY,
+)
 def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     """By how much sources that do not compete keep more than half of what heads save.
 
     [nats per token], for each document; at most half of what all heads save, 0 where just half of it
     is kept, below where less. Paper: "Summary of Results", one layer as "an ensemble of bigram and
     skip-trigram models". The ensemble: every source adds its OV column times an attention that
-    depends on source, destination and their places alone (`ensemble.each_by_itself`).
+    depends on source, destination and their places alone (`ensemble.each_by_itself`). Not a number
+    where all heads together save less than `COSTS`.
     """
     model = subject.model
     inputs, targets = subject.windows(*samples.MANY)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
-    layer, rows = model.layers[0], []
+    layer, rows, saved = model.layers[0], [], []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(of)
         pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E))
@@ -52,6 +57,9 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
             for stream in (x + layer(x, W_P), x, x + layer(x, W_P, pattern))
         )
         rows.append((whole + direct) / 2 - by_itself)
+        saved.append(direct - whole)
+    if torch.cat(saved).mean() < COSTS:
+        return torch.tensor([math.nan])
     return subject.by_document(samples.spread(torch.cat(rows), inputs.shape[1]))
 
 

@@ -13,13 +13,15 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import one_layer, untrained
+from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 
 Gain = Float[Tensor, " document"]
+BRINGS = 0.01
+"""Single heads that gain less than a hundredth of a nat bring nothing that could be compared."""
 
 
 @once
@@ -90,28 +92,39 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     return torch.minimum(gain["single"], gain["single"] - gain["direct"] - gain["virtual"])
 
 
-@decides("importance-virtual-heads", controls=[built_virtual_head, untrained], sample=samples.MANY)
+@decides(
+    "importance-virtual-heads",
+    controls=[built_virtual_head, heads_without_effect, untrained],
+    sample=samples.MANY,
+)
 def virtual_heads_below_the_others(subject: Subject) -> Gain:
     """How much less virtual heads gain than direct path or single heads, whichever gain less. [nats]
 
     Which of the two gains less is asked once, of all documents. Above 0 where virtual heads matter
-    least. If they do harm, that counts by its size.
+    least. If they do harm, that counts by its size. Not a number where single heads gain less than
+    `BRINGS`.
     """
     gain = gains(subject)
-    return _lesser(gain["direct"], gain["single"]) - _size(gain["virtual"])
+    return _if_heads_bring(gain, _lesser(gain["direct"], gain["single"]) - _size(gain["virtual"]))
 
 
-@decides("importance-per-term", controls=[built_virtual_head, untrained], sample=samples.MANY)
+@decides(
+    "importance-per-term",
+    controls=[built_virtual_head, heads_without_effect, untrained],
+    sample=samples.MANY,
+)
 def single_head_over_ten_virtual(subject: Subject) -> Gain:
     """Gain per single head, less ten times the gain per virtual head. [nats per term]
 
     Above 0 where a single head is worth more than ten virtual ones, on average. The paper's numbers
-    give 0.2. Virtual heads are all paths through two heads or more; harm counts by its size.
+    give 0.2. Virtual heads are all paths through two heads or more; harm counts by its size. Not a
+    number where single heads gain less than `BRINGS`.
     """
     gain, config = gains(subject), subject.model.config
     n_single = config.n_layers * config.n_heads
     n_virtual = (1 + config.n_heads) ** config.n_layers - 1 - n_single
-    return gain["single"] / max(n_single, 1) - 10 * _size(gain["virtual"]) / max(n_virtual, 1)
+    ten_virtual = 10 * _size(gain["virtual"]) / max(n_virtual, 1)
+    return _if_heads_bring(gain, gain["single"] / max(n_single, 1) - ten_virtual)
 
 
 @decides("importance-second-layer", controls=[one_layer, untrained], sample=samples.MANY)
@@ -204,6 +217,10 @@ def _of_copy(logits: Tensor, tokens: Tensor, length: int, copy: int) -> Float[Te
 
 def _lesser(one: Gain, other: Gain) -> Gain:
     return one if one.nanmean() < other.nanmean() else other
+
+
+def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:
+    return values if gain["single"].nanmean() >= BRINGS else torch.full_like(values, torch.nan)
 
 
 def _size(values: Tensor) -> Tensor:

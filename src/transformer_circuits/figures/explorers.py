@@ -453,7 +453,7 @@ def training(
     )  # fmt: skip
     drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
-    names = _coming_again(tokens, _SIDE)
+    names = _coming_again(tokens)
     pictures = (
         _pattern(head, seen[:, h], tokens, at, names, {} if h else names)
         for h, head in enumerate(heads)
@@ -521,13 +521,13 @@ _SIDE = 126
 """How wide a pattern is. [pixels]"""
 
 
-def _coming_again(tokens: Sequence[str], wide: float) -> dict[int, str]:
+def _coming_again(tokens: Sequence[str]) -> dict[int, str]:
     """The longest word that comes again, at its places; none if they would lie on each other."""
     words = [(of[len(of) // 2], "".join(tokens[k] for k in of)) for of in stage.words_of(tokens)]
     often = Counter(word for _, word in words)
     name = max((word for word in often if often[word] > 1), key=len, default="")
     places = [place for place, word in words if word == name]
-    apart = min((b - a for a, b in itertools.pairwise(places)), default=0) * wide / len(tokens)
+    apart = min((b - a for a, b in itertools.pairwise(places)), default=0) * _SIDE / len(tokens)
     shown = name.strip("␣")
     return dict.fromkeys(places, shown) if apart > 8 * len(shown) else {}
 
