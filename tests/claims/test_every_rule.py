@@ -183,12 +183,14 @@ def test_a_verdict_is_the_same_in_every_basis_or_that_it_depends_on_it(name):
             assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)
 
 
-ABSENCES = {"zero-layer-bigram", "one-layer-no-induction", "score-is-not-use"}
-"""Rules that hold where heads do nothing, as they claim that heads are absent, or do not matter."""
+STILL = {"one-layer-no-induction", "score-is-not-use", "credit-over-scores", "gradient-where-sure"}
+"""Rules that hold where heads do next to nothing: two claim that something is absent, and two ask how
+well a derivative tells effects, which it does best where they are small (in the book's models, they
+fail there)."""
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, m in SMALL.items() if m.__module__ not in LOGS and n not in ABSENCES]
+    "name", [n for n, m in SMALL.items() if m.__module__ not in LOGS and n not in STILL]
 )
 def test_heads_that_do_nothing_reproduce_nothing(name):
     (model, *_) = in_bases(SMALL[name].rule.of)

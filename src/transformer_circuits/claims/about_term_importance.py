@@ -21,7 +21,7 @@ from transformer_circuits.model import cross_entropy
 
 Gain = Float[Tensor, " document"]
 BRINGS = 0.01
-"""Single heads that gain less than a hundredth of a nat bring nothing that could be compared."""
+"""Heads, single or in a row, that gain less than a hundredth of a nat leave nothing to compare."""
 
 
 @once
@@ -101,7 +101,7 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     """How much less virtual heads gain than direct path or single heads, whichever gain less. [nats]
 
     Which of the two gains less is asked once, of all documents. Above 0 where virtual heads matter
-    least. If they do harm, that counts by its size. Not a number where single heads gain less than
+    least. If they do harm, that counts by its size. Not a number where all heads gain less than
     `BRINGS`.
     """
     gain = gains(subject)
@@ -118,7 +118,7 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
 
     Above 0 where a single head is worth more than ten virtual ones, on average. The paper's numbers
     give 0.2. Virtual heads are all paths through two heads or more; harm counts by its size. Not a
-    number where single heads gain less than `BRINGS`.
+    number where all heads gain less than `BRINGS`.
     """
     gain, config = gains(subject), subject.model.config
     n_single = config.n_layers * config.n_heads
@@ -220,7 +220,8 @@ def _lesser(one: Gain, other: Gain) -> Gain:
 
 
 def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:
-    return values if gain["single"].nanmean() >= BRINGS else torch.full_like(values, torch.nan)
+    of_heads = gain["single"] + gain["virtual"]
+    return values if of_heads.nanmean().abs() >= BRINGS else torch.full_like(values, torch.nan)
 
 
 def _size(values: Tensor) -> Tensor:
