@@ -4,7 +4,7 @@ It says what was found; how it was decided; what stood in the way; and what to a
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -76,6 +76,7 @@ def text(found: Mapping) -> str:
         references=_references(),
         **_study(),
         **_basis(found["chapters"]),
+        **_size([claim for claim, _ in of["paper", "not"] + of["paper", "basis"]]),
         composition="\n".join(
             f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
             if claim.id in COMPOSITION
@@ -215,6 +216,32 @@ def _study() -> dict[str, str | int]:
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]
         found[f"study_{basis}"] = f"{min(means):.2f} to {max(means):.2f}"
     return found
+
+
+def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
+    """Which rules come nearer to their claim with width; of the claims that came out otherwise, too."""
+    runs = [one for one in study.read() if not one.crowded]
+    runs = [one for one in runs if one.tokens == min(each.tokens for each in runs)]
+    every = [name for name in runs[0].line["estimates"] if runs[0].interval(name)]
+    went = {name: study.trend(runs, name, registry.rules()[name].side) for name in every}
+    enough = [of for of in study.by_width(runs).values() if of[0].n_heads >= study.ENOUGH_HEADS]
+    luck = study.by_luck(len(enough[0]), len(enough[-1])) * len(went)
+
+    def statements(way: str) -> str:
+        of = [claim.statement for claim in otherwise if went.get(claim.id) == way]
+        return "; ".join(of) or "none"
+
+    counted = {
+        f"size_{way}": [*went.values()].count(way) for way in ("nearer", "farther", "neither")
+    }
+    return counted | {
+        "size_n": len(runs),
+        "size_widths": ", ".join(map(str, study.by_width(runs))),
+        "size_rules": len(went),
+        "size_luck": f"{luck:.0f}",
+        "size_hope": statements("nearer"),
+        "size_no_hope": statements("farther"),
+    }
 
 
 def _basis(chapters: Mapping) -> dict[str, str]:
