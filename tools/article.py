@@ -222,8 +222,11 @@ def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
     """Which rules come nearer to their claim with width; of the claims that came out otherwise, too."""
     runs = [one for one in study.read() if not one.crowded]
     runs = [one for one in runs if one.tokens == min(each.tokens for each in runs)]
-    every = [name for name in runs[0].line["estimates"] if runs[0].interval(name)]
-    went = {name: study.trend(runs, name, registry.rules()[name].side) for name in every}
+    went = {
+        name: study.trend(runs, name, rule.side)
+        for name, rule in registry.rules().items()
+        if name in runs[0].line["estimates"] and runs[0].interval(name)
+    }
     enough = [of for of in study.by_width(runs).values() if of[0].n_heads >= study.ENOUGH_HEADS]
     luck = study.by_luck(len(enough[0]), len(enough[-1])) * len(went)
 
