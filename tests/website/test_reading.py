@@ -84,3 +84,16 @@ def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser
     expect(page.locator("section#exercises div.cell_input pre").first).to_be_visible()
     expect(page.locator(".reading")).to_be_hidden()
     context.close()
+
+
+def test_a_table_that_does_not_fit_a_phone_is_stacked_and_each_cell_says_its_column(watched):
+    watched.goto((HTML / "chapters/08-every-head.html").as_uri())
+    stacked = watched.locator("table.stacked")
+    expect(stacked).to_have_count(0)
+    watched.set_viewport_size({"width": 390, "height": 844})
+    expect(stacked.first).to_be_visible()
+    header, cell = stacked.first.locator("thead th").nth(1), stacked.first.locator("td").first
+    assert cell.get_attribute("data-of") == header.text_content()
+    assert stacked.first.get_by_role("cell").count() == stacked.first.locator("td").count()
+    watched.set_viewport_size({"width": 1200, "height": 900})
+    expect(stacked).to_have_count(0)
