@@ -221,7 +221,8 @@ def _study() -> dict[str, str | int]:
 def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
     """Which rules come nearer to their claim with width; of the claims that came out otherwise, too."""
     runs = [one for one in study.read() if not one.crowded]
-    runs = [one for one in runs if one.tokens == min(each.tokens for each in runs)]
+    fewest = min(one.tokens for one in runs)
+    runs = [one for one in runs if one.tokens == fewest]
     went = {
         name: study.trend(runs, name, rule.side)
         for name, rule in registry.rules().items()

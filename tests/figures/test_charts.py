@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from transformer_circuits.figures import charts, diagrams, explorers, html, labels, theme
+from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
@@ -149,8 +150,8 @@ def test_eigenvalues_are_those_of_the_mixture():
         expected = np.linalg.eigvals((s * copying + rest).numpy())
         assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
         (said,) = (row["text"] for row in rows if "text" in row and row["s"] == s)
-        score = float(said.split()[2].rstrip(";").replace("−", "-"))
-        assert abs(score - expected.sum().real / np.abs(expected).sum()) < 0.006
+        score = written(expected.sum().real / np.abs(expected).sum(), ".2f")
+        assert said.startswith(f"score Σλ/Σ|λ| {score}; ")
 
 
 def test_paths_are_grouped_by_their_heads():

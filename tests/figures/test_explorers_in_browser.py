@@ -11,10 +11,10 @@ TEXTS = ".hc-live .role-mark text"
 
 def spectrum(page):
     said, slider = page.locator(TEXTS).first, page.locator("input[type=range]")
-    expect(said).to_contain_text("score Σλ/Σ|λ| 1.00")
+    expect(said).to_contain_text("score Σλ/Σ|λ| 1.00; ")
     expect(page.locator(TEXTS).nth(1)).to_have_text("1.0")
     slider.press("Home")
-    expect(said).to_contain_text("score Σλ/Σ|λ| −1.00")
+    expect(said).to_contain_text("score Σλ/Σ|λ| −1.00; ")
     expect(page.locator(TEXTS).nth(1)).to_have_text("−1.0")
     for _ in range(25):
         slider.press("ArrowRight")

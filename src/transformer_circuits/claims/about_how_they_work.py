@@ -13,7 +13,6 @@ from transformer_circuits.analysis import (
     edge_effects,
     expansion,
     heads,
-    induction,
     path_patching,
     patterns,
     repeats,
@@ -75,10 +74,9 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     model, head = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_OF_A_LENGTH, seed=2)
     tokens, length = repeats.copies(passages), passages.shape[1]
-    seen = model.trace(tokens).patterns
-    if induction.prefix_matching_score(seen[1], tokens)[head.head] < MATCHES:
+    if subject.matching[head.head] < MATCHES:
         return torch.tensor([math.nan])
-    look = patterns.by_distance(seen[0], 2)
+    look = patterns.by_distance(model.trace(tokens).patterns[0], 2)
     dst = torch.arange(1 + length, 2 * length + 1)
     past = torch.ones(tokens.shape[1], tokens.shape[1]).tril()[dst].to(model.W_E)
     kind = {None: "here"} | {
