@@ -48,7 +48,7 @@ def all_with(verdict):
     """Every rule with this verdict; but what is one number over pairs of trainings is never mixed."""
     of = dict.fromkeys(registry.rules(), verdict)
     if verdict == rules.MIXED:
-        pairs = [name for name, each in catalogue.measurements().items() if each.of_pairs]
+        pairs = [name for name, each in catalogue.measurements().items() if each.mean_of]
         of |= dict.fromkeys(pairs, rules.UNDECIDED)
     return of
 

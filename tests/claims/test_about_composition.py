@@ -28,6 +28,29 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
         assert about_composition.share_below_random(control(subject)).mean() < 0.5
 
 
+def test_scores_on_two_sides_in_two_bases_are_not_decided_by_the_basis(subject):
+    """Reads and writes hardly meet, or meet well, as one half of the stream is scaled: one function."""
+    model = subject.model
+    model.layers[0].W_O[:, 7:] = 0
+    for weight in ("W_Q", "W_K", "W_V"):
+        getattr(model.layers[1], weight)[..., :7] *= 0.03
+    scale = torch.ones(14, dtype=torch.float64)
+    scale[:7] = 0.001
+    other = subjects.in_basis(subject, "scaled", scale.diag())
+    tokens, _ = subject.windows(8)
+    torch.testing.assert_close(other.model(tokens), model(tokens), atol=1e-5, rtol=0)
+    measured = about_composition.share_below_random
+    found = [measured.decision([one]) for one in (subject, other)]
+    stored = [
+        decision.seeds[one.name].mean for decision, one in zip(found, (subject, other), strict=True)
+    ]
+    assert stored[0] > 0.5 > stored[1], stored
+    white = [measured.interval(subjects.white(one)).mean for one in (subject, other)]
+    assert white[0] == pytest.approx(white[1], abs=1e-6)
+    verdicts = {decision.verdict for decision in found}
+    assert verdicts != {rules.REPRODUCED, rules.NOT_REPRODUCED}, verdicts
+
+
 @pytest.mark.parametrize("reads", ["W_K", "W_Q"])
 def test_keys_that_read_the_previous_token_head_lead_and_queries_do_not(subject, reads):
     previous = subject.previous_token_head.head
@@ -96,6 +119,16 @@ def test_scores_order_the_use_of_graded_edges(subject):
         about_composition.agreement_of_score_and_use(planted.graded_edges(subject))
     )
     assert found.low > 0.5
+
+
+def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject):
+    measured = about_composition.agreement_of_white_score_and_use
+    scale = torch.logspace(-1, 1, 14, dtype=torch.float64)
+    for one in (subject, planted.graded_edges(subject)):
+        other = subjects.in_basis(one, "scaled", scale.diag())
+        torch.testing.assert_close(measured(one), measured(other), atol=1e-4, rtol=1e-4)
+    assert measured.interval(planted.graded_edges(subject)).low > 0.5
+    assert measured.interval(controls.heads_without_effect(subject)) == rules.NOTHING
 
 
 def test_scores_of_heads_that_do_nothing_decide_nothing(subject):

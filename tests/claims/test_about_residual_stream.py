@@ -23,7 +23,7 @@ def test_few_dimensions_are_told_from_many(subject):
 
 
 def test_an_outsized_coordinate_is_seen_and_a_rotation_hides_it(subject):
-    outsized = planted.outsized_coordinate(subject)
+    outsized = planted.outsized_coordinate.of[12.0](subject)
     ours, seen = (
         rules.interval(about_residual_stream.kurtosis_against_rotations(s))
         for s in (subject, outsized)

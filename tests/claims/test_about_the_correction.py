@@ -6,7 +6,16 @@ import dataclasses
 import pytest
 import torch
 
-from transformer_circuits.claims import about_remarks, about_the_correction, controls, planted
+from transformer_circuits.analysis.edge_effects import Effects
+from transformer_circuits.analysis.heads import Head
+from transformer_circuits.claims import (
+    about_composition,
+    about_remarks,
+    about_the_correction,
+    controls,
+    planted,
+    rules,
+)
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
@@ -39,13 +48,31 @@ def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
     shape = dataclasses.replace(WIDE, d_head=16)
     model = hand_built.induction_in_few_dimensions(shape, generator=generator)
     subject = Subject("built", model, wide.text)
-    assert about_the_correction.lead_of_keys_further_back(subject).mean() <= 0
+    assert about_the_correction.keys_further_back(subject).mean() == pytest.approx(0, abs=0.01)
 
 
-def test_one_edge_alone_is_two_heads(subject):
-    measured, expected = about_the_correction.share_that_composes, 1 / subject.model.config.n_heads
-    assert measured(planted.one_edge_alone(subject)).mean() == pytest.approx(expected)
-    assert measured(controls.untrained(subject)).mean() > expected
+def test_the_second_induction_head_must_read_the_head_that_looks_further_back(wide, monkeypatch):
+    """As a share of what the best edge from the previous-token head does; of one head alone, nothing."""
+    change = torch.full((128, 3, 3, 3), 0.01, dtype=torch.float64)
+    keys, previous = change[:, 1], wide.previous_token_head.head
+    further = (previous + 1) % 3
+    found = Effects(change, change)
+    monkeypatch.setattr(about_composition, "effects", lambda _: found)
+    monkeypatch.setattr(about_the_correction, "further_back", lambda _: (Head(0, further), 0.9))
+    monkeypatch.setattr(Subject, "matching", torch.tensor([0.9, 0.1, 0.8]))
+    keys[:, 0, previous], keys[:, 0, further], keys[:, 1, further] = 0.8, 0.6, 0.5
+    keys[:, 2, further] = 0.2
+    share = about_the_correction.keys_further_back(wide)
+    torch.testing.assert_close(share, torch.full_like(share, 0.25))
+    monkeypatch.setattr(Subject, "matching", torch.tensor([0.9, 0.1, 0.1]))
+    assert not about_the_correction.keys_further_back(wide).any()
+
+
+def test_where_heads_are_idle_fewer_compose(subject):
+    measured, n_heads = about_the_correction.share_that_composes, subject.model.config.n_heads
+    found = {size: measured(of(subject)).mean() for size, of in planted.idle_heads.of.items()}
+    assert found[0.75] == pytest.approx(1 / n_heads)  # of five heads, one does something
+    assert measured(controls.untrained(subject)).mean() > max(found.values())
 
 
 def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject, built):
@@ -55,10 +82,13 @@ def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(
     assert about_the_correction.seen_by_the_derivative(built).mean() < 0.01
 
 
-def test_clean_copying_puts_a_token_first(wide):
-    made = planted.clean_copying(wide)
-    assert about_remarks.own_token_among_the_first(made).mean() > 0.9
-    assert about_remarks.own_token_among_the_first(wide).mean() < 0.3
+def test_copying_puts_a_token_first_and_on_the_positive_side(wide):
+    measured = about_remarks.own_token_among_the_first, about_remarks.raises_own_token
+    whole, part = (planted.copying_in_part.of[size](wide) for size in (1.0, 0.25))
+    assert min(float(each(whole).mean()) for each in measured) > 0.9
+    assert measured[0](whole).mean() > measured[0](part).mean() > measured[0](wide).mean()
+    assert measured[0](wide).mean() < 0.3 and abs(measured[1](wide).mean() - 0.5) < 0.2
+    assert measured[1].interval(controls.heads_without_effect(whole)) == rules.NOTHING
 
 
 def test_a_look_at_what_comes_next_is_plausible():
@@ -67,7 +97,7 @@ def test_a_look_at_what_comes_next_is_plausible():
     shape = ModelConfig(
         n_layers=1, n_heads=1, d_model=n, d_head=n, n_vocab=n, n_ctx=30, position_base=1000.0
     )
-    text = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, n).repeat(300)])
+    text = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, n).repeat(1500)])
     model = Transformer(shape).requires_grad_(False).eval()
     for weight in (*model.parameters(), model.W_P):
         weight.zero_()

@@ -6,16 +6,18 @@ needs no right token (`Effects`). Of a model that predicts as well as it believe
 same on average.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from einops import einsum, rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model.attention import Attention, causal_scores
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.transformer import Transformer
 
 MOST = 80.0
 """No logit counts as raised by more than this: e^80 is near the largest number there is."""
@@ -44,56 +46,75 @@ def effects(
     places of many windows costs as little as many places of few, and tells more.
     """
     heads.require_two_layers(model)
+    first, second = model.layers
     rises, changes, places = [], [], places.to(inputs.device)
-    unembeds = [model.W_U @ W_O for W_O in model.layers[1].W_O]  # [n_vocab, d_head] each
+    unembeds = [model.W_U @ W_O for W_O in second.W_O]  # [n_vocab, d_head] each
+    edges = [
+        [W @ first.W_O for W in of_head]  # [earlier_head, d_head, d_head] for Q, K and V
+        for of_head in zip(second.W_Q, second.W_K, second.W_V, strict=True)
+    ]
     for window, right in zip(inputs.split(1), targets, strict=True):
-        trace = model.trace(window)
-        each = [_of_head(model, trace, j, W, places, right) for j, W in enumerate(unembeds)]
+        x, W_P = model.embed(window)
+        r = first.results(x, W_P, None)
+        full = x + einsum(first.W_O, r, "h d_model d_head, b h pos d_head -> b pos d_model")
+        p = model.unembed((full + second(full, W_P))[0, places]).softmax(dim=-1)
+        less = _less_results(second, edges, r[0], full[0], W_P, places)
+        each = [_moved(*of_head, p, right[places]) for of_head in zip(less, unembeds, strict=True)]
         rises.append(torch.stack([loss for loss, _ in each], dim=1))
         changes.append(torch.stack([change for _, change in each], dim=1))
     return Effects(torch.stack(rises), torch.stack(changes))
 
 
-def _of_head(
-    model: Transformer,
-    trace: Trace,
-    head: int,
+def _moved(
+    less: Float[Tensor, "kind earlier_head place d_head"],
     unembed: Float[Tensor, "n_vocab d_head"],
-    places: Tensor,
-    targets: Tensor,
+    p: Float[Tensor, "place n_vocab"],
+    targets: Int[Tensor, " place"],
 ) -> tuple[Float[Tensor, "kind earlier_head"], Float[Tensor, "kind earlier_head"]]:
-    """Both effects of the edges into one head of the second layer, in one window."""
-    layer, logits = model.layers[1], trace.logits[0, places]
-    p = logits.softmax(dim=-1)  # [place, n_vocab]
-    r = _results(model, layer, trace, head, places)  # [kind, earlier, place, d_head]
-    r = r.flatten(0, 1).transpose(0, 1)  # [place, edge, d_head]
-    raised = r @ unembed.T  # [place, edge, n_vocab]
-    raised -= raised @ p[..., None]  # less their mean under the prediction, which softmax ignores
-    of_right = raised.gather(2, targets[places, None, None].expand(*raised.shape[:2], 1))[..., 0]
-    change = (raised.clamp_(max=MOST).expm1_() @ p[..., None])[..., 0].log1p()  # [place, edge]
-    shape = len(KINDS), model.config.n_heads
-    return (change - of_right).mean(dim=0).view(shape), change.mean(dim=0).view(shape)
+    """Both effects of the edges into one head of the second layer, in one window.
+
+    `less`: what it brings to the places without each edge, less what it brings with all.
+    `p`: the prediction with all.
+    """
+    less = rearrange(less, "kind earlier place d_head -> place kind earlier d_head")
+    mean = p @ unembed  # what it adds to the mean logit, which softmax ignores
+    raised = less @ unembed.T  # [place, kind, earlier_head, n_vocab]
+    raised -= einsum(less, mean, "place k e d, place d -> place k e")[..., None]
+    change = raised.clamp_(max=MOST).expm1_()
+    change = einsum(change, p, "place k e vocab, place vocab -> place k e").log1p()
+    of_right = einsum(less, unembed[targets] - mean, "place k e d, place d -> place k e")
+    return (change - of_right).mean(dim=0), change.mean(dim=0)
 
 
-def _results(
-    model: Transformer, layer: Attention, trace: Trace, head: int, places: Tensor
-) -> Float[Tensor, "kind earlier_head place d_head"]:
-    """What the head brings to the places without each edge, less what it brings with all."""
-    full, parts = trace.residual[1][0], trace.head_outputs[0][0]  # [pos, d], [earlier, pos, d]
-    W_Q, W_K, W_V = layer.W_Q[head], layer.W_K[head], layer.W_V[head]
-    at = full + model.W_P[: len(full)]
-    q, k, v = at[places] @ W_Q.T, at @ W_K.T, full @ W_V.T
+def _less_results(
+    layer: Attention,
+    edges: Sequence[Sequence[Float[Tensor, "earlier_head d_head d_head"]]],
+    r: Float[Tensor, "earlier_head pos d_head"],
+    full: Float[Tensor, "pos d_model"],
+    W_P: Float[Tensor, "pos d_model"],
+    places: Int[Tensor, " place"],
+) -> list[Float[Tensor, "kind earlier_head place d_head"]]:
+    """What each head of the second layer brings without each edge, less what it brings with all.
 
-    def pattern(queries, keys):
-        return causal_scores(queries, keys, places).softmax(dim=-1)
+    An edge is taken away where the later head reads. `r` is what each earlier head brings, `full`
+    the stream between the layers. `edges`: for each later head, what its queries, keys and values
+    read of `r`, which for keys is `W_K @ W_O`.
+    """
+    less, readers = [], zip(layer.W_Q, layer.W_K, layer.W_V, edges, strict=True)
+    for W_Q, W_K, W_V, (to_q, to_k, to_v) in readers:
+        q, k, v = (full + W_P)[places] @ W_Q.T, (full + W_P) @ W_K.T, full @ W_V.T
+        A = _pattern(q, k, places)
+        without = {
+            "Q": _pattern(q - r[:, places] @ to_q.mT, k, places) @ v,
+            "K": _pattern(q, k - r @ to_k.mT, places) @ v,
+            "V": A @ (v - r @ to_v.mT),
+        }
+        less.append(torch.stack([without[kind] for kind in KINDS]) - A @ v)
+    return less
 
-    A = pattern(q, k)
-    less = {
-        "Q": pattern(q - parts[:, places] @ W_Q.T, k) @ v,
-        "K": pattern(q, k - parts @ W_K.T) @ v,
-        "V": A @ (v - parts @ W_V.T),
-    }
-    return torch.stack([less[kind] for kind in KINDS]) - A @ v
+
+def _pattern(q: Tensor, k: Tensor, places: Tensor) -> Float[Tensor, "*both place src"]:
+    return causal_scores(q, k, places).softmax(dim=-1)
 
 
 def agreement(one: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:

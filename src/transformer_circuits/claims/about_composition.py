@@ -13,7 +13,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import samples
+from transformer_circuits.claims import samples, subjects
 from transformer_circuits.claims.controls import heads_without_effect, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -222,6 +222,22 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
     text: their mean is the correlation less its bias, by the jackknife; their spread is that of other windows.
     """
     return agreement_of(scores(subject), effects(subject).change)
+
+
+@decides(
+    "white-orders-edges",
+    controls=[untrained, heads_without_effect],
+    planted=graded_edges,
+    sample=samples.OF_EDGES,
+)
+def agreement_of_white_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
+    """The same as `agreement_of_score_and_use`, where the stream between the layers is white on text.
+
+    Whatever basis the subject is stored in: see `subjects.white`. Not a number if heads do nothing.
+    """
+    if _nothing_done(subject):
+        return torch.tensor([torch.nan])
+    return agreement_of(scores(subjects.white(subject)), effects(subject).change)
 
 
 def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:

@@ -11,13 +11,14 @@ from torch import Tensor
 from transformer_circuits.analysis import bigrams, copying_scores, heads, induction, patterns
 from transformer_circuits.claims import about_copying, samples
 from transformer_circuits.claims.controls import (
+    heads_without_effect,
     one_layer,
     random_heads,
     shuffled_text,
     untrained,
 )
 from transformer_circuits.claims.measurement import decides
-from transformer_circuits.claims.planted import clean_copying
+from transformer_circuits.claims.planted import copying_in_part
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
@@ -36,7 +37,7 @@ def copying_heads(subject: Subject) -> list[int]:
     return found or [*range(len(last))]
 
 
-@decides("copying-own-token", controls=[untrained, random_heads], planted=clean_copying)
+@decides("copying-own-token", controls=[untrained, random_heads], planted=copying_in_part)
 def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     """Whether a copying head raises a token itself among the ten it raises most. 0 to 1.
 
@@ -50,6 +51,26 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     return (torch.stack(ranks) < FIRST).double().mean(dim=0)
 
 
+@decides("copying-diagonal", controls=[untrained, random_heads, heads_without_effect])
+def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
+    """Whether a copying head raises a token itself, above the mean of all tokens. 0 to 1.
+
+    Per token of the vocabulary, the share of the copying heads, by their eigenvalues, whose circuit
+    has a positive entry on the diagonal there; heads that do nothing to speak of are left out. Half
+    is chance. Paper: "Detecting Copying Behavior", on other ways to define copying.
+    """
+    model, layer = subject.model, subject.model.config.n_layers - 1
+    W_U = model.W_U - model.W_U.mean(dim=0)
+    rows = []
+    for h in copying_heads(subject):
+        if subject.does((layer, h)):
+            written = heads.W_OV(model, (layer, h)).dense() @ model.W_E  # [d_model, token]
+            rows.append((W_U * written.T).sum(dim=1) > 0)
+    if not rows:
+        return torch.tensor([math.nan])
+    return torch.stack(rows).double().mean(dim=0)
+
+
 @decides("looks-where-plausible", controls=[untrained, random_heads, shuffled_text])
 def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
     """How much more copying heads look at tokens that could come next. [doublings]
@@ -61,7 +82,7 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
     In-Context Learning".
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
-    inputs, _ = subject.windows(samples.WINDOWS)
+    inputs, _ = subject.windows(*samples.MANY)
     follows, chosen = _follows(subject.text, model.config), copying_heads(subject)
     rows = []
     for tokens in inputs.split(4):
@@ -79,7 +100,8 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
 @cache
 def _follows(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> Bool[Tensor, "out before"]:
     """Which token has followed which in a text, outside of the windows that are measured."""
-    measured = windows.evenly(text, samples.WINDOWS, shape)
+    n, n_ctx = samples.MANY
+    measured = windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))
     return bigrams.counts(text, shape.n_vocab) > bigrams.counts_of(*measured, shape.n_vocab)
 
 

@@ -23,7 +23,7 @@ from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
     built_induction,
     graded_edges,
-    one_edge_alone,
+    idle_heads,
     two_back_head,
 )
 from transformer_circuits.claims.subjects import Subject, once
@@ -55,30 +55,27 @@ def further_back(subject: Subject) -> tuple[Head, float]:
     return Head(0, head), float(back[head, 1:].sum())
 
 
-@decides("correction-further-back", controls=[untrained, turned_heads])
-def lead_of_keys_further_back(subject: Subject) -> Float[Tensor, " window"]:
-    """How much more the second K edge from a head that looks further back does than any other edge.
+@decides("correction-further-back", controls=[untrained, turned_heads], sample=samples.OF_EDGES)
+def keys_further_back(subject: Subject) -> Float[Tensor, " window"]:
+    """What the second K edge from a head that looks further back does, as a share of one from one back.
 
-    [nats per token], by the change of predictions on held-out text. Of the K edges from the head of
-    `further_back` into induction heads the second best, for the claim is of two; less the best
-    edge, of any kind, from any head but this and the previous-token head. Both are chosen in one
-    half of the windows and measured in the other. Edges count for nothing if the head gives the
-    last four places less than half of its attention. Paper: "Correction".
+    By the change of predictions on held-out text. Of the K edges from the head of `further_back` into
+    induction heads the second best, for the claim is of two; over the best K edge from the
+    previous-token head, on average. Both are chosen in one half of the windows and measured in the
+    other. 1: as much; 0 also where there are no two induction heads, or the head gives the last four
+    places less than half of its attention. Paper: "Correction".
     """
-    n_heads = subject.model.config.n_heads
-    subject.require(n_heads > 2, "three heads in a layer")
+    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     change = about_composition.effects(subject).change.double()
+    of_keys = change[:, composition.KINDS.index("K")]  # [window, later head, earlier head]
     (_, further), looks = further_back(subject)
-    theirs = change[:, composition.KINDS.index("K"), :, further]  # [window, later head]
-    theirs = theirs * (subject.matching > MATCHES) * (looks > 0.5)
-    left = {further, subject.previous_token_head.head}
-    others = change[..., [h for h in range(n_heads) if h not in left]].flatten(1)
-    lead = change.new_empty(len(change))
+    theirs = of_keys[..., further] * (subject.matching > MATCHES) * (looks > 0.5)
+    one_back, share = of_keys[..., subject.previous_token_head.head], of_keys.new_zeros(len(change))
     for half in (0, 1):
         second = theirs[half::2].mean(dim=0).topk(2).indices[1]
-        best = others[half::2].mean(dim=0).argmax()
-        lead[1 - half :: 2] = theirs[1 - half :: 2, second] - others[1 - half :: 2, best]
-    return lead
+        best = one_back[half::2].mean(dim=0).argmax()
+        share[1 - half :: 2] = theirs[1 - half :: 2, second] / one_back[1 - half :: 2, best].mean()
+    return share
 
 
 @decides("not-two-back", controls=[untrained, two_back_head])
@@ -89,7 +86,7 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     document of held-out text; the second is a mean over all. 0: no head looks two back; 1: as much
     as another looks one back. Paper: "Virtual Attention Heads".
     """
-    inputs, _ = subject.windows(samples.WINDOWS)
+    inputs, _ = subject.windows(*samples.MANY)
     chosen = torch.arange(len(inputs)) % 4 == 0
     there = torch.full((2, *inputs.shape, len(heads.every(subject.model))), math.nan)
     for k, part in enumerate(inputs.split(4)):
@@ -104,7 +101,12 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     return subject.by_document(two) / one[~chosen, 3:].mean()
 
 
-@decides("few-compose", controls=[untrained, graded_edges], planted=one_edge_alone)
+@decides(
+    "few-compose",
+    controls=[untrained, graded_edges],
+    planted=idle_heads,
+    sample=samples.OF_EDGES,
+)
 def share_that_composes(subject: Subject) -> Float[Tensor, " window"]:
     """The share of all heads that take part in an edge which does something substantive. 0 to 1.
 

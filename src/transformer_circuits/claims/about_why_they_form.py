@@ -1,8 +1,8 @@
 """What is claimed of why induction heads form, from short trainings with one choice changed.
 
 Each measurement compares runs of `data/experiments.toml` with the book's own training from the same seed,
-at the same tokens. It is one number per seed, so it has no spread but that between seeds; or, with
-`of_pairs`, the mean over every seed that the plan has, with Student's interval. A head *matches* from
+at the same tokens. It is one number per seed, so it has no spread but that between seeds; or the mean
+over every seed that the plan has, with Student's interval. A head *matches* from
 where the best of the last layer has a prefix matching of 0.2 on random tokens that come twice. A head
 that never comes to match counts as doing so at the last record, which is said too soon. A control puts
 another run in the place of the changed one, see `Subject.instead`.
@@ -42,7 +42,7 @@ RATE_BY_ROOT = {
 """The same, where the learning rate goes with the root of the batch."""
 
 
-@decides("form-given", controls=[another_seed_unchanged, given_two_back], of_pairs=True)
+@decides("form-given", controls=[another_seed_unchanged, given_two_back], mean_of="pairs")
 def sooner_given(subject: Subject) -> Interval:
     """How much sooner heads match with a previous-token head given from the start. [doublings]
 
@@ -51,13 +51,13 @@ def sooner_given(subject: Subject) -> Interval:
     return rules.of_few([-later for later in _later(subject, "previous token given")])
 
 
-@decides("form-race", controls=[another_seed_unchanged], of_pairs=True)
+@decides("form-race", controls=[another_seed_unchanged], mean_of="pairs")
 def later_in_a_race(subject: Subject) -> Interval:
     """How much later heads match where both layers see positions from the start. [doublings]"""
     return rules.of_few(_later(subject, "race between layers"))
 
 
-@decides("form-repeats-nothing", controls=[another_seed_unchanged], of_pairs=True)
+@decides("form-repeats-nothing", controls=[another_seed_unchanged], mean_of="pairs")
 def later_without_repeats(subject: Subject) -> Interval:
     """How much later heads match if no target that completes a repeat counts. [doublings]
 
@@ -66,10 +66,10 @@ def later_without_repeats(subject: Subject) -> Interval:
     return rules.of_few(_later(subject, "repeats count nothing"))
 
 
-@decides("form-repeats-thrice", controls=[another_seed_unchanged])
-def sooner_with_repeats(subject: Subject) -> Float[Tensor, ""]:
+@decides("form-repeats-thrice", controls=[another_seed_unchanged], mean_of="pairs")
+def sooner_with_repeats(subject: Subject) -> Interval:
     """How much sooner heads match if targets that complete a repeat count threefold. [doublings]"""
-    return _sooner(subject, "repeats count three times")
+    return rules.of_few([-later for later in _later(subject, "repeats count three times")])
 
 
 @decides("form-code", controls=[another_seed_unchanged])
@@ -78,13 +78,14 @@ def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
     return _sooner(subject, "code alone", than="prose alone")
 
 
-@decides("form-planted", controls=[another_seed_unchanged])
-def sooner_with_repeats_planted(subject: Subject) -> Float[Tensor, ""]:
+@decides("form-planted", controls=[another_seed_unchanged], mean_of="pairs")
+def sooner_with_repeats_planted(subject: Subject) -> Interval:
     """How much sooner heads match on prose that repeats as often as Python than on prose. [doublings]
 
     Spans of it come again, see `formation.with_repeats`.
     """
-    return _sooner(subject, formation.PLANTED, than="prose alone")
+    later = _later(subject, formation.PLANTED, than="prose alone")
+    return rules.of_few([-each for each in later])
 
 
 @decides("form-begin", controls=[another_seed_unchanged])
@@ -167,13 +168,13 @@ def _sooner(subject: Subject, name: str, than: str = "base") -> Float[Tensor, ""
     return torch.tensor(math.log2(late / soon), dtype=torch.float64)
 
 
-def _later(subject: Subject, name: str) -> list[float]:
-    """By how many doublings heads match later than in the base of the same seed, for each seed.
+def _later(subject: Subject, name: str, than: str = "base") -> list[float]:
+    """By how many doublings heads match later than in another run of the same seed, for each seed.
 
-    Where a seed is in place of the choice, the first half of the bases against the other.
+    Where a seed is in place of the choice, the first half of that run's seeds against the other.
     """
     subject.require(not subject.own, "short trainings beside it")
-    base = formation.every_seed("base")
+    base = formation.every_seed(than)
     half = len(base) // 2
     if subject.instead == ANOTHER_SEED:
         pairs = zip(base[:half], base[half:], strict=True)

@@ -22,8 +22,6 @@ from transformer_circuits.figures import forest_plot
 from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
-ALL_PAIRS = "mean of all pairs"
-"""In the place of the seeds, where pairs of trainings are measured together."""
 _MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
 
 
@@ -35,7 +33,7 @@ def decides(
     sample: Sample | None = None,
     reads_basis: bool = False,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
-    of_pairs: bool = False,
+    mean_of: str = "",
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim of `data/claims.toml`.
 
@@ -51,11 +49,11 @@ def decides(
     is then decided as stored and in the white basis, see `subjects.white`.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
     the same with the log of another training from its seed.
-    `of_pairs`: whether it returns one interval over pairs of trainings with every seed that there is,
-    so that the models' own seeds are not asked one by one.
+    `mean_of`: what the mean is over, if it is one for all that there is ("pairs" of trainings), so that
+    the models' own seeds are not asked one by one.
     """
     return lambda function: Measurement(
-        claim_id, function, tuple(controls), planted, sample, reads_basis, trained, of_pairs
+        claim_id, function, tuple(controls), planted, sample, reads_basis, trained, mean_of
     )
 
 
@@ -70,7 +68,7 @@ class Measurement:
     sample: Sample | None
     reads_basis: bool
     trained: Callable[[Subject], Subject]
-    of_pairs: bool
+    mean_of: str
 
     def __post_init__(self):
         functools.update_wrapper(self, self.function)
@@ -85,6 +83,11 @@ class Measurement:
     def claim(self) -> Claim:
         """What is said, and by whom."""
         return registry.testable(self.claim_id)
+
+    @property
+    def pooled(self) -> str:
+        """What stands in the place of the seeds where the mean is over something else; or nothing."""
+        return self.mean_of and f"mean of all {self.mean_of}"
 
     @property
     def rule(self) -> Rule:
@@ -111,9 +114,9 @@ class Measurement:
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         seeds, one = {subject.name: self.interval(subject) for subject in of}, "the one model"
-        if self.of_pairs:
-            pairs = self.interval(of[0])
-            seeds, one = {ALL_PAIRS: pairs}, f"the mean of {pairs.n} pairs"
+        if self.pooled:
+            mean = self.interval(of[0])
+            seeds, one = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
         planted, power = {}, None
         if isinstance(self.planted, Graded):
@@ -235,7 +238,7 @@ class Decision:
     def _forest_plot(self) -> str:
         """Seeds, controls and what was planted, on one scale with the threshold."""
         ours = "every seed" if len(self.seeds) > 1 else "one seed"
-        ours = ALL_PAIRS if ALL_PAIRS in self.seeds else ours
+        ours = self.measurement.pooled or ours
         rows = {ours: [*self.seeds.values()]}
         if self.white:
             rows[f"{ours}, white basis"] = [*self.white.values()]

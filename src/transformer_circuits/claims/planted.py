@@ -178,23 +178,34 @@ def graded_edges(subject: Subject) -> Subject:
     return subject.with_model("graded edges", model)
 
 
-@named("clean copying")
-def clean_copying(subject: Subject) -> Subject:
-    """Random embeddings, and heads that write what they read where it is read: W_U is W_Eᵀ."""
+def _copying(subject: Subject, size: float) -> Subject:
+    """Random embeddings, and heads of which a part writes what they read where it is read.
+
+    W_U is W_Eᵀ. `size`: the part of W_O that is W_Vᵀ; the rest is random, and of the same size.
+    """
     model = subjects.random_weights(subject)
     model.W_U.data = model.W_E.T.clone()
     layer = model.layers[-1]
-    layer.W_O.data.copy_(layer.W_V.mT)
-    return subject.with_model("clean copying", model)
+    like = layer.W_V.mT * (layer.W_O.norm() / layer.W_V.norm())
+    layer.W_O.data.copy_(size * like + (1 - size) * layer.W_O)
+    return subject.with_model("copying heads", model)
 
 
-@named("one edge alone")
-def one_edge_alone(subject: Subject) -> Subject:
-    """Random weights, of which one head of each layer writes anything."""
+copying_in_part = Graded(
+    "a part of {} of every head that copies", _copying, sizes=(0.25, 0.5, 1.0), counts=0.5
+)
+
+
+def _idle(subject: Subject, size: float) -> Subject:
+    """Random weights, of which a share of the heads of either layer write nothing."""
     model = subjects.random_weights(subject)
+    n_heads = model.config.n_heads
     for layer in model.layers:
-        layer.W_O[1:] = 0
-    return subject.with_model("one edge alone", model)
+        layer.W_O[n_heads - round(size * n_heads) :] = 0
+    return subject.with_model("idle heads", model)
+
+
+idle_heads = Graded("a share of {} of idle heads", _idle, sizes=(0.625, 0.75, 0.875), counts=0.75)
 
 
 @named("two-back head")
@@ -247,9 +258,13 @@ def built_induction(subject: Subject) -> Subject:
     return Subject("built induction", hand_built.induction(n_vocab, n_ctx), text)
 
 
-@named("outsized coordinate")
-def outsized_coordinate(subject: Subject) -> Subject:
-    """The same function of tokens, with one coordinate of the residual stream thirty times as large."""
+def _outsized(subject: Subject, size: float) -> Subject:
+    """The same function of tokens, with one coordinate of the residual stream so many times as large."""
     basis = torch.eye(subject.model.config.d_model)
-    basis[0, 0] = 30
+    basis[0, 0] = size
     return subjects.in_basis(subject, "outsized coordinate", basis)
+
+
+outsized_coordinate = Graded(
+    "a coordinate {} times as large", _outsized, sizes=(3.0, 6.0, 12.0), counts=6.0
+)

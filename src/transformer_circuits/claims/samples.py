@@ -16,16 +16,14 @@ MANY: Sample = (128, 256)
 """Wherever documents decide: of fewer, whole intervals lie across a threshold for want of text."""
 EVERY = 4
 """Where predictions cost the most, every so many-th place of `MANY` is a target."""
-WHOLE: Sample = (16, None)
-"""Whole contexts, where what is measured depends on their length."""
-WINDOWS = WHOLE[0]
-"""On which figures of losses, patterns and the worth of paths are measured."""
+WINDOWS = 16
+"""Whole contexts on which figures of losses and of the worth of paths are measured."""
 SHORT: Sample = (128, 128)
 """For streams, values and scrubbing."""
 OF_CONTEXT: Sample = (128, None)
 """For what late tokens gain from their context."""
-OF_EDGES: Sample = (24, 256)
-PLACES_OF_EDGES = 6
+OF_EDGES: Sample = MANY
+PLACES_OF_EDGES = 4
 """Edges are measured at so many places of each window."""
 OF_WORDS: Sample = (256, 64)
 OF_PASSAGES: Sample = (64, 128)

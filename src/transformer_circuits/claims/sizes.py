@@ -15,7 +15,14 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
-from transformer_circuits.claims import about_why_they_form, catalogue, registry, rules, subjects
+from transformer_circuits.claims import (
+    about_size,
+    about_why_they_form,
+    catalogue,
+    registry,
+    rules,
+    subjects,
+)
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.experiments import plan, study
 from transformer_circuits.experiments.formation import Series
@@ -27,8 +34,9 @@ from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
 OF = "two-layer"
-"""Whose rules are measured on the models of the study, less those that compare the trainings of
-`data/experiments.toml`."""
+"""Whose rules are measured on the models of the study."""
+BETWEEN = (about_why_they_form.__name__, about_size.__name__)
+"""Modules of rules that compare trainings, so that one model has nothing for them to measure."""
 
 
 def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) -> dict[int, str]:
@@ -72,7 +80,7 @@ def measured(subject: Subject) -> dict[str, Any]:
     of = [
         name
         for name, measurement in measurements.items()
-        if measurement.rule.of == OF and measurement.__module__ != about_why_they_form.__name__
+        if measurement.rule.of == OF and measurement.__module__ not in BETWEEN
     ]
     found = {
         "measured": study.MEASURED,
