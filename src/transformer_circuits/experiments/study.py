@@ -17,14 +17,15 @@ STORED, WHITE = "estimates", "estimates_white"
 ENOUGH_HEADS = 4
 """Models with fewer heads in a layer are left out of trends: there is little among which to choose."""
 Trend = Literal["nearer", "farther", "neither"]
-MEASURED = "2026-11-24"
-"""What a line has under `measured`, if it was measured as rules do since they were mended then."""
-MENDED = frozenset({
+MEASURED = "2026-11-26"
+"""What a line has under `measured`, if it was measured as rules do since they were last mended."""
+_FIRST = (
     "previous-token-head", "memory-deletion", "copy-suppression", "value-weighted", "erratum-edges",
     "fuzzy-on-text", "statistical-induction", "few-singular-directions", "phase-change",
     "formation-order",
-})  # fmt: skip
-"""Claims of which a line without `measured` has another quantity than their rules now ask about."""
+)  # fmt: skip
+MENDED = dict.fromkeys(_FIRST, "2026-11-24") | {"correction-further-back": "2026-11-26"}
+"""Claims whose rules ask about another quantity since then, so that older lines say nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Trained:
 
         There is none of a claim whose measurement was mended after this model was measured.
         """
-        if claim in MENDED and self.line.get("measured") != MEASURED:
+        if self.line.get("measured", "") < MENDED.get(claim, ""):
             return None
         found = self.line[basis].get(claim, {})
         return (found["mean"], found["low"], found["high"], found["n"]) if "mean" in found else None
