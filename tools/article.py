@@ -38,6 +38,8 @@ STORY = (
 """The claims that the article tells where they hold."""
 COMPOSITION = ("score-is-not-use", "below-random", "k-composition")
 """The claims about composition scores that the article tells, however they came out."""
+SIZE = "size-nearer"
+"""The claim about all claims, by width."""
 DEBATE = {"lan2026", "bai2026"}
 """Whom it cites beside those who made a claim."""
 _HERE = Path(__file__).parent
@@ -91,6 +93,7 @@ def text(found: Mapping) -> str:
             name: _table(of["paper", group], _LONG)
             for name, group in (("not_reproduced", "not"), ("basis", "basis"), ("part", "part"))
         },
+        size_whole=findings.bare(said(registry.read()[SIZE], found["claims"][SIZE])),
         later=_table([(claim, row) for claim, row in later if not claim.own], _NAMED),
         untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
         f"{untested or 'none'}.",

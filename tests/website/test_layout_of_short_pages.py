@@ -5,7 +5,7 @@ from conftest import HTML, watch
 from docutils import nodes
 
 from transformer_circuits.book.notebooks import SHORT
-from transformer_circuits.website.short_pages import rows
+from transformer_circuits.website.short_pages import ending, rows
 
 SHIFTED = """
     window.shifted = 0;
@@ -41,10 +41,20 @@ def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
     assert laid(a, cell("<figure>"), b, cell("<figure>"), c) == [("a", 1, ""), ("b", 1, "c")]
     assert laid(a, cell("<figure>"), cell("<figure>"), b) == [("a", 2, "b")], "else there is a hole"
     assert laid(a, cell("<figure>"), b, cell("<table>"), c) == [("a", 2, "bc")]
+    checked = cell('<p class="claim">✓ so it is</p>')
+    assert laid(a, cell("<figure>"), b, checked, c) == [("a", 2, "bc")], "below the figure"
     lead = nodes.container("", nodes.paragraph("", "why?"), classes=["lead"])
     assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", 1, "ab")]
     stage = cell('<figure class="circuit-stage">')
     assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
+
+
+def test_what_to_try_the_exercise_and_where_to_go_on_end_a_page_side_by_side():
+    title, exercise = nodes.title("", "title"), nodes.container("", nodes.paragraph("", "e"))
+    a, b, c = (nodes.paragraph("", name) for name in "abc")
+    head, parts = ending([title, a, b, exercise, c])
+    assert head is title
+    assert ["".join(part.astext().split()) for part in parts.children] == ["ab", "e", "c"]
 
 
 def open_watched(browser, name, size):

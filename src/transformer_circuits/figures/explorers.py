@@ -102,7 +102,7 @@ def spectrum(
     end = 1.1 * np.abs(spectra).max()
     plane = vega.chart(dots, 90, 165).transform_calculate(below="datum.real < 0")
     across = vega.x_axis("real:Q", "real part", (-end, end))
-    across.axis.tickCount = 2
+    across.axis.values = [-int(0.7 * end), 0, int(0.7 * end)]
     plane = plane.encode(
         across,
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
@@ -417,6 +417,7 @@ def rulers(
         words={"kinds": kinds, "edges": labels, "measures": names},
         still=still,
         stretches=True,
+        least=220,
     )
 
 

@@ -56,16 +56,18 @@ def finish(
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
+    least: int = 0,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched. `stretches`: whether it may become
-    wider, its letters as they are, to fill the column.
+    wider, its letters as they are, to fill the column; `least`: how narrow its plot may become for
+    that, in pixels, if it may.
     """
     spec = _compiled(chart, alt)
     if stretches:
-        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True}
+        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True, "least": least}
     return HoverChart(
         spec,
         _svg(_compiled(still, alt) if still else spec),

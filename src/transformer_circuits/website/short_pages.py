@@ -11,6 +11,10 @@ from transformer_circuits.book import notebooks
 SHOWN = ("<figure", "<table", "circuit-view")
 """What an output has that stands beside the text; a stage has the whole width."""
 STAGE = "circuit-stage"
+CHECKED = 'class="claim'
+"""What an output has that says what was checked: that stands below the figure before it."""
+LAST = "Try to break it"
+"""The title of a section whose parts stand side by side."""
 
 
 def setup(app) -> dict[str, bool]:
@@ -34,7 +38,8 @@ def _lay_out(app, doctree: nodes.document, docname: str) -> None:
     for section in list(doctree.findall(nodes.section)):
         children = list(section.children)
         section.clear()
-        section.extend(rows(children))
+        ends = children[0].astext() == LAST
+        section.extend(ending(children) if ends else rows(children))
 
 
 def rows(children: list[nodes.Node]) -> list[nodes.Node]:
@@ -78,10 +83,26 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
             )
             laid.append(row)
             words.extend(after)
+        elif row is not None and CHECKED in _html(child):
+            row[1] += child
         else:
             words.append(child)
     close()
     return laid
+
+
+def ending(children: list[nodes.Node]) -> list[nodes.Node]:
+    """The end of a page: what to try, the exercise, and where to go on, as parts side by side."""
+    title, *rest = children
+    parts: list[nodes.Node] = []
+    was_words = None
+    for child in rest:
+        words = isinstance(child, (nodes.paragraph, nodes.bullet_list))
+        if words != was_words:
+            parts.append(nodes.container())
+        parts[-1] += child
+        was_words = words
+    return [title, nodes.container("", *parts, classes=["ending"])]
 
 
 def _around(words: list[nodes.Node], first: bool) -> tuple[list[nodes.Node], ...]:

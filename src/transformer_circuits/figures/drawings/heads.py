@@ -10,6 +10,8 @@ from transformer_circuits.figures.values import Numbers, array
 
 _ROW = 26.0
 """From one token to the next, in pixels."""
+_FAINT = 0.05
+"""What is looked at less is drawn pale, and without its number. [probability]"""
 
 
 def two_circuits(
@@ -51,13 +53,14 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     canvas.text(left + cell / 2, 28, head, anchor="middle", bold=True)
     scale = (left - 62) / max(where.max(), 1e-9)
     for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
-        y = 60 + i * _ROW
-        canvas.box(left, y - 11, cell, 22, [cut(token, cell - 4)], role="ink", mono=True)
+        y, role = 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
+        canvas.box(left, y - 11, cell, 22, [cut(token, cell - 4)], role=role, mono=True)
         canvas.bar(left - 10, y - 7, -scale * weight, 14, LAYERS[int(head[0])])
-        canvas.text(left - 16 - scale * weight, y, f"{weight:.2f}", anchor="end", size=SMALL)
+        if weight >= _FAINT:
+            canvas.text(left - 16 - scale * weight, y, f"{weight:.2f}", anchor="end", size=SMALL)
         start = left + cell + 6
         canvas.line([(start, y), (start + 24, y)], "value")
-        canvas.text(start + 30, y, cut(what, room - start - 32), mono=True)
+        canvas.text(start + 30, y, cut(what, room - start - 32), role=role, mono=True)
     y = 60 + len(tokens) * _ROW
     canvas.text(
         left + cell / 2, y - 6, "▲ looks from here", anchor="middle", size=SMALL, role="muted"

@@ -8,6 +8,8 @@
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
+.hover-chart .hc-live:has([type=radio]){display:flex;flex-direction:column}
+.hover-chart .hc-live .vega-bindings:has([type=radio]){order:-1}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:14px}
@@ -87,7 +89,10 @@
     const sizes = [...drawn.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
     const smallest = Math.min(...sizes), own = drawn.viewBox.baseVal.width;
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
-    if (spec.usermeta?.stretches && room > own) await view.width(view.width() + room - own).runAsync();
+    if (spec.usermeta?.stretches) {
+      const least = spec.usermeta.least || view.width(); // some may become narrower, too
+      await view.width(Math.max(least, view.width() + room - own)).runAsync();
+    }
     const width = drawn.viewBox.baseVal.width / smallest;
     const usual = `${TEXT * width}px`;
     drawn.style.width = spec.usermeta?.stretches ? usual : `max(${usual}, min(100%, ${LARGE * width}px))`;

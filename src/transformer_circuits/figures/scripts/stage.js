@@ -52,9 +52,9 @@
     // Within the first line an arc bends over it. Elsewhere it runs between the lines, and from one to
     // another along the margin, for it must not lie on words; the k-th of several a little higher.
     function arc(from, to, className, width, k) {
-      const a = top(from), b = top(to), first = top(0).y + 4, lane = 9 + 6 * (k % 4);
-      const high = Math.min(68, 26 + 0.1 * Math.abs(a.x - b.x));
-      const edge = 3 + 3 * (k % 4), over = a.y - lane, above = b.y - lane;
+      const a = top(from), b = top(to), first = top(0).y + 4, lane = 8 + 7 * (k % 3);
+      const high = Math.min(72, 18 + 0.11 * Math.abs(a.x - b.x));
+      const edge = 2 + 5 * (k % 3), over = a.y - lane, above = b.y - lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
       path.setAttribute("d", Math.max(a.y, b.y) < first
