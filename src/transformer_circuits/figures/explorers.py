@@ -101,8 +101,8 @@ def spectrum(
     )
     end = 1.1 * np.abs(spectra).max()
     plane = vega.chart(dots, 90, 165).transform_calculate(below="datum.real < 0")
-    across = vega.x_axis("real:Q", "real part", (-end, end))
-    across.axis.values = [-int(0.7 * end), 0, int(0.7 * end)]
+    ticks = [-int(0.7 * end), 0, int(0.7 * end)]
+    across = vega.x_axis("real:Q", "real part", (-end, end)).axis(values=ticks)
     plane = plane.encode(
         across,
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
@@ -484,7 +484,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         for k, value in enumerate(values)
     ]
     up = altair.Scale(zero=False)
-    base = vega.chart(rows, 262, 110).encode(
+    base = vega.chart(rows, 240, 110).encode(
         altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
         altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
     )
@@ -503,7 +503,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         here.transform_filter(altair.datum.line == of)
         .mark_text(align="left", fontSize=12, color=colours[i])
         .encode(
-            x=altair.value(268),
+            x=altair.value(246),
             y=altair.value(12 + 18 * i),
             text=altair.Text("value:Q", format=".2f"),
         )
@@ -518,7 +518,7 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
     )
 
 
-_SIDE = 126
+_SIDE = 114
 """How wide a pattern is. [pixels]"""
 
 
@@ -530,7 +530,7 @@ def _coming_again(tokens: Sequence[str]) -> dict[int, str]:
     places = [place for place, word in words if word == name]
     apart = min((b - a for a, b in itertools.pairwise(places)), default=0) * _SIDE / len(tokens)
     shown = name.strip("␣")
-    return dict.fromkeys(places, shown) if apart > 8 * len(shown) else {}
+    return dict.fromkeys(places, shown) if apart > 7.2 * len(shown) else {}
 
 
 def _pattern(
@@ -582,7 +582,7 @@ def _pattern(
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
     """Tokens in lines, below each an amber bar for how likely it was; chances: [checkpoint, pos]."""
-    places, x, y, line, high = [], 0, 0, 330, 30
+    places, x, y, line, high = [], 0, 0, 306, 30
     for pos, token in enumerate(tokens):
         wide = 8 * len(token) + 10
         x, y = (x, y) if x + wide <= line else (0, y + high)
