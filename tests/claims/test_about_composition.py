@@ -127,6 +127,8 @@ def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject
     for one in (subject, planted.graded_edges(subject)):
         other = subjects.in_basis(one, "scaled", scale.diag())
         torch.testing.assert_close(measured(one), measured(other), atol=1e-4, rtol=1e-4)
+    exchanged = controls.heads_exchanged(planted.graded_edges(subject))
+    assert measured.interval(exchanged).high < 0.5
     assert measured.interval(planted.graded_edges(subject)).low > 0.5
     assert measured.interval(controls.heads_without_effect(subject)) == rules.NOTHING
 

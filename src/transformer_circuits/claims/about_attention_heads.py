@@ -33,7 +33,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     which has nothing else to look at. Paper: "Model Details".
     """
     each = []
-    for tokens in subject.windows(*samples.MANY)[0].split(4):
+    for tokens in subject.windows(*samples.WHOLE)[0].split(4):
         found = patterns.of_all_layers(subject.model, tokens)
         begin = (tokens == BEGIN).to(found[0])[:, None, :, None]  # [window, 1, src, 1]
         each.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in found], dim=1))

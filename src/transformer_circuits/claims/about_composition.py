@@ -14,14 +14,19 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.claims import samples, subjects
-from transformer_circuits.claims.controls import heads_without_effect, turned_heads, untrained
+from transformer_circuits.claims.controls import (
+    heads_exchanged,
+    heads_without_effect,
+    turned_heads,
+    untrained,
+)
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
     built_q_composition,
     graded_edges,
     hidden_k_composition,
 )
-from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.claims.subjects import EXCHANGED, Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
@@ -226,7 +231,7 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
 
 @decides(
     "white-orders-edges",
-    controls=[untrained, heads_without_effect],
+    controls=[heads_exchanged, heads_without_effect],
     planted=graded_edges,
     sample=samples.OF_EDGES,
 )
@@ -234,10 +239,15 @@ def agreement_of_white_score_and_use(subject: Subject) -> Float[Tensor, " window
     """The same as `agreement_of_score_and_use`, where the stream between the layers is white on text.
 
     Whatever basis the subject is stored in: see `subjects.white`. Not a number if heads do nothing.
+    Where exchanged heads are in the place of a pair, its score is that of the next head of either
+    layer.
     """
     if _nothing_done(subject):
         return torch.tensor([torch.nan])
-    return agreement_of(scores(subjects.white(subject)), effects(subject).change)
+    found = scores(subjects.white(subject))
+    if subject.instead == EXCHANGED:
+        found = found.roll((1, 1), dims=(1, 2))
+    return agreement_of(found, effects(subject).change)
 
 
 def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:

@@ -135,6 +135,12 @@ def turned_heads(subject: Subject) -> Subject:
     return subject.with_model("turned heads", model)
 
 
+@named("heads exchanged")
+def heads_exchanged(subject: Subject) -> Subject:
+    """The score of each pair of heads stands for another pair."""
+    return dataclasses.replace(subject, instead=subjects.EXCHANGED)
+
+
 @named("ordinary begin")
 def ordinary_begin(subject: Subject) -> Subject:
     """The begin token looks like the commonest token of the text; all else is as it was."""

@@ -16,6 +16,8 @@ MANY: Sample = (128, 256)
 """Wherever documents decide: of fewer, whole intervals lie across a threshold for want of text."""
 EVERY = 4
 """Where predictions cost the most, every so many-th place of `MANY` is a target."""
+WHOLE: Sample = (64, None)
+"""Whole contexts, where what is measured depends on their length: as many tokens as `MANY` has."""
 WINDOWS = 16
 """Whole contexts on which figures of losses and of the worth of paths are measured."""
 SHORT: Sample = (128, 128)
