@@ -93,7 +93,9 @@ def text(found: Mapping) -> str:
             name: _table(of["paper", group], _LONG)
             for name, group in (("not_reproduced", "not"), ("basis", "basis"), ("part", "part"))
         },
-        size_whole=findings.bare(said(registry.read()[SIZE], found["claims"][SIZE])),
+        size_whole=" ".join(
+            findings.bare(said(claim, row)) for claim, row in of["later", "tested"] if claim.id == SIZE
+        ),
         later=_table([(claim, row) for claim, row in later if not claim.own], _NAMED),
         untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
         f"{untested or 'none'}.",
