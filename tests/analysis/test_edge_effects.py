@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from conftest import SHAPE
@@ -13,13 +15,14 @@ def test_effects_are_those_of_each_edge_by_path_patching(model, tokens):
     trace = model.trace(tokens)
     assert found.loss.shape == found.change.shape == (2, 3, SHAPE.n_heads, SHAPE.n_heads)
     before = trace.logits[:, places].log_softmax(dim=-1)
-    for k, kind in enumerate(KINDS):
-        logits = path_patching.without_edge(model, trace, kind, (1, 3), (0, 1))
+    pairs = itertools.product(range(SHAPE.n_heads), repeat=2)
+    for (k, kind), (later, earlier) in itertools.product(enumerate(KINDS), [*pairs]):
+        logits = path_patching.without_edge(model, trace, kind, (1, later), (0, earlier))
         less = before - logits[:, places].log_softmax(dim=-1)
         lost = less.gather(2, targets[:, places, None])[..., 0].mean(dim=1)
-        torch.testing.assert_close(found.loss[:, k, 3, 1], lost)
+        torch.testing.assert_close(found.loss[:, k, later, earlier], lost)
         moved = (before.exp() * less).sum(dim=-1).mean(dim=1)
-        torch.testing.assert_close(found.change[:, k, 3, 1], moved)
+        torch.testing.assert_close(found.change[:, k, later, earlier], moved)
 
 
 def test_the_built_circuit_composes_by_its_keys_alone():
@@ -29,6 +32,12 @@ def test_the_built_circuit_composes_by_its_keys_alone():
     Q, K, V = found.change.flatten()
     assert K > 0.01
     assert Q == V == 0
+
+
+def test_a_change_of_any_size_is_a_number(model, tokens):
+    model.W_U.mul_(30)
+    found = edge_effects.effects(model, tokens, tokens.roll(-1, dims=1), torch.tensor([2, 5]))
+    assert found.change.isfinite().all() and found.change.max() > 1
 
 
 def test_agreement_is_of_ranks():

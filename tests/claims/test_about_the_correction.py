@@ -48,31 +48,58 @@ def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
     shape = dataclasses.replace(WIDE, d_head=16)
     model = hand_built.induction_in_few_dimensions(shape, generator=generator)
     subject = Subject("built", model, wide.text)
-    assert about_the_correction.keys_further_back(subject).mean() == pytest.approx(0, abs=0.01)
+    assert about_the_correction.keys_further_back(subject).mean == pytest.approx(0, abs=0.01)
 
 
-def test_the_second_induction_head_must_read_the_head_that_looks_further_back(wide, monkeypatch):
+@pytest.fixture
+def made_up(wide, monkeypatch):
+    """Say what K edges do in either half of the windows, who matches, and how the head looks."""
+
+    def made(halves, matching=(0.9, 0.1, 0.8), looks=0.9):
+        change = torch.full((128, 3, 3, 3), 1e-4, dtype=torch.float64)
+        for half, edges in enumerate(halves):
+            for (later, earlier), value in edges.items():
+                change[half::2, 1, later, earlier] = value
+        found = Effects(change, change)
+        further = Head(0, (wide.previous_token_head.head + 1) % 3)
+        monkeypatch.setattr(about_composition, "effects", lambda _: found)
+        monkeypatch.setattr(about_the_correction, "further_back", lambda _: (further, looks))
+        monkeypatch.setattr(Subject, "matching", torch.tensor(matching))
+        return about_the_correction.keys_further_back(wide)
+
+    return made
+
+
+def test_the_second_induction_head_must_read_the_head_that_looks_further_back(wide, made_up):
     """As a share of what the best edge from the previous-token head does; of one head alone, nothing."""
-    change = torch.full((128, 3, 3, 3), 0.01, dtype=torch.float64)
-    keys, previous = change[:, 1], wide.previous_token_head.head
-    further = (previous + 1) % 3
-    found = Effects(change, change)
-    monkeypatch.setattr(about_composition, "effects", lambda _: found)
-    monkeypatch.setattr(about_the_correction, "further_back", lambda _: (Head(0, further), 0.9))
-    monkeypatch.setattr(Subject, "matching", torch.tensor([0.9, 0.1, 0.8]))
-    keys[:, 0, previous], keys[:, 0, further], keys[:, 1, further] = 0.8, 0.6, 0.5
-    keys[:, 2, further] = 0.2
-    share = about_the_correction.keys_further_back(wide)
-    torch.testing.assert_close(share, torch.full_like(share, 0.25))
-    monkeypatch.setattr(Subject, "matching", torch.tensor([0.9, 0.1, 0.1]))
-    assert not about_the_correction.keys_further_back(wide).any()
+    previous = wide.previous_token_head.head
+    further, other = (previous + 1) % 3, (previous + 2) % 3
+    edges = {(0, previous): 0.8, (0, further): 0.6, (1, further): 0.5, (2, further): 0.2}
+    assert made_up([edges] * 2).mean == pytest.approx(0.25), (
+        "the one that does not match is left out"
+    )
+    assert made_up([edges] * 2, matching=(0.9, 0.1, 0.1)).mean == 0
+    assert made_up([edges] * 2, looks=0.4).mean == 0
+    swapped = edges | {(0, further): 0.1}  # chosen in one half, measured in the other
+    assert made_up([edges, swapped]).mean == pytest.approx((0.2 + 0.6) / 2 / 0.8)
+    nothing = {(0, further): 0.6, (2, further): 0.2}
+    assert made_up([nothing] * 2) == rules.NOTHING
+    monkey = edges | {(0, other): 0.4, (2, other): 0.04}
+    made_up([monkey] * 2)
+    instead = controls.another_head(wide)
+    found = about_the_correction.keys_further_back(instead).mean
+    assert found == pytest.approx(0.04 / 0.8) or found < 0.01  # if that head is the re-coder
 
 
 def test_where_heads_are_idle_fewer_compose(subject):
     measured, n_heads = about_the_correction.share_that_composes, subject.model.config.n_heads
-    found = {size: measured(of(subject)).mean() for size, of in planted.idle_heads.of.items()}
-    assert found[0.75] == pytest.approx(1 / n_heads)  # of five heads, one does something
-    assert measured(controls.untrained(subject)).mean() > max(found.values())
+    found = {size: measured(of(subject)) for size, of in planted.idle_heads.of.items()}
+    assert found[0.75].mean == pytest.approx(1 / n_heads)  # of five heads, one does something
+    untrained = measured(controls.untrained(subject))
+    assert untrained.mean > max(each.mean for each in found.values())
+    for one in (untrained, *found.values()):
+        assert 0 <= one.low <= one.mean <= one.high <= 1
+        assert (2 * n_heads * one.mean) % 1 == pytest.approx(0)
 
 
 def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(subject, built):

@@ -144,7 +144,10 @@ def test_effects_are_doublings_of_tokens(trained):
     """A head that never comes counts at the last record."""
     subject = trained(code_alone=1.0, repeats_count_three_times=0.5)
     assert float(about_why_they_form.sooner_on_code(subject)) == pytest.approx(math.log2(1.9))
-    assert about_why_they_form.sooner_with_repeats(subject).mean == pytest.approx(1, abs=0.01)
+    thrice = about_why_they_form.sooner_with_repeats(subject)
+    assert thrice.mean == pytest.approx(1, abs=0.01) and thrice.n == 8
+    planted = about_why_they_form.sooner_with_repeats_planted(trained(planted=0.95))
+    assert planted.mean == pytest.approx(1, abs=0.01) and planted.n == 8, "against prose, at 1.9"
     assert float(about_why_they_form.off_the_law(subject)) == pytest.approx(0, abs=1e-3)
     early = dataclasses.replace(subject, log=tuple(log(1.0)))
     law = 10**5.7 * math.sqrt(BATCH * subject.model.config.n_ctx)

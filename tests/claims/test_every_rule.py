@@ -16,6 +16,7 @@ import torch
 from transformer_circuits.analysis import composition
 from transformer_circuits.claims import (
     about_how_they_form,
+    about_size,
     about_why_they_form,
     catalogue,
     controls,
@@ -36,7 +37,8 @@ TESTED = {
     if registry.read()[name].chapter
 }
 """Of claims that are tested; a rule may be written down before its models are trained."""
-LOGS = (about_how_they_form.__name__, about_why_they_form.__name__)
+LOGS = (about_how_they_form.__name__, about_size.__name__, about_why_they_form.__name__)
+"""Modules of rules that read records of trainings."""
 SMALL = {n: m for n, m in TESTED.items() if n != "zero-layer-bigram"}
 """That one reads the training text, in all of the book's tokens."""
 AGAINST_RANDOM = [name for name in SMALL if controls.untrained in SMALL[name].controls]
@@ -166,7 +168,10 @@ def in_bases(name):
 )
 def test_a_rule_that_another_basis_may_change_says_so(name):
     """No logit depends on the basis, so what moves with it is no property of the function alone."""
-    stored, *others = map(SMALL[name], in_bases(SMALL[name].rule.of))
+    stored, *others = (
+        torch.tensor(dataclasses.astuple(found)) if isinstance(found, Interval) else found
+        for found in map(SMALL[name], in_bases(SMALL[name].rule.of))
+    )
     for other in others:
         torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
 

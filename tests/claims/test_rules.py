@@ -1,6 +1,7 @@
 """A verdict follows from intervals, a threshold and controls, and from nothing else."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -150,3 +151,16 @@ def test_the_mean_of_few_has_students_interval_and_of_one_none():
     assert found.high - found.mean == pytest.approx(3.182 * 0.16330 / 2, rel=1e-4)
     with pytest.raises(ValueError, match="there are 1 values but intervals for"):
         rules.of_few([0.1])
+
+
+def test_an_interval_of_what_is_made_of_means_draws_clusters_together(generator):
+    """A ratio whose two sides rise together hardly varies; a count of what is large lies in its range."""
+    common = torch.rand(60, generator=generator).double() + 0.5
+    values = torch.stack([common, 2 * common], dim=1)
+    ratio = rules.interval_of(lambda mean: float(mean[0] / mean[1]), values)
+    assert ratio.low == pytest.approx(0.5) and ratio.high == pytest.approx(0.5) and ratio.n == 60
+    alone = rules.interval_of(lambda mean: float(mean[0]), values)
+    few = rules.interval_of(lambda mean: float(mean[0]), values, torch.arange(60) // 20)
+    assert alone.low < alone.mean < alone.high
+    assert few.mean == alone.mean and few.low != alone.low
+    assert rules.interval_of(lambda mean: math.nan, values) == rules.NOTHING

@@ -23,7 +23,11 @@ COUNTS = 0.01
 """Edges of a head that change predictions by less do nothing to speak of. [nats]"""
 
 
-@decides("resting-place", controls=[untrained, ordinary_begin, heads_without_effect])
+@decides(
+    "resting-place",
+    controls=[untrained, ordinary_begin, heads_without_effect],
+    sample=samples.WHOLE,
+)
 def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     """Attention to the begin token, by the head that gives it most: a probability, 0 to 1.
 
@@ -39,7 +43,8 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
         each.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in found], dim=1))
     to_begin = torch.cat(each)  # [window, head]
     chosen = torch.arange(len(to_begin)) % 4 == 0
-    return to_begin[~chosen, int(to_begin[chosen].mean(dim=0).argmax())]
+    measured = to_begin[:, int(to_begin[chosen].mean(dim=0).argmax())]
+    return measured.masked_fill(chosen, math.nan)
 
 
 @decides(

@@ -15,7 +15,6 @@ from transformer_circuits.analysis import (
 from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.claims import samples, subjects
 from transformer_circuits.claims.controls import (
-    heads_exchanged,
     heads_without_effect,
     turned_heads,
     untrained,
@@ -26,7 +25,7 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
-from transformer_circuits.claims.subjects import EXCHANGED, Subject, once
+from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
@@ -231,7 +230,7 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
 
 @decides(
     "white-orders-edges",
-    controls=[heads_exchanged, heads_without_effect],
+    controls=[untrained, heads_without_effect],
     planted=graded_edges,
     sample=samples.OF_EDGES,
 )
@@ -239,15 +238,10 @@ def agreement_of_white_score_and_use(subject: Subject) -> Float[Tensor, " window
     """The same as `agreement_of_score_and_use`, where the stream between the layers is white on text.
 
     Whatever basis the subject is stored in: see `subjects.white`. Not a number if heads do nothing.
-    Where exchanged heads are in the place of a pair, its score is that of the next head of either
-    layer.
     """
     if _nothing_done(subject):
         return torch.tensor([torch.nan])
-    found = scores(subjects.white(subject))
-    if subject.instead == EXCHANGED:
-        found = found.roll((1, 1), dims=(1, 2))
-    return agreement_of(found, effects(subject).change)
+    return agreement_of(scores(subjects.white(subject)), effects(subject).change)
 
 
 def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:

@@ -17,8 +17,8 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import about_composition, samples
-from transformer_circuits.claims.controls import turned_heads, untrained
+from transformer_circuits.claims import about_composition, rules, samples
+from transformer_circuits.claims.controls import another_head, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
     built_induction,
@@ -26,7 +26,8 @@ from transformer_circuits.claims.planted import (
     idle_heads,
     two_back_head,
 )
-from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.claims.rules import Interval
+from transformer_circuits.claims.subjects import ANOTHER_HEAD, Subject, once
 
 LAST_SEVERAL = 4
 """How many places back "the last several tokens" reach."""
@@ -34,6 +35,8 @@ MATCHES = 0.2
 """Prefix matching above which a head counts as an induction head: that of the book's marks."""
 SUBSTANTIVE = 0.1
 """An edge is substantive that changes predictions at least so much as the strongest one, as a share."""
+LEAST = 0.001
+"""An edge that changes predictions by less is none that others could be compared with. [nats]"""
 SURE = 0.9
 """A head is saturated where so much of its attention lies on the right source."""
 
@@ -55,30 +58,49 @@ def further_back(subject: Subject) -> tuple[Head, float]:
     return Head(0, head), float(back[head, 1:].sum())
 
 
-@decides("correction-further-back", controls=[untrained, turned_heads], sample=samples.OF_EDGES)
-def keys_further_back(subject: Subject) -> Float[Tensor, " window"]:
+@decides(
+    "correction-further-back",
+    controls=[untrained, turned_heads, another_head],
+    sample=samples.OF_EDGES,
+)
+def keys_further_back(subject: Subject) -> Interval:
     """What the second K edge from a head that looks further back does, as a share of one from one back.
 
     By the change of predictions on held-out text. Of the K edges from the head of `further_back` into
     induction heads the second best, for the claim is of two; over the best K edge from the
-    previous-token head, on average. Both are chosen in one half of the windows and measured in the
-    other. 1: as much; 0 also where there are no two induction heads, or the head gives the last four
-    places less than half of its attention. Paper: "Correction".
+    previous-token head. Both are chosen in one half of the windows and measured in the other. 1: as
+    much; 0 also where there are no two induction heads, or the head gives the last four places less
+    than half of its attention; not a number if the edge of the previous-token head itself does less
+    than `LEAST`. Where another head is in its place, that is whichever does most of those that the
+    story does not name. Paper: "Correction".
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     change = about_composition.effects(subject).change.double()
     of_keys = change[:, composition.KINDS.index("K")]  # [window, later head, earlier head]
     (_, further), looks = further_back(subject)
-    theirs = of_keys[..., further] * (subject.matching > MATCHES) * (looks > 0.5)
-    one_back, share = of_keys[..., subject.previous_token_head.head], of_keys.new_zeros(len(change))
+    one_back = of_keys[..., subject.previous_token_head.head]
+    into = of_keys * (subject.matching > MATCHES)[:, None] * (looks > 0.5)
+    measured = change.new_empty(len(change), 2)
     for half in (0, 1):
-        second = theirs[half::2].mean(dim=0).topk(2).indices[1]
+        chosen, other = into[half::2].mean(dim=0), slice(1 - half, None, 2)
+        of_second, second = (each[1] for each in chosen.topk(2, dim=0))  # of each earlier head
+        earlier = further
+        if subject.instead == ANOTHER_HEAD:
+            roles = head_roles.cast(subject.model, subject.text)
+            named = {further, roles.note_taker.head, roles.recoder.head}
+            earlier = max(set(range(len(of_second))) - named, key=lambda h: float(of_second[h]))
         best = one_back[half::2].mean(dim=0).argmax()
-        share[1 - half :: 2] = theirs[1 - half :: 2, second] / one_back[1 - half :: 2, best].mean()
-    return share
+        measured[other, 0] = into[other, second[earlier], earlier]
+        measured[other, 1] = one_back[other, best]
+
+    def share(mean: Tensor) -> float:
+        return float(mean[0] / mean[1]) if mean[1] >= LEAST else math.nan
+
+    packages = subject.packages_of(*samples.OF_EDGES, units=len(measured))
+    return rules.interval_of(share, measured, packages)
 
 
-@decides("not-two-back", controls=[untrained, two_back_head])
+@decides("not-two-back", controls=[untrained, two_back_head], sample=samples.MANY)
 def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     """Attention two back, by the head that looks there most, over that of the best head one back.
 
@@ -107,23 +129,24 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     planted=idle_heads,
     sample=samples.OF_EDGES,
 )
-def share_that_composes(subject: Subject) -> Float[Tensor, " window"]:
+def share_that_composes(subject: Subject) -> Interval:
     """The share of all heads that take part in an edge which does something substantive. 0 to 1.
 
     That is one which changes predictions on held-out text by at least a tenth of what the strongest
-    edge does; edges are of all three kinds, and a head takes part that writes or reads one. One
-    jackknife pseudo-value for each window. Paper: "Analyzing a Two-Layer Model".
+    edge does; edges are of all three kinds, and a head takes part that writes or reads one. Its
+    interval is over windows. Paper: "Analyzing a Two-Layer Model".
     """
     change = about_composition.effects(subject).change.double()
 
-    def share(values: Tensor) -> float:
-        mean = values.mean(dim=0)
-        does = mean >= SUBSTANTIVE * mean.max()
+    def share(mean: Tensor) -> float:
+        mean = mean.view(change.shape[1:])
+        does = (mean >= SUBSTANTIVE * mean.max()) & (mean > 0)
         return float(
             torch.cat([does.any(dim=0).any(dim=0), does.any(dim=0).any(dim=1)]).double().mean()
         )
 
-    return samples.jackknife(share, change)
+    packages = subject.packages_of(*samples.OF_EDGES, units=len(change))
+    return rules.interval_of(share, change, packages)
 
 
 @decides("gradient-where-sure", controls=[untrained], planted=built_induction)

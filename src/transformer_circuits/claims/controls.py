@@ -135,10 +135,10 @@ def turned_heads(subject: Subject) -> Subject:
     return subject.with_model("turned heads", model)
 
 
-@named("heads exchanged")
-def heads_exchanged(subject: Subject) -> Subject:
-    """The score of each pair of heads stands for another pair."""
-    return dataclasses.replace(subject, instead=subjects.EXCHANGED)
+@named("another head in its place")
+def another_head(subject: Subject) -> Subject:
+    """In place of the head that is asked about, one of which the story says nothing."""
+    return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
 
 
 @named("ordinary begin")

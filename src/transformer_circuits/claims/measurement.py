@@ -125,7 +125,8 @@ class Measurement:
             planted[self.planted.name] = self.interval(self.planted(of[0]))
         had = {name: found for name, found in controls.items() if found is not None}
         windows = self.sample[0] if self.sample else 0
-        found = rules.verdict(self.rule, seeds, had, planted, power, windows, one)
+        unit = self.mean_of or "units"
+        found = rules.verdict(self.rule, seeds, had, planted, power, windows, one, unit)
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}

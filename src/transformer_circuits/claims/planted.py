@@ -197,11 +197,11 @@ copying_in_part = Graded(
 
 
 def _idle(subject: Subject, size: float) -> Subject:
-    """Random weights, of which a share of the heads of either layer write nothing."""
+    """Random weights, of which a share of the heads of either layer, but not all, write nothing."""
     model = subjects.random_weights(subject)
     n_heads = model.config.n_heads
     for layer in model.layers:
-        layer.W_O[n_heads - round(size * n_heads) :] = 0
+        layer.W_O[max(1, n_heads - round(size * n_heads)) :] = 0
     return subject.with_model("idle heads", model)
 
 

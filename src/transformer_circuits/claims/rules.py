@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -88,6 +88,39 @@ def interval(
     return Interval(float(values.mean()), low, high, len(values))
 
 
+def interval_of(
+    measure: Callable[[Float[Tensor, " value"]], float],
+    values: Float[Tensor, "unit *value"],
+    clusters: Int[Tensor, " unit"] | None = None,
+) -> Interval:
+    """Of what is made of means over units, as a ratio or a count is: `NOTHING` if it is not a number.
+
+    A percentile bootstrap over units, those of one of the `clusters` drawn together.
+
+    >>> interval_of(lambda mean: float(mean[0] / mean[1]), torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    Interval(mean=0.5, low=0.5, high=0.5, n=2)
+    """
+    values = values.detach().double().flatten(1).cpu()
+    found = measure(values.mean(dim=0))
+    if math.isnan(found):
+        return NOTHING
+    of = torch.arange(len(values)) if clusters is None else clusters
+    member = torch.nn.functional.one_hot(
+        of.unique(return_inverse=True)[1]
+    ).double()  # [unit, cluster]
+    n = member.shape[1]
+    drawn = torch.randint(n, (DRAWS, n), generator=torch.Generator().manual_seed(0))
+    times = torch.zeros(DRAWS, n, dtype=torch.float64).scatter_add_(
+        1, drawn, torch.ones(DRAWS, n, dtype=torch.float64)
+    )
+    weights = times @ member.T  # [draw, unit]
+    means = weights @ values / weights.sum(dim=1, keepdim=True)
+    of_draws = torch.tensor([measure(mean) for mean in means], dtype=torch.float64)
+    ends = torch.tensor([0.025, 0.975], dtype=torch.float64)
+    low, high = of_draws.nanquantile(ends).tolist()
+    return Interval(found, low, high, len(values))
+
+
 def of_few(values: Sequence[float]) -> Interval:
     """The mean of one number per seed, with Student's interval; a bootstrap of so few is too short.
 
@@ -142,6 +175,7 @@ def verdict(
     power: Power | None = None,
     windows: int = 0,
     one: str = "the one model",
+    unit: str = "units",
 ) -> tuple[str, str]:
     """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
 
@@ -149,7 +183,7 @@ def verdict(
     `controls`: the same where the rule must fail, by name.
     `planted`: the same where what is claimed was built in; a rule that misses it has no power.
     `windows`: of how many the text consists that was measured on; 0 if it was no text.
-    `one`: what is measured, if it is not several seeds.
+    `one`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
 
     *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
     the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
@@ -182,17 +216,17 @@ def verdict(
         return UNDECIDED, f"{told(len(over))}, by one number each, without an interval"
     across = [found for found in seeds.values() if found not in over and found not in under]
     why = f"across the threshold in {told(len(across))}"
-    return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows)])])
+    return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows, unit)])])
 
 
-def _needed(rule: Rule, across: list[Interval], windows: int) -> str:
+def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
     """How much more text would decide, if estimates stay and intervals shrink by 1/√n."""
     most = 0.0
     for found in across:
         off = found.mean - rule.threshold
         half = found.mean - found.low if off > 0 else found.high - found.mean
         most = max(most, (half / off) ** 2 if off else math.inf)
-    what = "as much text" if windows else "as many units"
+    what = "as much text" if windows else f"as many {unit}"
     if not most:
         return ""
     if most >= MOST:

@@ -13,7 +13,8 @@ from torch import Tensor
 Sample = tuple[int, int | None]
 """How many windows, and their tokens; as many as a context has, if not given."""
 MANY: Sample = (128, 256)
-"""Wherever documents decide: of fewer, whole intervals lie across a threshold for want of text."""
+"""Wherever documents decide, but for `WHOLE`: of fewer, whole intervals lie across a threshold for
+want of text."""
 EVERY = 4
 """Where predictions cost the most, every so many-th place of `MANY` is a target."""
 WHOLE: Sample = (64, None)

@@ -32,7 +32,7 @@ class NotToBeHad(files.UserError):
 
 
 ANOTHER_SEED = "another seed"
-EXCHANGED = "exchanged heads"
+ANOTHER_HEAD = "another head"
 LEAST = 0.05
 """A head that adds less than a twentieth of what the present token alone does to the logits, does
 nothing to speak of."""
@@ -64,7 +64,7 @@ class Subject:
     """The same function of tokens in the basis it is stored in, where this one's is another."""
     instead: str = ""
     """A run of `data/experiments.toml` that takes the place of the one that is measured, or
-    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `EXCHANGED`."""
+    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
     """What `once` has made of it."""
 
