@@ -58,7 +58,8 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     Per token of the vocabulary, the share of the copying heads, by their eigenvalues, whose circuit
     has a positive entry on the diagonal there; heads that do nothing to speak of are left out. Half
     is chance. (The sum of the diagonal is that of the eigenvalues, so its mean is above zero by choice
-    of the heads; how many entries are, is not.) Paper: "Detecting Copying Behavior", on other ways to define copying.
+    of the heads; how many entries are, is not.) Paper: "Detecting Copying Behavior", on other ways to
+    define copying.
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
     W_U = model.W_U - model.W_U.mean(dim=0)

@@ -138,6 +138,7 @@ def turned_heads(subject: Subject) -> Subject:
 @named("another head in its place")
 def another_head(subject: Subject) -> Subject:
     """In place of the head that is asked about, one of which the story says nothing."""
+    subject.require(subject.model.config.n_heads > 3, "four heads in a layer")
     return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
 
 
