@@ -61,8 +61,11 @@ def test_it_is_the_share_of_claims_of_which_the_wider_lies_nearer(subject, recor
     assert len(found) == n and float(found.mean()) == pytest.approx((share * (n - 1) + 1) / n)
     decision = about_size.nearer_when_wide.decision([subject])
     assert set(decision.seeds) == {"mean of all claims"}
-    expected = rules.REPRODUCED if wide > 0 else rules.NOT_REPRODUCED if wide else None
-    assert expected is None or decision.verdict in (expected, rules.UNDECIDED)
+    (mean,), rule = decision.seeds.values(), decision.measurement.rule
+    assert (rules.beyond(rule, mean), rules.short_of(rule, mean)) == (wide > 0, wide < 0)
+    assert decision.verdict == (rules.NOT_REPRODUCED if wide < 0 else rules.UNDECIDED)
+    if wide > 0:  # here the next seed lies nearer as well, so a control passes
+        assert decision.why == "it holds for another seed unchanged, too"
     control = about_size.nearer_when_wide(controls.another_seed_unchanged(subject))
     assert 0.5 < control.mean() < 0.7, "two of three next seeds lie higher, whatever is claimed"
 
