@@ -225,9 +225,7 @@ def _study() -> dict[str, str | int]:
 
 def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
     """Which rules come nearer to their claim with width; of the claims that came out otherwise, too."""
-    runs = [one for one in study.read() if not one.crowded]
-    fewest = min(one.tokens for one in runs)
-    runs = [one for one in runs if one.tokens == fewest]
+    runs = study.in_width_alone()
     went = {
         name: study.trend(runs, name, rule.side)
         for name, rule in registry.rules().items()

@@ -31,15 +31,8 @@ MEETS = {
 }
 
 
-def same():
-    """The trainings at the fewest tokens, in the paper's proportions."""
-    trained = [one for one in study.read() if not one.crowded]
-    fewest = min(one.tokens for one in trained)
-    return [one for one in trained if one.tokens == fewest]
-
-
 def sentence(name):
-    (section, what), trained, said = SAID_OF[name], same(), {}
+    (section, what), trained, said = SAID_OF[name], study.in_width_alone(), {}
     widest = max(one.width for one in trained)
     for basis in (study.STORED, study.WHITE):
         if trained[0].interval(name, basis):
@@ -70,5 +63,5 @@ def test_what_the_chapter_on_size_keeps_of_scores_is_so():
     assert "come nearer to the paper in the white basis and not as stored" in text
     for name in ("below-random", "k-composition"):
         side = registry.rules()[name].side
-        assert study.trend(same(), name, side, study.WHITE) == "nearer"
-        assert study.trend(same(), name, side) != "nearer"
+        assert study.trend(study.in_width_alone(), name, side, study.WHITE) == "nearer"
+        assert study.trend(study.in_width_alone(), name, side) != "nearer"

@@ -25,14 +25,8 @@ def nearer_when_wide(subject: Subject) -> Float[Tensor, " claim"]:
     narrowest model against that of the next seed.
     """
     subject.require(not subject.own, "trainings of other widths beside it")
-    every = study.read()
-    fewest = min(one.tokens for one in every)
     of_width = study.by_width(
-        [
-            one
-            for one in every
-            if one.tokens == fewest and not one.crowded and one.n_heads >= study.ENOUGH_HEADS
-        ]
+        [one for one in study.in_width_alone() if one.n_heads >= study.ENOUGH_HEADS]
     )
     narrow, models = of_width[min(of_width)], [*of_width[min(of_width)], *of_width[max(of_width)]]
     n = len(narrow)

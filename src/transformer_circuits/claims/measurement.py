@@ -113,9 +113,10 @@ class Measurement:
         Controls are made of the first of them.
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
+        of = of[:1] if self.pooled else of
         seeds, one = {subject.name: self.interval(subject) for subject in of}, "the one model"
         if self.pooled:
-            mean = self.interval(of[0])
+            [mean] = seeds.values()
             seeds, one = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
         planted, power = {}, None

@@ -46,9 +46,7 @@ NOTHING = Interval(math.nan, math.nan, math.nan, 0)
 
 
 def interval(
-    values: Float[Tensor, "*unit"],
-    clusters: Int[Tensor, "*unit"] | None = None,
-    confidence: float = 0.95,
+    values: Float[Tensor, "*unit"], clusters: Int[Tensor, "*unit"] | None = None
 ) -> Interval:
     """The mean over units, with a percentile bootstrap over them; `NOTHING` if there is none.
 
@@ -71,21 +69,9 @@ def interval(
         return NOTHING
     if len(values) == 1:
         return Interval(*[float(values)] * 3, n=1)
-    index = torch.arange(len(values))
-    if clusters is not None:
-        index = clusters.flatten()[there].unique(return_inverse=True)[1]
-        index = index if index.max() else torch.arange(len(values))  # one alone tells nothing
-    n = int(index.max()) + 1
-    sums, sizes = (
-        torch.zeros(n, dtype=torch.float64).index_add_(0, index, each)
-        for each in (values, torch.ones_like(values))
-    )
-    generator = torch.Generator().manual_seed(0)
-    drawn = torch.randint(n, (DRAWS, n), generator=generator)
-    means = sums[drawn].sum(dim=1) / sizes[drawn].sum(dim=1)
-    tail = (1 - confidence) / 2
-    low, high = means.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
-    return Interval(float(values.mean()), low, high, len(values))
+    together = None if clusters is None else clusters.flatten()[there]
+    means = _means_of_draws(values[:, None], together).flatten()
+    return Interval(float(values.mean()), *_ends(means), len(values))
 
 
 def interval_of(
@@ -104,21 +90,32 @@ def interval_of(
     found = measure(values.mean(dim=0))
     if math.isnan(found):
         return NOTHING
-    of = torch.arange(len(values)) if clusters is None else clusters
-    member = torch.nn.functional.one_hot(
-        of.unique(return_inverse=True)[1]
-    ).double()  # [unit, cluster]
-    n = member.shape[1]
-    drawn = torch.randint(n, (DRAWS, n), generator=torch.Generator().manual_seed(0))
-    times = torch.zeros(DRAWS, n, dtype=torch.float64).scatter_add_(
-        1, drawn, torch.ones(DRAWS, n, dtype=torch.float64)
-    )
-    weights = times @ member.T  # [draw, unit]
-    means = weights @ values / weights.sum(dim=1, keepdim=True)
+    means = _means_of_draws(values, clusters)
     of_draws = torch.tensor([measure(mean) for mean in means], dtype=torch.float64)
-    ends = torch.tensor([0.025, 0.975], dtype=torch.float64)
-    low, high = of_draws.nanquantile(ends).tolist()
-    return Interval(found, low, high, len(values))
+    return Interval(found, *_ends(of_draws), len(values))
+
+
+def _means_of_draws(
+    values: Float[Tensor, "unit value"], clusters: Int[Tensor, " unit"] | None
+) -> Float[Tensor, "draw value"]:
+    """Means over as many clusters as there are, drawn with repetition, `DRAWS` times.
+
+    By default, and where all are in one, which alone tells nothing, every unit is a cluster.
+    """
+    index = torch.arange(len(values))
+    if clusters is not None and (found := clusters.unique(return_inverse=True)[1]).max():
+        index = found
+    n = int(index.max()) + 1
+    sums = torch.zeros(n, values.shape[1], dtype=torch.float64).index_add_(0, index, values)
+    drawn = torch.randint(n, (DRAWS, n), generator=torch.Generator().manual_seed(0))
+    times = torch.zeros(DRAWS, n, dtype=torch.float64)
+    times.scatter_add_(1, drawn, torch.ones((), dtype=torch.float64).expand(DRAWS, n))
+    return times @ sums / (times @ index.bincount().double())[:, None]
+
+
+def _ends(of_draws: Float[Tensor, " draw"]) -> list[float]:
+    """Between which 95 of 100 draws lie, those that are not a number left out."""
+    return of_draws.nanquantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
 
 
 def of_few(values: Sequence[float]) -> Interval:

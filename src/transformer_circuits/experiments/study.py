@@ -83,6 +83,13 @@ def read() -> list[Trained]:
     )
 
 
+def in_width_alone() -> list[Trained]:
+    """Those that differ in nothing but width and seed: the paper's proportions, the fewest tokens."""
+    proportioned = [one for one in read() if not one.crowded]
+    fewest = min(one.tokens for one in proportioned)
+    return [one for one in proportioned if one.tokens == fewest]
+
+
 def by_width(trained: Sequence[Trained]) -> dict[int, list[Trained]]:
     """The trainings of each width, narrow to wide."""
     widths = sorted({one.width for one in trained})

@@ -91,7 +91,8 @@
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches) {
       const least = spec.usermeta.least || view.width(); // some may become narrower, too
-      await view.width(Math.max(least, view.width() + room - own)).runAsync();
+      const wide = Math.max(least, view.width() + room - own);
+      if (wide !== view.width()) await view.width(wide).runAsync();
     }
     const width = drawn.viewBox.baseVal.width / smallest;
     const usual = `${TEXT * width}px`;
