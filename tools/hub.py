@@ -78,13 +78,20 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
+def _write_weights(folder: Path, name: str, step: int | None = None) -> None:
+    """In full precision, which other libraries read, too."""
+    weights = checkpoint.load(name, step=step).state_dict()
+    safetensors.torch.save_file(weights, folder / hub.WEIGHTS)
+
+
 def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
     source = checkpoint.folder(name)
     tables = config.read(source / "config.toml", "model", "training", "provenance")
     shape = tables["model"]
     more = {kind: dataclasses.asdict(tables[kind]) for kind in ("training", "provenance")}
-    shutil.copy(source / "weights.safetensors", folder / hub.WEIGHTS)
-    hub.describe(folder, shape, dtype="float16", **more)
+    _write_weights(folder, name)
+    more["provenance"]["weights_sha256"] = files.sha256(folder / hub.WEIGHTS)
+    hub.describe(folder, shape, dtype="float32", **more)
     for path in (source / "training.jsonl", files.data_dir() / "tokenizer.json"):
         shutil.copy(path, folder)
     of_tokenizer = {
@@ -97,8 +104,7 @@ def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
     steps = checkpoint.moments(source)
     for step in steps:
         moment = _empty(folder / hub.place_of(step))
-        weights = checkpoint.load(name, step=step).state_dict()
-        safetensors.torch.save_file(weights, moment / hub.WEIGHTS)
+        _write_weights(moment, name, step)
         hub.describe(moment, shape, dtype="float32", step=step, training=more["training"])
     base, _, seed = name.partition("-seed-")
     nats = {one: checkpoint.held_out_nats(one) for one in checkpoint.seeds(base)}

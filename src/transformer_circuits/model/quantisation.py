@@ -1,6 +1,7 @@
-"""A model in eight bits per weight: small enough for a page of the book, and for many of one run."""
+"""A model in eight bits per weight: the models of the book, on disk and on its pages."""
 
 import copy
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int8
@@ -37,10 +38,34 @@ def matrices(model: Transformer) -> dict[str, Float[Tensor, "out read"]]:
     }
 
 
+def packed(model: Transformer) -> dict[str, Tensor]:
+    """Every weight in eight bits, and beside it, as NAME.scale, the scales of its rows: see `matrices`."""
+    tensors = {}
+    for name, weight in matrices(model).items():
+        whole, scale = quantise(weight.detach().cpu())
+        tensors |= {name: whole.contiguous(), f"{name}.scale": scale.float()}
+    return tensors
+
+
+def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of `packed`; what has no scale beside it stays as it is."""
+    weights = {name: each for name, each in tensors.items() if not name.endswith(".scale")}
+    for name in weights:
+        if (scale := tensors.get(f"{name}.scale")) is not None:
+            weight = dequantise(weights[name], scale)
+            weights[name] = weight.T if name == "W_E" else weight
+    return weights
+
+
 @torch.no_grad()
+def round_(model: Transformer) -> None:
+    """Every weight quantised and back, in place."""
+    for weight in matrices(model).values():
+        weight.copy_(dequantise(*quantise(weight)))
+
+
 def rounded(model: Transformer) -> Transformer:
     """A copy of the model with every weight quantised and back."""
     twin = copy.deepcopy(model).requires_grad_(False)
-    for weight in matrices(twin).values():
-        weight.copy_(dequantise(*quantise(weight)))
+    round_(twin)
     return twin

@@ -1,9 +1,7 @@
 """What the tensors of any checkpoint must be: finite real numbers, in floating point and dense."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -12,13 +10,6 @@ from transformer_circuits import files
 KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BUFFERS = (".mask", ".IGNORE", ".rotary_sin", ".rotary_cos")
 """How names end that are of no weights, but which TransformerLens saves, too."""
-
-
-def read(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
-    tensors = safetensors.torch.load_file(path)
-    require_numbers(tensors, path)
-    return tensors
 
 
 def require_numbers(tensors: Mapping[str, Tensor], source: object = None) -> None:

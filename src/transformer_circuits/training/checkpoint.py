@@ -35,13 +35,11 @@ def save(
     """Write weights, the log of their training and their provenance.
 
     The config goes last, and has the weights' hash, so a half-written model never loads.
-    Weights are written in half precision, to be small enough for the repository.
+    Weights are written in eight bits, to be small enough for the repository and for a page.
 
     `log`: the records of the training; the last says on how many `tokens`.
     """
-    halves = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
-    with files.atomic(folder / "weights.safetensors") as temporary:
-        temporary.write_bytes(safetensors.torch.save(halves))
+    _write(folder / "weights.safetensors", model)
     with files.atomic(folder / "training.jsonl") as temporary:
         temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
     provenance = Provenance(
@@ -57,13 +55,13 @@ def save(
 
 
 def save_moment(folder: Path, model: Transformer, step: int) -> None:
-    """Write a checkpoint of a run, its weights in eight bits each, for `load(name, step=step)`."""
-    tensors = {}
-    for name, weight in quantisation.matrices(model).items():
-        whole, scale = quantisation.quantise(weight.detach().cpu())
-        tensors |= {name: whole.contiguous(), f"{name}.scale": scale}
-    with files.atomic(_moment(folder, step)) as temporary:
-        temporary.write_bytes(safetensors.torch.save(tensors))
+    """Write a checkpoint of a run, for `load(name, step=step)`."""
+    _write(_moment(folder, step), model)
+
+
+def _write(path: Path, model: Transformer) -> None:
+    with files.atomic(path) as temporary:
+        temporary.write_bytes(safetensors.torch.save(quantisation.packed(model)))
 
 
 def moments(folder: Path) -> list[int]:
@@ -99,8 +97,7 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 
     A file that is damaged, or does not belong to the others, is named, with the remedy.
 
-    `step`: the model as it was after so many steps of its training, one of `moments`, its weights
-    rounded to eight bits.
+    `step`: the model as it was after so many steps of its training, one of `moments`.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -122,7 +119,12 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
         )
     model = of_file(path)
     if step is not None:
-        _load_moment(model, place, step)
+        if step not in moments(place):
+            raise files.UserError(
+                f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
+            )
+        files.require_as_listed(path := _moment(place, step))
+        load_weights(model, path)
     return model.to(device)
 
 
@@ -171,29 +173,13 @@ def held_out_nats(name: str) -> float:
 
 
 def load_weights(model: Transformer, path: Path) -> None:
-    """Fill `model` from a safetensors file."""
+    """Fill `model` from a safetensors file, in eight bits or in floating point."""
     try:
-        model.load_state_dict(weights.read(path))
+        tensors = quantisation.unpacked(safetensors.torch.load_file(path))
+        weights.require_numbers(tensors, path)
+        model.load_state_dict(tensors)
     except (SafetensorError, RuntimeError) as error:
         raise files.damaged(path, f"does not fit its config: {error}") from error
-
-
-def _load_moment(model: Transformer, place: Path, step: int) -> None:
-    if step not in moments(place):
-        raise files.UserError(
-            f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
-        )
-    files.require_as_listed(path := _moment(place, step))
-    try:
-        tensors = safetensors.torch.load_file(path)
-        for name, weight in quantisation.matrices(model).items():
-            whole = tensors.pop(name), tensors.pop(f"{name}.scale")
-            weight.data.copy_(quantisation.dequantise(*whole))
-        if tensors:
-            raise KeyError(f"unknown weights {sorted(tensors)}")
-    except (SafetensorError, RuntimeError, KeyError) as error:
-        raise files.damaged(path, f"does not fit its config: {error}") from error
-    weights.require_numbers(model.state_dict(), path)
 
 
 def folder(name: str) -> Path:

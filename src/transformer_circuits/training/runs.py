@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
@@ -62,8 +62,7 @@ class Run:
         on under `held_out_nats`. Over which text, see `cross_entropy`.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
-        for weight in model.parameters():  # measured as it is saved; positions are not rounded
-            weight.data = weight.data.half().float()
+        quantisation.round_(model)  # measured as it is saved; positions are not rounded
         held_out = corpus.tokens(plan.corpus, "validation")
         nats = round(float(cross_entropy.evaluate(model, held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
