@@ -121,15 +121,14 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 readme: book  ## take the README's figures from the chapters, after their models have changed
 	$(BIN)/python -m transformer_circuits readme
 
-models: data/cache/.done  ## train every model of the book again, and what it compares them with: three to eight hours on two cores (resumes where it was stopped)
+models: data/cache/.done  ## train every model of the book again: three to seven hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	for name in $(MODELS); do $(BIN)/python -m transformer_circuits train $$name || exit 1; done
 	for name in $(MODELS); do for seed in 1 2; do \
 		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
-	$(BIN)/python -m transformer_circuits variants
 	$(BIN)/python -m transformer_circuits factorisation
 
-experiments: data/cache/.done  ## make the short trainings of data/experiments.toml: four to seventeen hours on two cores (resumes where it was stopped)
+experiments: data/cache/.done  ## make the short trainings of data/formation/plan.toml: five to twenty hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	$(BIN)/python -m transformer_circuits experiments
 

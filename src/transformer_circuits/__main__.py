@@ -140,13 +140,6 @@ def factorisation() -> None:
     factorisation.write()
 
 
-def variants() -> None:
-    """Make the short trainings that differ in a choice."""
-    from transformer_circuits.experiments import variants
-
-    variants.write()
-
-
 def experiments(study: bool) -> None:
     """Make the short trainings that ask why induction heads form, or those of the study of size."""
     from transformer_circuits.claims import sizes
@@ -175,7 +168,6 @@ COMMANDS: dict[str, tuple] = {
         option("--folder", type=Path, help="write here instead of data/models/NAME"),
         option("--no-compile", dest="compile", action="store_false", default=None),
     ),
-    "variants": (variants,),
     "factorisation": (factorisation,),
     "experiments": (
         experiments,

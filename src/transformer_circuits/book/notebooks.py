@@ -40,10 +40,12 @@ SHORT = (
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
-              "data/experiments.toml", "data/tokenizer.json", "requirements.txt",
-              "requirements.lock")  # fmt: skip
+              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
-READ_BY = {"experiments/study.py": "data/study/*"}
+READ_BY = {
+    "experiments/formation.py": "data/formation/*",
+    "experiments/study.py": "data/study/*",
+}
 """What only those chapters depend on that import the module which reads it."""
 CLAIMS = ("data/claims.toml", "data/findings.toml")
 """What verdicts say, and from where on; nothing is measured with it."""

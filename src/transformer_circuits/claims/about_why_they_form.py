@@ -1,6 +1,6 @@
 """What is claimed of why induction heads form, from short trainings with one choice changed.
 
-Each measurement compares runs of `data/experiments.toml` with the book's own training from the same seed,
+Each measurement compares runs of `data/formation/plan.toml` with the unchanged one from the same seed,
 at the same tokens. It is one number per seed, so it has no spread but that between seeds; or the mean
 over every seed that the plan has, with Student's interval. A head *matches* from
 where the best of the last layer has a prefix matching of 0.2 on random tokens that come twice. A head

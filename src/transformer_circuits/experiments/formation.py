@@ -1,9 +1,8 @@
 """Planned trainings, made, kept and read: above all those that ask why induction heads form.
 
-`python -m transformer_circuits experiments` writes `experiments.jsonl` beside the two-layer model's
-weights: one line per training that the plan has no other log for, with what was measured along it.
-`records` reads these and the others together. Another `Series` has another plan, and lines of its
-own.
+`python -m transformer_circuits experiments` writes `data/formation/runs.jsonl`: one line per training
+of the plan beside it, with what was measured along it, which `records` reads. Another `Series` has
+another plan, and lines of its own.
 """
 
 import json
@@ -23,7 +22,6 @@ from transformer_circuits.model import altered
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
-from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
 
 PLANTED, SPAN, REACH = "prose, repeats planted", 16, 8
@@ -46,14 +44,14 @@ class Series:
 
 
 def why() -> Series:
-    """The trainings of `data/experiments.toml`; `experiments.jsonl` may not be there yet."""
-    return Series(plan.path(), checkpoint.folder("two-layer") / "experiments.jsonl")
+    """The trainings of `data/formation/plan.toml`; `runs.jsonl` may not be there yet."""
+    return Series(plan.path(), plan.path().with_name("runs.jsonl"))
 
 
 def write(compile: bool | None = None, series: Series | None = None) -> None:
     """Make the trainings that a series, by default `why()`, has no line of; add each when it ends."""
     series = series or why()
-    planned = [one for one in plan.read(series.plan) if not one.choices.taken_from]
+    planned = plan.read(series.plan)
 
     def make(k: int) -> dict[str, Any]:
         one = planned[k]
@@ -105,15 +103,9 @@ def log_until(
     while not run.log or run.log[-1]["tokens"] < tokens:
         record = next(records)
         print(f"{title}: {record['tokens']:,} of {tokens:,.0f} tokens", flush=True)
-    return _kept(run.log, tokens, *also)
-
-
-def _kept(
-    log: list[development.Record], tokens: int | float, *also: str
-) -> list[development.Record]:
-    before = sum(record["tokens"] < tokens for record in log)
+    before = sum(record["tokens"] < tokens for record in run.log)
     return [
-        {key: record[key] for key in (*development.KEPT, *also)} for record in log[: before + 1]
+        {key: record[key] for key in (*development.KEPT, *also)} for record in run.log[: before + 1]
     ]
 
 
@@ -207,8 +199,14 @@ def records(name: str) -> list[list[development.Record]]:
     planned = [one for one in plan.read() if one.choices.name == name]
     if not planned:
         raise ValueError(f'no run of {plan.path().name} is called "{name}"')
-    lines = _lines(why().results)
-    return [_log(one, lines) for one in planned]
+    lines, logs = _lines(why().results), []
+    for one in planned:
+        if not (line := _line(lines, one.row)):
+            raise files.UserError(
+                f'there is no log of "{one.title}": run python -m transformer_circuits experiments'
+            )
+        logs.append(line["training"])
+    return logs
 
 
 def every_seed(name: str) -> list[list[development.Record]]:
@@ -221,16 +219,6 @@ def every_seed(name: str) -> list[list[development.Record]]:
     return records(name) + (records(further) if there else [])
 
 
-def _log(one: Planned, lines: list[dict[str, Any]]) -> list[development.Record]:
-    source, model = one.choices.taken_from, one.choices.model
-    if source == "training":  # of the book's own model, from which such a run does not differ
-        log = checkpoint.records(checkpoint.seeds(model)[one.training.seed])
-        return _kept(log, one.choices.tokens)
-    begins = one.row
-    if source == "variants":
-        lines = checkpoint.records("two-layer", "variants")
-        begins = {"model": model, "plan": one.row["training_plan"]}
-    if not (line := _line(lines, begins)):
-        command = f"python -m transformer_circuits {source or 'experiments'}"
-        raise files.UserError(f'there is no log of "{one.title}": run {command}')
-    return _kept(line["training"], one.choices.tokens) if source else line["training"]
+def search() -> list[dict[str, Any]]:
+    """What came of every training that was tried before there was a plan, `search.jsonl`."""
+    return files.read_json_lines(plan.path().with_name("search.jsonl"))

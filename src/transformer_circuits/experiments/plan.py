@@ -1,4 +1,4 @@
-"""Plans of trainings: `data/experiments.toml`, short ones that ask why induction heads form, and
+"""Plans of trainings: `data/formation/plan.toml`, short ones that ask why induction heads form, and
 `data/study/plan.toml`, models of several sizes.
 """
 
@@ -16,7 +16,6 @@ from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 
 SEEDS = (0, 1, 2)
-LOGS = ("", "training", "variants")
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,15 @@ class Choices(Table):
     why: str
     model: str
     tokens: int
-    taken_from: str
     first_layer: str
     repeat_weight: float
     family: str
 
     def __post_init__(self):
-        for name, known in (("taken_from", LOGS), ("first_layer", altered.LAYERS)):
-            value = getattr(self, name)
-            self._require(value in known, name, value, f"be one of {[*known]}")
+        known = altered.LAYERS
+        self._require(
+            self.first_layer in known, "first_layer", self.first_layer, f"be one of {[*known]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class Planned:
 
 
 def path() -> Path:
-    """`data/experiments.toml`."""
-    return files.data_dir() / "experiments.toml"
+    """`data/formation/plan.toml`."""
+    return files.data_dir() / "formation" / "plan.toml"
 
 
 def study() -> Path:
@@ -117,9 +116,6 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
     plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
-    own = choices.first_layer or choices.family or choices.repeat_weight != 1
-    if (choices.taken_from and own) or (choices.taken_from == "training" and any(changes.values())):
-        raise files.UserError(f"taken_from is {choices.taken_from!r} but no log has such a run")
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
         for seed in seeds

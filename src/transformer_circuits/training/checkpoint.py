@@ -149,14 +149,12 @@ def of_file(path: Path) -> Transformer:
 def records(name: str, log: str = "training") -> list[dict]:
     """The records of a model's log, one per line of the file.
 
-    `log`: "training", what was measured along its training (see `development.probe`); "variants",
-    short trainings that differ in a choice (see `experiments.variants`); "factorisation", what
-    more heads and gates bring (see `experiments.factorisation`); or "runs", what came of each
-    training that was tried.
+    `log`: "training", what was measured along its training (see `development.probe`); or
+    "factorisation", what more heads and gates bring (see `experiments.factorisation`).
     """
     path = folder(name) / f"{log}.jsonl"
     if not path.is_file():
-        command = log if log in ("variants", "factorisation") else f"train {name}"
+        command = log if log == "factorisation" else f"train {name}"
         raise files.UserError(f"{path} is not there: run python -m transformer_circuits {command}")
     return files.read_json_lines(path)
 
