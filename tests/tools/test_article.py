@@ -11,8 +11,8 @@ from tools import about, article, manifest
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import findings, registry, rules, scorecard
+from transformer_circuits.experiments import formation
 from transformer_circuits.figures import values
-from transformer_circuits.training import checkpoint
 
 ROOT = Path(__file__).parents[2]
 CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_the_basis_in_which_scores_tell_the_truth_is_that_of_every_model_of_the_
 
 def test_what_is_said_of_the_help_in_training_is_what_the_search_found():
     """Runs *n* and *v*: not the windows alone, and not only whether heads form."""
-    runs = {run["run"][:2]: run for run in checkpoint.records("two-layer", "runs")}
+    runs = {run["run"][:2]: run for run in formation.search()}
     said = next(line for line in TEMPLATE.splitlines() if "needed help" in line)
     stronger = [
         runs["v:"][f"{kind}_right_first"] > runs["n:"][f"{kind}_right_first"]
