@@ -59,7 +59,8 @@ document.addEventListener("DOMContentLoaded", () => {
         cell.querySelectorAll(":scope > details.above-input").forEach((fold) => (fold.open = open));
       });
     });
-    section.querySelector(":scope > :is(h1, h2, h3, h4)")?.append(mark);
+    const title = section.querySelector(":scope > :is(h1, h2, h3, h4)");
+    title?.insertBefore(mark, title.querySelector(":scope > .headerlink"));
   });
 
   const buttons = [...document.querySelectorAll(".reading button")];

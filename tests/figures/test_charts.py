@@ -151,7 +151,7 @@ def test_eigenvalues_are_those_of_the_mixture():
         assert np.abs(np.sort_complex(expected) - np.sort_complex(shown)).max() < 0.01
         (said,) = (row["text"] for row in rows if "text" in row and row["s"] == s)
         score = written(expected.sum().real / np.abs(expected).sum(), ".2f")
-        assert said.startswith(f"score Σλ/Σ|λ| {score}; ")
+        assert said.startswith(f"Copying score {score}; ")
 
 
 def test_paths_are_grouped_by_their_heads():

@@ -76,7 +76,7 @@ def spectrum(
     said, dots = [], []
     for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
         first = (matrix.argmax(axis=0) == np.arange(n)).sum()
-        text = f"score Σλ/Σ|λ| {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
+        text = f"Copying score {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
         said.append({"s": s, "text": text})
         dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
     now = "abs(datum.s - s) < 0.01"
@@ -99,20 +99,18 @@ def spectrum(
         first.mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2),
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
     )
-    end = 1.1 * np.abs(spectra).max()
-    plane = vega.chart(dots, 90, 165).transform_calculate(below="datum.real < 0")
-    ticks = [-int(0.7 * end), 0, int(0.7 * end)]
-    across = vega.x_axis("real:Q", "real part", (-end, end)).axis(values=ticks)
+    end = 1.2 * np.abs(spectra).max()
+    plane = vega.chart(dots, 165, 165).transform_calculate(below="datum.real < 0")
     plane = plane.encode(
-        across,
+        vega.x_axis("real:Q", "real part", (-end, end)),
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
     )
     here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
     full, turning = (here.transform_filter(f"datum.imaginary {sign} 0") for sign in ("==", "!="))
     points = altair.layer(
         plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
-        full.mark_point(filled=True, size=90, opacity=1),
-        turning.mark_point(size=90, strokeWidth=2),
+        full.mark_point(filled=True, size=50, opacity=1),
+        turning.mark_point(size=50, strokeWidth=2),
     )
     slider = altair.binding_range(min=-1, max=1, step=0.05, name="From anti-copying to copying ")
     drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
@@ -581,12 +579,15 @@ def _pattern(
 
 
 def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> altair.LayerChart:
-    """Tokens in lines, below each an amber bar for how likely it was; chances: [checkpoint, pos]."""
-    places, x, y, line, high = [], 0, 0, 306, 30
+    """Tokens in lines, below each an amber bar for how likely it was; chances: [checkpoint, pos].
+
+    All bars are equally long when full.
+    """
+    places, x, y, line, high, full = [], 0, 0, 306, 30, 30
     for pos, token in enumerate(tokens):
-        wide = 8 * len(token) + 10
+        wide = max(8 * len(token), full) + 8
         x, y = (x, y) if x + wide <= line else (0, y + high)
-        ends = {"left": x + 4, "right": x + wide - 2, "top": y + 20, "bottom": y + 25}
+        ends = {"left": x + 4, "right": x + 4 + full, "top": y + 20, "bottom": y + 25}
         places.append({"pos": pos, "token": token, "y": y + 4, **ends})
         x += wide
     known = altair.LookupData(altair.Data(values=places), "pos", [*places[0]][1:])

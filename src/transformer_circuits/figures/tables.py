@@ -62,7 +62,7 @@ def _html(cell: Cell) -> str:
 NUMBER = ' class="number"'
 _BAR = (
     '{number}<span aria-hidden="true" style="display:block;width:min(4.5em,11vw);height:0.35em;'
-    'margin:0.2em 0 0 auto;background:#8882"><span style="display:block;height:100%;{share}"></span></span>'
+    'margin:0.2em 0 0.3em auto;background:#8882"><span style="display:block;height:100%;{share}"></span></span>'
 )
 
 
@@ -75,7 +75,7 @@ class Table:
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1; or of 1, if it is a probability with a bar. None elsewhere."""
+    1; or of 1, if it is a probability or a share with a bar. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
     probability: bool = False
@@ -163,6 +163,7 @@ def table(
     digits: int = 2,
     bars: Collection[str] = (),
     probability: bool = False,
+    against_one: bool = False,
     look: Look = "table",
 ) -> Table:
     """A table; `caption` says what it shows.
@@ -175,13 +176,14 @@ def table(
     measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
-    against the column's largest as a bar below it, hollow below zero; with `probability`, against 1,
-    in the colour of probabilities. `look`: how rows are laid out.
+    against the column's largest as a bar below it, hollow below zero; with `against_one`, as for
+    shares, against 1; with `probability`, against 1 in the colour of probabilities. `look`: how rows
+    are laid out.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
-            per column, `bars` names what is no column of finite numbers, or a `probability` does
-            not lie between 0 and 1.
+            per column, `bars` names what is no column of finite numbers, or a `probability` or
+            what is drawn `against_one` does not lie between 0 and 1.
     """
     if not rows:
         raise ValueError(f'the table "{caption}" has no rows')
@@ -200,12 +202,12 @@ def table(
     barred = [i for i, name in enumerate(headers) if name in bars]
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
-    if probability:
+    if probability or against_one:
         for i in barred:
             shares[i] = [row[i] for row in cells]
             if not 0 <= min(shares[i]) <= max(shares[i]) <= 1:
                 raise ValueError(
-                    f'probabilities are from 0 to 1, but "{headers[i]}" has {shares[i]}'
+                    f'probabilities and shares are from 0 to 1, but "{headers[i]}" has {shares[i]}'
                 )
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)

@@ -33,8 +33,10 @@ class _Line:
     def steps(self) -> tuple[str, str]:
         one, two = self.heads
         return (
-            f"1. {one} looks one back ({self.weights[0]:.2f}): the key now says what stood before",
-            f"2. {two} looks where the key matches ({self.weights[1]:.2f}), and moves what is there",
+            f"First, head {one} looks one back ({self.weights[0]:.2f}): "
+            "the key now says what stood before",
+            f"Then head {two} looks where the key matches ({self.weights[1]:.2f}), "
+            "and moves what is there",
         )
 
 

@@ -53,7 +53,7 @@
     // another along the margin, for it must not lie on words; the k-th of several a little higher.
     function arc(from, to, className, width, k) {
       const a = top(from), b = top(to), first = top(0).y + 4, lane = 8 + 7 * (k % 3);
-      const high = Math.min(72, 18 + 0.11 * Math.abs(a.x - b.x));
+      const high = Math.min(130, 18 + 0.125 * Math.abs(a.x - b.x));
       const edge = 2 + 5 * (k % 3), over = a.y - lane, above = b.y - lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
