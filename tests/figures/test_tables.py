@@ -105,6 +105,7 @@ def test_links_lead_to_nothing_else(href):
         ([{"name": "x", "some": 3.0}, {"name": "y", "some": float("nan")}], {"bars": ["some"]}),
         ([{"a": 1.0}], {"bars": ["b"]}),
         ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "probability": True}),
+        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "against_one": True}),
     ],
 )
 def test_rows_that_are_not_alike_and_bars_of_no_numbers_are_refused(rows, options):
@@ -136,6 +137,9 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], probability=True)
     assert re.findall(r"width:(\d+)%", likely["text/html"]) == ["50", "25"]
     assert likely["text/html"].count(theme.LIKELY.light) == 2
+    share = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], against_one=True)
+    assert re.findall(r"width:(\d+)%", share["text/html"]) == ["50", "25"]
+    assert theme.LIKELY.light not in share["text/html"]
 
 
 ESTIMATES = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)], "a <control>": [(0.0, -0.1, 0.1)]}
