@@ -41,9 +41,7 @@ def measured(model, held_out):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A checkout whose two-layer model is tiny."""
-    settings = dataclasses.replace(PLAN, steps=40, blind_steps=2, seed=0)
-
-    settings = dataclasses.replace(settings, moments=True)
+    settings = dataclasses.replace(PLAN, steps=40, blind_steps=2, seed=0, moments=True)
     runs = [f'[[run]]\nname = "{name}"\nwhy = "x"\n{change}\n' for name, change in MADE.items()]
     (tmp_path / "plan.toml").write_text(BASE + "".join(runs))
     for target, name, value in [
@@ -104,6 +102,8 @@ def test_a_stopped_command_loses_no_record_and_another_plan_replaces_its_own_lin
     assert before[: len(kept)] == kept and len(made) == 3 * len(MADE) - len(kept)
     text = plan.path().read_text().replace("repeat_weight = 0.0", "repeat_weight = 0.5")
     plan.path().write_text(text)
+    with pytest.raises(files.UserError, match=r'"silent, seed 0": run .* experiments$'):
+        formation.records("silent")  # a line of another plan is of no use
     with pytest.raises(files.UserError, match=r"silent-seed-0/state.pt belongs to the run"):
         formation.write(compile=False)
     assert path.read_text().splitlines() == before
