@@ -58,7 +58,7 @@ def write(compile: bool | None = None, series: Series | None = None) -> None:
         with tokenizer.using(series.vocabulary):
             torch.compiler.reset()  # else it gives up after the eighth model of one process
             run = trainer(one, compile)
-            log = log_until(run, one.choices.tokens, one.title, "first_position")
+            log = log_until(run, one.choices.tokens, one.title)
             return {"training": log} | (series.at_end(one, run) if series.at_end else {})
 
     complete(series.results, [one.row for one in planned], make)
@@ -92,20 +92,19 @@ def _line(lines: list[dict[str, Any]], begins: dict[str, Any]) -> dict[str, Any]
     return next((line for line in lines if begins.items() <= line.items()), None)
 
 
-def log_until(
-    run: Trainer, tokens: int | float, title: str, *also: str
-) -> list[development.Record]:
+def log_until(run: Trainer, tokens: int, title: str) -> list[development.Record]:
     """The log of a training up to the first record with so many tokens, made as far as need be.
 
-    Of each record `development.KEPT` is kept, and what is named besides.
+    Of each record `development.KEPT` and `first_position` are kept, see `probe`.
     """
     records = run.run()
     while not run.log or run.log[-1]["tokens"] < tokens:
         record = next(records)
-        print(f"{title}: {record['tokens']:,} of {tokens:,.0f} tokens", flush=True)
+        print(f"{title}: {record['tokens']:,} of {tokens:,} tokens", flush=True)
     before = sum(record["tokens"] < tokens for record in run.log)
     return [
-        {key: record[key] for key in (*development.KEPT, *also)} for record in run.log[: before + 1]
+        {key: record[key] for key in (*development.KEPT, "first_position")}
+        for record in run.log[: before + 1]
     ]
 
 
