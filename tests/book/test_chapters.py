@@ -239,6 +239,26 @@ def test_what_is_to_be_shown_is_what_a_cell_ends_with(code):
                     assert statement is tree.body[-1], f"not shown: {cell.source[:200]}"
 
 
+def test_the_story_points_at_nothing_that_it_hides(cells):
+    """Code is hidden there: what a colon announces is something that a cell shows."""
+    for index, cell in enumerate(cells):
+        if "## Exercises" in cell.source:
+            break
+        if cell.cell_type != "markdown":
+            continue
+        text = cell.source.rstrip()
+        pointed = re.findall(r"\b(?:next|previous) cells?\b|\bcells? (?:above|below)\b", text)
+        assert not pointed, pointed
+        after = [*itertools.takewhile(lambda cell: cell.cell_type == "code", cells[index + 1 :])]
+        shown = any(
+            re.search(r"\bprint\(|book\.check\(|\.decide\(", each.source)
+            or isinstance(ast.parse(each.source).body[-1], ast.Expr)
+            for each in after
+        )
+        hides = text.endswith(":") and not text.endswith("::")
+        assert shown or not hides, text[-200:]
+
+
 def test_what_a_figure_counts_or_opens_on_is_checked(code):
     """A title of most, few or more, and the token that a view of attention keeps from the start."""
     checks = [call for name, call in calls(code) if name == "book.check"]

@@ -63,8 +63,18 @@ def as_html(decision: "Decision") -> str:
 
 def unit(claim_id: str) -> str:
     """The unit of a claim's estimates as they are measured: shares of one, where sentences have percent."""
-    given = read()[claim_id].get("unit", "")
+    given = shown_unit(claim_id)
     return "share of 1" if given in _PERCENT else given or "no unit"
+
+
+def shown_unit(claim_id: str) -> str:
+    """The unit that a claim's sentences have; "", if there is none."""
+    return read()[claim_id].get("unit", "")
+
+
+def scaled(value: float, unit: str) -> float:
+    """What was measured, as a sentence with this unit writes it; of doublings, how many times it is."""
+    return 2**value if unit == "doublings" else 100 * value if unit in _PERCENT else value
 
 
 def bare(said: str) -> str:
@@ -94,7 +104,7 @@ def say(
     if verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
         verdict = CONTROL_PASSES
     wording = sentences.get(verdict) or general[verdict]
-    unit, means = sentences.get("unit", ""), [found.mean for found in seeds.values()]
+    unit, means = shown_unit(claim_id), [found.mean for found in seeds.values()]
     of_white = [found.mean for found in (white or {}).values()]
     places = {
         "range": _range(means, unit),
@@ -131,8 +141,7 @@ def _word(n: int) -> str:
 
 def _range(values: Iterable[float], unit: str) -> str:
     """From the least to the most, with the unit; in words, if there is nothing, or no number."""
-    scale = 100 if unit in _PERCENT else 1
-    values = sorted(2**value if unit == "doublings" else scale * value for value in values)
+    values = sorted(scaled(value, unit) for value in values)
     if not values or any(map(math.isnan, values)):
         return NO_NUMBER
     digits = 3 if unit == "doublings" else 2

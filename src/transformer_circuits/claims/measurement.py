@@ -4,7 +4,7 @@ import functools
 import html
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
@@ -212,7 +212,11 @@ class Decision:
     def _said(self) -> str:
         """The claim, who makes it, and its verdict."""
         mark, claim = _MARKS.get(self.verdict, "~"), self.measurement.claim
-        by = "The paper" if claim.source == "paper" else claim.section
+        by = (
+            "The paper"
+            if claim.source == "paper"
+            else claim.section[:1].upper() + claim.section[1:]
+        )
         return f"{mark} {self.verdict} ({self.why}). {by}: {claim.statement}."
 
     def __str__(self) -> str:
@@ -237,31 +241,40 @@ class Decision:
         }
 
     @property
-    def _forest_plot(self) -> str:
-        """Seeds, controls and what was planted, on one scale with the threshold."""
+    def _forest_plots(self) -> tuple[str, str]:
+        """The seeds, and beside them controls and what was planted, on one scale with the threshold."""
         ours = "every seed" if len(self.seeds) > 1 else "one seed"
         ours = self.measurement.pooled or ours
-        rows = {ours: [*self.seeds.values()]}
+        rows = {ours: _spans(self.seeds.values())}
         if self.white:
-            rows[f"{ours}, white basis"] = [*self.white.values()]
-        rows |= {name: [found] for name, found in self._beside.items() if found is not None}
-        spans = {
-            name: [(f.mean, f.low, f.high) for f in found if f.n] for name, found in rows.items()
+            rows[f"{ours}, white basis"] = _spans(self.white.values())
+        beside = {
+            name: _spans([found]) for name, found in self._beside.items() if found is not None
         }
-        rule = self.measurement.rule
-        return forest_plot.forest_plot(spans, rule.threshold, rule.side, ours=ours)
+        rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
+        scaled = functools.partial(findings.scaled, unit=unit)
+        return forest_plot.forest_plots(
+            rows,
+            beside,
+            rule.threshold,
+            rule.side,
+            unit="times" if unit == "doublings" else unit,
+            scaled=scaled,
+        )
 
     @property
-    def _source(self) -> str:
-        """The function that measures, folded: what was done to which tokens."""
-        code = html.escape(inspect.getsource(self.measurement.function))
-        summary = "<summary>How it is measured</summary>"
-        return f"<details>{summary}<pre><code>{code}</code></pre></details>"
+    def _folded(self) -> str:
+        """Controls and what was planted, and the function that measures: what was done to which tokens."""
+        controls, code = self._forest_plots[1], inspect.getsource(self.measurement.function)
+        summary = "Controls, and how it is measured" if controls else "How it is measured"
+        code = f"<pre><code>{html.escape(code)}</code></pre>"
+        return f"<details><summary>{summary}</summary>{controls}{code}</details>"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
         said = f'{findings.as_html(self)}<p class="claim {kind}">{html.escape(self._said)}</p>'
-        shown = {"text/html": f'<div class="verdict">{said}{self._forest_plot}{self._source}</div>'}
+        page = f'<div class="verdict">{said}{self._forest_plots[0]}{self._folded}</div>'
+        shown = {"text/html": page}
         shown["text/plain"] = str(self)
         return shown, self.record.metadata
 
@@ -277,7 +290,7 @@ class Decision:
             "white": {name: _json(found) for name, found in self.white.items()},
             "row": self.row,
             "finding": self.finding,
-            "forest plot": self._forest_plot,
+            "forest plot": "".join(self._forest_plots),
         }
         return Record(
             "verdict",
@@ -287,6 +300,10 @@ class Decision:
             claim=self.measurement.claim_id,
             details=details,
         )
+
+
+def _spans(found: Iterable[Interval]) -> list[forest_plot.Span]:
+    return [(one.mean, one.low, one.high) for one in found if one.n]
 
 
 def _json(found: Interval | None) -> dict | None:

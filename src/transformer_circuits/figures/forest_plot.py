@@ -1,7 +1,7 @@
 """Estimates as dots on one line, with their intervals and the threshold they are held to."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from transformer_circuits.figures.values import written
 
@@ -11,43 +11,56 @@ WIDTH, HEIGHT, MARGIN = 220.0, 15.0, 6.0
 """Of one line's picture, and what stays free at its ends. [pixels]"""
 
 
-def forest_plot(
-    rows: Mapping[str, Sequence[Span]], threshold: float, side: str, *, ours: str
-) -> str:
-    """HTML of a table with a line for each name: its dots on one scale for all, and its numbers.
+def forest_plots(
+    ours: Mapping[str, Sequence[Span]],
+    beside: Mapping[str, Sequence[Span]],
+    threshold: float,
+    side: str,
+    *,
+    unit: str = "",
+    scaled: Callable[[float], float] = lambda value: value,
+) -> tuple[str, str]:
+    """HTML of two tables, of ours and of what stands beside them, on one scale for both.
 
-    `rows`: by name, what was estimated, in any unit that they share.
+    A table has a line for each name: its dots, and its numbers. Ours are full, the others, controls,
+    empty; the second table is "", if there are none.
+
+    `ours`, `beside`: by name, what was estimated, all in what they share; nothing, if there was no case.
     `threshold`, `side`: what lies "above" or "below" this is shaded.
-    `ours`: the name whose dots are full; those of the others, controls, are empty.
+    `unit`, `scaled`: what numbers are written in, and how they come to it.
 
-    It takes the colour of the text around it. Intervals are drawn; in words they are for screen
+    They take the colour of the text around them. Intervals are drawn; in words they are for screen
     readers alone, for the book's page hides them from the eye.
     """
-    ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
+    spans = [span for rows in (ours, beside) for row in rows.values() for span in row]
+    ends = [threshold, *(value for span in spans for value in span)]
     low, high = min(ends), max(ends)
     scale = (WIDTH - 2 * MARGIN) / ((high - low) or 1)
 
     def x(value: float) -> float:
         return MARGIN + (value - low) * scale
 
-    lines = []
-    for name, spans in rows.items():
-        picture = _picture(
-            [tuple(map(x, span)) for span in spans], x(threshold), side, name == ours
-        )
-        numbers = ", ".join(map(_number, spans))
-        lines.append(
-            f'<tr><th scope="row">{html.escape(name)}</th><td>{picture}</td><td>{numbers}</td></tr>'
-        )
-    said = f"must be {side} {written(threshold, 'g')}"
-    head = f'<tr><td></td><th scope="col">{said}, the shaded side</th><td></td></tr>'
-    return (
-        f'<table class="forest-plot"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table>'
-    )
+    def number(value: float) -> str:
+        return written(scaled(value), ".3g")
+
+    def line(name: str, row: Sequence[Span], full: bool) -> str:
+        picture = _picture([tuple(map(x, span)) for span in row], x(threshold), side, full)
+        numbers = ", ".join(_numbers(span, number) for span in row) or "no case"
+        of = html.escape(name)
+        return f'<tr><th scope="row">{of}</th><td>{picture}</td><td>{numbers}</td></tr>'
+
+    must = ", ".join(filter(None, [unit, f"must be {side} {number(threshold)} (shaded)"]))
+    head = f'<thead><tr><td></td><th scope="col">{must}</th><td></td></tr></thead>'
+    tables = []
+    for rows, above in ((ours, head), (beside, "")):
+        lines = "".join(line(name, row, bool(above)) for name, row in rows.items())
+        body = f'<table class="forest-plot">{above}<tbody>{lines}</tbody></table>'
+        tables.append(body if rows else "")
+    return tables[0], tables[1]
 
 
-def _number(span: Span) -> str:
-    mean, low, high = (written(value, ".3g") for value in span)
+def _numbers(span: Span, number: Callable[[float], str]) -> str:
+    mean, low, high = map(number, span)
     interval = "" if low == high else f'<span class="visually-hidden"> ({low} to {high})</span>'
     return mean + interval
 
