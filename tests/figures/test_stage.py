@@ -21,11 +21,11 @@ def looks(**shares):
     return found
 
 
-def made(**changed):
+def made(in_time=False, **changed):
     with_head = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], SAYS)
     without = Run("without", [Step(4, looks(p0=1.0), 0.004)], [], ("none", "nothing", "gone"))
     given = {"tokens": TOKENS, "runs": [with_head, without]} | changed
-    return stage.stage(**given, switch="Head 0.0", title="A name comes again")
+    return stage.stage(**given, switch="Head 0.0", title="A name comes again", in_time=in_time)
 
 
 def test_its_record_and_its_words_are_those_of_the_runs():
@@ -103,6 +103,26 @@ def test_one_of_several_runs_is_chosen_by_key(page):
     shown.get_by_role("radio", name="values").check()
     expect(shown.locator(".says")).to_have_text("end of values")
     expect(shown.locator(".note.struck")).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_moments_of_a_training_go_by_and_what_is_not_there_yet_is_not_lost(page):
+    end = Run("8.2", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], (*SAYS[:2], "late"))
+    start = Run("0.2", [Step(4, looks(p0=1.0), 0.004)], [], (*SAYS[:2], "early"))
+    shown = page({"runs": [end, start], "in_time": True}, reduced_motion="reduce")
+    expect(shown.get_by_role("radio")).to_have_count(2)
+    expect(shown.get_by_role("radio").last).to_be_checked()
+    expect(shown.locator(".says")).to_have_text("late")
+    shown.get_by_role("radio", name="0.2").check()
+    expect(shown.locator(".says")).to_have_text("early")
+    expect(shown.locator(".note.gone")).to_have_count(1)
+    expect(shown.locator(".note.struck")).to_have_count(0)
+    shown.emulate_media(reduced_motion="no-preference")
+    shown.get_by_role("button", name="Watch it grow").click()
+    expect(shown.locator(".says")).to_have_text("early")
+    expect(shown.locator(".says")).to_have_text("late", timeout=5_000)
+    expect(shown.locator(".bars output")).to_have_text("90 %")
+    expect(shown.get_by_role("button", name="Watch it grow")).to_be_visible(timeout=5_000)
 
 
 @pytest.mark.browser

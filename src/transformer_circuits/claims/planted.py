@@ -117,10 +117,10 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
     for h, of_head in enumerate(moved):
         layer.W_V[h][each, of_head] = 1.0
         layer.W_O[h][of_head, each] = 1.0
-    return subject.with_model("planted skip-trigrams", model)
+    return subject.with_model("planted skip-trigrams of families and lists", model)
 
 
-planted_skip_trigrams = Control("planted skip-trigrams", _with_skip_trigrams)
+planted_skip_trigrams = Control("skip-trigrams of families and lists", _with_skip_trigrams)
 skip_trigrams_by_share = Graded(
     "a share of {} of the skip-trigrams",
     lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),

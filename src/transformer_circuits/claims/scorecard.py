@@ -271,7 +271,8 @@ class Scorecard:
                 | {
                     "must be": row["must be"],
                     "every seed, and controls": Picture(decision["forest plot"], str(row)),
-                    "what was found": f"{decision['finding']} ({row['verdict']})",
+                    "verdict": row["verdict"],
+                    "what was found": decision["finding"],
                 }
             )
         return rows or [{"claim": "none"}]

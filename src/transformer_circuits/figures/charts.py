@@ -143,8 +143,10 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
         for step, a in enumerate(angle)
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
-    plane = vega.chart([], 74, 74).encode(
-        altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None)
+    plane = (
+        vega.chart([], 74, 74)
+        .properties(view=vega.FRAME)
+        .encode(altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None))
     )
     plane.data = altair.Undefined  # one table for both layers: facets need it
     rings = (

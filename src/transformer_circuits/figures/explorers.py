@@ -29,8 +29,6 @@ PALEST = 0.6
 STRONGEST = 15
 """How many paths have a bar of their own."""
 UPRIGHT = altair.Axis(labelAngle=-90)
-BARE = altair.ViewBackground(stroke=None)
-"""A chart without a frame."""
 
 
 def _every(names: Sequence) -> altair.Scale:
@@ -50,7 +48,7 @@ def _heading(text: str) -> altair.Title:
 def _sentences(rows: Sequence[Mapping], lines: int) -> altair.Chart:
     """The lines of text of the row that is left."""
     mark = {"align": "left", "baseline": "top", "lineBreak": "\n", "lineHeight": 15, "fontSize": 12}
-    chart = vega.chart(rows, 200, 15 * lines).properties(view=BARE).mark_text(**mark)
+    chart = vega.chart(rows, 200, 15 * lines).mark_text(**mark)
     return chart.encode(x=altair.value(0), y=altair.value(0), text="text:N")
 
 
@@ -84,10 +82,14 @@ def spectrum(
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
         for i, j in np.ndindex(n, n)
     ]
-    grid = vega.chart(cells, 180, 165).transform_calculate(
-        value="datum.base + s * datum.added",
-        share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
-        below="datum.value < 0",
+    grid = (
+        vega.chart(cells, 180, 165)
+        .properties(view=vega.FRAME)
+        .transform_calculate(
+            value="datum.base + s * datum.added",
+            share=f"{PALEST} * abs(datum.value) / {np.abs(matrices).max()}",
+            below="datum.value < 0",
+        )
     )
     grid = grid.transform_joinaggregate(most="max(value)", groupby=["in"]).encode(
         altair.X("in:N", sort=None, title="token looked at", axis=altair.Axis(labelAngle=0)),
@@ -100,7 +102,11 @@ def spectrum(
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
     )
     end = 1.2 * np.abs(spectra).max()
-    plane = vega.chart(dots, 165, 165).transform_calculate(below="datum.real < 0")
+    plane = (
+        vega.chart(dots, 165, 165)
+        .properties(view=vega.FRAME)
+        .transform_calculate(below="datum.real < 0")
+    )
     plane = plane.encode(
         vega.x_axis("real:Q", "real part", (-end, end)),
         vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
@@ -125,6 +131,7 @@ def spectrum(
         numbers=kept,
         words={"tokens": tokens},
         rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
+        wraps=True,
     )
 
 
@@ -355,16 +362,15 @@ def rulers(
     title: str,
     alt: str,
 ) -> vega.HoverChart:
-    """Every edge, measure across and effect upwards, with a switch between the measures.
+    """Every edge, measure across and effect upwards, a panel below the other for each measure.
 
     `measures`: by its name, what each is said to be worth, [kind, edge]; `effects`: what it does,
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
-    with the effects, printed in its picture. `kinds`: "Q", "K", "V"; `labels`: names of edges.
+    with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
-    said = {name: f"rank correlation {number(agreement[name]):.2f}" for name in across}
     rows = [
         {"kind": kinds[k], "edge": labels[e], "effect": _short(up[k, e])}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
@@ -378,44 +384,39 @@ def rulers(
         altair.Shape("kind:N", scale=altair.Scale(domain=list(kinds)), legend=legend),
     )
 
-    def drawn(measure: str, width: int, title: str) -> altair.Chart:
-        points = vega.chart(rows, width, 280).transform_calculate(x=f"datum.across[{measure}]")
+    def panel(k: int, measure: str) -> altair.Chart:
+        points = vega.chart(rows, 290, 125).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=36, opacity=0.8)
         return dots.encode(
-            altair.X("x:Q", scale=log[0], title=title, axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=y, axis=ticks),
+            altair.X(
+                "x:Q", scale=log[0], title=of_all if k == len(across) - 1 else None, axis=ticks
+            ),
+            altair.Y("effect:Q", scale=log[1], title=None, axis=ticks),
             colour,
             shape,
             tooltip=tips,
+        ).properties(
+            title=_heading(f"{measure}: rank correlation {number(agreement[measure]):.2f}")
         )
 
-    names = list(across)
-    which = altair.param(
-        "measure", value=names[0], bind=altair.binding_radio(options=names, name="Measure ")
-    )
-    now = drawn(f"indexof({json.dumps(names)}, measure)", 290, "measure, over the mean of its kind")
-    told = vega.chart([{}], 290, 18).properties(view=BARE).mark_text(align="left", fontSize=12)
-    told = told.transform_calculate(text=f"{json.dumps(said)}[measure]")
-    live = told.encode(x=altair.value(0), text="text:N") & now.add_params(which)
-    stills = (
-        drawn(str(k), 140, name).properties(title=_heading(said[name]))
-        for k, name in enumerate(names)
-    )
-    still = altair.concat(*stills, columns=2)
+    of_all = "measure, over the mean of its kind"
     return vega.finish(
-        live,
+        altair.vconcat(*(panel(k, name) for k, name in enumerate(across)), spacing=12).properties(
+            title=_heading(f"Upwards: {y}")
+        ),
         title,
         alt,
-        numbers={**across, "effects": up, "agreement": [number(agreement[name]) for name in names]},
+        numbers={
+            **across,
+            "effects": up,
+            "agreement": [number(agreement[name]) for name in across],
+        },
         units={"effects": y},
-        words={"kinds": kinds, "edges": labels, "measures": names},
-        still=still,
-        stretches=True,
-        least=220,
+        words={"kinds": kinds, "edges": labels, "measures": [*across]},
     )
 
 
@@ -555,7 +556,7 @@ def _pattern(
     scale = _every(range(n))
     return (
         vega.chart(rows, _SIDE, _SIDE)
-        .properties(title=_heading(f"Attention of {head}"))
+        .properties(view=vega.FRAME, title=_heading(f"Attention of {head}"))
         .transform_filter(at)
         .transform_calculate(place=f"sequence({n * n})")
         .transform_flatten(["share", "place"])
@@ -596,7 +597,7 @@ def _text(tokens: Sequence[str], chances: np.ndarray, at: altair.Parameter) -> a
     heading = _heading("The longer the amber, the likelier the token")
     text = (
         vega.chart(rows, line, y + high)
-        .properties(view=BARE, title=heading)
+        .properties(title=heading)
         .transform_filter(at)
         .transform_calculate(pos=f"sequence({len(tokens)})")
         .transform_flatten(["probability", "pos"])

@@ -80,12 +80,15 @@ def stage(
     *,
     switch: str,
     title: str,
+    in_time: bool = False,
 ) -> Stage:
     """The line on its stage, with a switch between two runs of the same steps, or a choice of more.
 
     `tokens`: labels, of which the first is the begin token. `switch`: what the switch turns off; of
     more than two runs, what is chosen, before their names. `title`: the finding. The text
-    alternative is made of the runs, which have the same places.
+    alternative is made of the runs, which have the same places. `in_time`: the runs are moments of one
+    training, the last first. They are chosen from the first to the last and shown as they end, and
+    to play means to go through them.
     """
     numbers: dict[str, object] = {}
     said = {_said(run, runs, switch): run for run in runs}
@@ -100,7 +103,7 @@ def stage(
         numbers=numbers,
         words={"tokens": tokens},
     )
-    return Stage(still.record, _html(tokens, runs, switch, still), still.svgs[0])
+    return Stage(still.record, _html(tokens, runs, switch, in_time, still), still.svgs[0])
 
 
 def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
@@ -144,8 +147,9 @@ def _of_name(run: Run) -> set[int]:
     return noted | {step.at + more for step in run.steps for more in (0, 1)}
 
 
-def _data(run: Run, first: Run) -> dict:
-    steps, struck = [], {*first.notes} - {*run.notes} | {*run.unread}
+def _data(run: Run, first: Run, in_time: bool) -> dict:
+    lost = set() if in_time else {*first.notes} - {*run.notes}  # not yet there is not lost
+    steps, struck = [], lost | {*run.unread}
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
@@ -155,7 +159,9 @@ def _data(run: Run, first: Run) -> dict:
     return {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
 
 
-def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.Drawing) -> str:
+def _html(
+    tokens: Sequence[str], runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing
+) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     run, *_ = runs
     noted, strip = {*run.notes}, ""
@@ -179,36 +185,38 @@ def _html(tokens: Sequence[str], runs: Sequence[Run], switch: str, still: page.D
             f"<output>{share} %</output></button></li>"
         )
     # What the marks mean that the bars of other runs have where those of the first one end.
-    was = '<li class="was" style="visibility:hidden">before the cut</li>'
-    data = html.data_script({"runs": [_data(each, run) for each in runs]})
+    before = "at the end" if in_time else "before the cut"
+    was = f'<li class="was" style="visibility:hidden">{before}</li>'
+    data = html.data_script({"runs": [_data(each, run, in_time) for each in runs]})
+    play = "Watch it grow" if in_time else "Play again"
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
-        f'<figure id="{still.record.id}" class="circuit-stage" data-stage>'
+        f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strip_html}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol>'
-        f'</div><div class="knobs">{_knob(runs, switch, still.record.id)}'
-        '<button type="button" class="play">Play again</button></div></div>'
+        f'</div><div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
+        f'<button type="button" class="play">{play}</button></div></div>'
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
         f'</style></noscript><div class="still">{still.body}</div>'
         f"<figcaption>{markup.escape(still.record.title)}</figcaption>{data}</figure>"
     )
 
 
-def _knob(runs: Sequence[Run], switch: str, name: str) -> str:
+def _knob(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
     """What chooses the run: a switch between two, buttons of which one is pressed for more."""
     said = markup.escape(switch)
-    if len(runs) == 2:
+    if len(runs) == 2 and not in_time:
         return (
             '<button type="button" role="switch" aria-checked="true">'
             f'<span class="knob" aria-hidden="true"></span>{said}</button>'
         )
     choices = "".join(
-        f'<label><input type="radio" name="{name}"{" checked" * (run is runs[0])}>'
+        f'<label><input type="radio" name="{name}" value="{index}"{" checked" * (index == 0)}>'
         f"<span>{markup.escape(run.name)}</span></label>"
-        for run in runs
+        for index, run in (reversed if in_time else list)([*enumerate(runs)])
     )
     return f'<fieldset class="choice"><legend>{said}</legend>{choices}</fieldset>'
 

@@ -57,17 +57,20 @@ def finish(
     still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
     least: int = 0,
+    wraps: bool = False,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched. `stretches`: whether it may become
     wider, its letters as they are, to fill the column; `least`: how narrow its plot may become for
-    that, in pixels, if it may.
+    that, in pixels, if it may. `wraps`: whether, on a phone, what stands side by side may stand in a column.
     """
     spec = _compiled(chart, alt)
     if stretches:
         spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True, "least": least}
+    if wraps:
+        spec["usermeta"] = spec.get("usermeta", {}) | {"wraps": True}
     return HoverChart(
         spec,
         _svg(_compiled(still, alt) if still else spec),
@@ -87,13 +90,17 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     chart = chart.properties(description=alt)
     ink, muted = (theme.ROLES[name].light for name in ("ink", "muted"))
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
-    lines = {"domainColor": muted, "tickColor": muted, "gridColor": muted, "gridOpacity": 0.25}
+    lines = {"domainColor": muted, "tickColor": muted, "grid": False}
     chart = chart.configure(
         background="transparent", font=FONT, axis=words | lines, legend=words, header=words,
-        text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": muted}, mark={"color": muted},
+        text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": None}, mark={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
     return json.loads(theme.themed(json.dumps(spec), signs=True))
+
+
+FRAME = altair.ViewBackground(stroke=theme.ROLES["muted"].light)
+"""Around a matrix or a plane, whose edge is not an axis."""
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:

@@ -5,6 +5,7 @@
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const TEXT = 14, LEGIBLE = 9, LARGE = 17; // the size of words in a figure, the least, and the most, in pixels, as in html.py
+  const PHONE = 430; // where what wraps does so [pixels]
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
@@ -78,6 +79,9 @@
     live.className = "hc-live circuit-plot"; // the colours of the page
     host.append(live);
     const spec = JSON.parse(host.querySelector("script").textContent);
+    if (spec.usermeta?.wraps && host.clientWidth < PHONE) {
+      for (const group of [spec, ...spec.marks]) if (group.layout) group.layout.columns = 1;
+    }
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
     // Vega shows a tooltip when the pointer moves, which a finger does not. Its SVG elements hold

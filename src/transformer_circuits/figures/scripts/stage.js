@@ -17,6 +17,7 @@
     const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
     const choices = [...stage.querySelectorAll(".choice input")];
     const again = stage.querySelector(".play");
+    const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     const arcs = strip.appendChild(document.createElementNS(SVG, "svg"));
     arcs.setAttribute("class", "arcs");
     arcs.setAttribute("aria-hidden", "true");
@@ -27,7 +28,7 @@
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
 
-    const run = () => runs[knob ? Number(knob.getAttribute("aria-checked") !== "true") : choices.findIndex((one) => one.checked)];
+    const run = () => runs[knob ? Number(knob.getAttribute("aria-checked") !== "true") : choices.find((one) => one.checked).value];
     const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
     // Where a token stands in the strip: the middle of its upper edge.
@@ -115,13 +116,35 @@
     // How it ends: the first look, all notes and all bars.
     function end() {
       playing += 1;
+      show();
+      again.textContent = plays;
+    }
+
+    function show() {
       const { steps, notes: noted, says: words } = run();
       notes(noted);
       tokens[look(steps[0]).found].classList.add("found");
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
       says.innerHTML = words[2];
-      again.textContent = "Play again";
+    }
+
+    // Through all moments of a training, up to its end.
+    async function grow() {
+      const mine = (playing += 1);
+      again.textContent = "Show the end";
+      for (const choice of choices) {
+        choice.checked = true;
+        show();
+        await wait(1600);
+        if (mine !== playing) return;
+      }
+      end();
+    }
+
+    function toTheEnd() {
+      if (inTime) choices.at(-1).checked = true;
+      end();
     }
 
     // Has the arcs draw themselves: a mask of dashes would hide their own dots, so they are uncovered
@@ -191,16 +214,17 @@
       run().steps.forEach((step, each) => bar(each, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
       await one(k, still);
-      if (still()) again.textContent = "Play again";
+      if (still()) again.textContent = plays;
     }
 
-    const begin = () => (STILL.matches ? end() : play());
+    const begin = () => (STILL.matches || inTime ? end() : play());
+    const playAll = inTime ? grow : play;
     knob?.addEventListener("click", () => {
       knob.setAttribute("aria-checked", String(knob.getAttribute("aria-checked") !== "true"));
       begin();
     });
     choices.forEach((one) => one.addEventListener("change", begin));
-    again.addEventListener("click", () => (again.textContent === "Play again" ? play() : end()));
+    again.addEventListener("click", () => (again.textContent === plays ? playAll() : toTheEnd()));
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
     new ResizeObserver(end).observe(stage);
@@ -209,7 +233,7 @@
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
-      play();
+      playAll();
     }, { threshold: 0.5 });
     seen.observe(stage.querySelector(".bars")); // what it comes to, which a phone shows last
   }
