@@ -79,18 +79,19 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("storage", (event) => event.key === "reading" && show(event.newValue));
 });
 
-// A table that does not fit a phone is stacked: each row is a block, each cell has its column's name, and of
-// more than six rows the rest comes at a press. The roles are said, since browsers forget those of a table
-// that is laid out otherwise.
+// A table that does not fit a phone, or only in narrow columns, is stacked: each row is a block, each cell has
+// its column's name, and of more than six rows the rest comes at a press. The roles are said, since browsers
+// forget those of a table that is laid out otherwise.
 document.addEventListener("DOMContentLoaded", () => {
-  const MOST_ROWS = 6;
+  const MOST_ROWS = 6, TALLEST = 110; // of a row whose words still fit [pixels]
   const roles = { TABLE: "table", TR: "row", TH: "rowheader", TD: "cell" };
   const boxes = document.querySelectorAll("article div:has(> table.findings)");
   const fit = (box) => {
     const table = box.querySelector("table");
     table.classList.remove("stacked");
     if (box.nextElementSibling?.matches("button.rest")) box.nextElementSibling.remove();
-    if (innerWidth > 640 || box.scrollWidth <= box.clientWidth + 1) return;
+    const rows = [...table.tBodies[0].rows], fits = box.scrollWidth <= box.clientWidth + 1;
+    if (innerWidth > 640 || (fits && rows.every((row) => row.offsetHeight < TALLEST))) return;
     const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
     for (const part of [table, ...table.querySelectorAll("tbody :is(tr, th, td)")]) {
       part.role = roles[part.tagName];
@@ -100,10 +101,9 @@ document.addEventListener("DOMContentLoaded", () => {
       part.classList.toggle("longer", part.textContent.length > 22);
     }
     table.classList.add("stacked");
-    const more = table.tBodies[0].rows.length - MOST_ROWS;
-    if (more <= 0 || table.classList.contains("in-full")) return;
+    if (rows.length <= MOST_ROWS || table.classList.contains("in-full")) return;
     const rest = Object.assign(document.createElement("button"), { className: "rest", type: "button" });
-    rest.textContent = `${more} more rows`;
+    rest.textContent = "Show all rows";
     rest.onclick = () => {
       table.classList.add("in-full");
       rest.remove();

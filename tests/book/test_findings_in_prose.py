@@ -119,7 +119,7 @@ def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
 
 def test_how_often_a_repeat_is_continued_is_what_the_table_says():
     said = text(notebooks.path("the-induction-circuit"))
-    table = figure("the-induction-circuit", "Share of right tokens that come first")["numbers"]
+    table = figure("the-induction-circuit", "How often the right token is ranked first")["numbers"]
     on_text, at_random = (
         [100 * share for share in table[column]]
         for column in ("passages of held-out text", "random tokens")

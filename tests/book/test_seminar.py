@@ -71,7 +71,7 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
     [
         ("what-a-second-layer-reads", "Cut from the keys, the name is gone",
          ("or", "ai"), "| *{}* | {} % | {} % | {} % | {} % |"),
-        ("the-induction-circuit", "Share of right tokens that come first of all 4,096",
+        ("the-induction-circuit", "How often the right token is ranked first of 4,096",
          "random tokens", "two layers {}, one layer {}, two layers without head 0.0 {}."),
     ],
 )  # fmt: skip

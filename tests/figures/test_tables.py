@@ -143,28 +143,27 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
 
 
 OURS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)]}
-CONTROLS = {"a <control>": [(0.0, -0.1, 0.1)], "another": []}
+ALL = OURS | {"a <control>": [(0.0, -0.1, 0.1)], "another": []}
 
 
 @pytest.mark.parametrize(("side", "left", "width"), [("above", 62.7, 157.3), ("below", 0, 62.7)])
 def test_estimates_lie_on_one_scale_with_the_claimed_side_shaded(side, left, width):
     """From -0.1 to 1 on what the margins leave of the width; dots of the control are empty."""
-    ours, beside = forest_plot.forest_plots(OURS, CONTROLS, 0.2, side)
-    for shown, at in ((ours, [119.5, 214.0]), (beside, [24.9])):
-        dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', shown)]
-        assert dots == pytest.approx(at, abs=0.1)
-        shade = re.search(r'<rect x="([\d.]+)" width="([\d.]+)"', shown)
-        assert [float(end) for end in shade.groups()] == pytest.approx([left, width], abs=0.1)
-    assert 'fill="none"' not in ours and beside.count('r="3" fill="none"') == 1
-    assert f"must be {side} 0.2" in ours and "a &lt;control&gt;" in beside
-    assert '0.5<span class="visually-hidden"> (0.4 to 0.6)</span>, 1<' in ours
-    assert "<td>no case</td>" in beside, "an empty line says why"
-    alone, none = forest_plot.forest_plots({"a": [(0.2, 0.2, 0.2)]}, {}, 0.2, side)
-    assert "nan" not in alone and none == ""
+    shown = forest_plot.forest_plot(ALL, 0.2, side, ours=OURS)
+    dots = [float(at) for at in re.findall(r'<circle cx="([\d.]+)"', shown)]
+    assert dots == pytest.approx([119.5, 214.0, 24.9], abs=0.1)
+    assert re.findall(r'r="3" fill="(\w+)"', shown) == ["currentColor", "currentColor", "none"]
+    shade = re.search(r'<rect x="([\d.]+)" width="([\d.]+)"', shown)
+    assert [float(end) for end in shade.groups()] == pytest.approx([left, width], abs=0.1)
+    assert f"must be {side} 0.2" in shown and "a &lt;control&gt;" in shown
+    assert '0.5<span class="visually-hidden"> (0.4 to 0.6)</span>, 1<' in shown
+    assert shown.count("<td>no case</td>") == 1, "an empty line says why"
+    assert "nan" not in forest_plot.forest_plot({"a": [(0.2, 0.2, 0.2)]}, 0.2, side, ours="a")
 
 
 def test_estimates_are_written_in_the_unit_that_their_sentence_has():
-    shown, _ = forest_plot.forest_plots(OURS, {}, 0.2, "above", unit="%", scaled=lambda v: 100 * v)
+    percent = {"unit": "%", "scaled": lambda value: 100 * value}
+    shown = forest_plot.forest_plot(OURS, 0.2, "above", ours=OURS, **percent)
     assert "%, must be above 20 (shaded)" in shown and ">50<span" in shown and ", 100<" in shown
 
 

@@ -240,40 +240,39 @@ class Decision:
             "verdict": f"{self.verdict}: {self.why}",
         }
 
-    @property
-    def _forest_plots(self) -> tuple[str, str]:
-        """The seeds, and beside them controls and what was planted, on one scale with the threshold."""
-        ours = "every seed" if len(self.seeds) > 1 else "one seed"
-        ours = self.measurement.pooled or ours
-        rows = {ours: _spans(self.seeds.values())}
+    def _forest_plot(self, *, whole: bool) -> str:
+        """The seeds against the threshold; as a whole, with controls and what was planted beside them."""
+        name = "every seed" if len(self.seeds) > 1 else "one seed"
+        name = self.measurement.pooled or name
+        rows = {name: _spans(self.seeds.values())}
         if self.white:
-            rows[f"{ours}, white basis"] = _spans(self.white.values())
-        beside = {
-            name: _spans([found]) for name, found in self._beside.items() if found is not None
-        }
+            rows[f"{name}, white basis"] = _spans(self.white.values())
+        ours = [*rows]
+        if whole:
+            had = {name: found for name, found in self._beside.items() if found is not None}
+            rows |= {name: _spans([found]) for name, found in had.items()}
         rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
-        scaled = functools.partial(findings.scaled, unit=unit)
-        return forest_plot.forest_plots(
+        return forest_plot.forest_plot(
             rows,
-            beside,
             rule.threshold,
             rule.side,
+            ours=ours,
             unit="times" if unit == "doublings" else unit,
-            scaled=scaled,
+            scaled=functools.partial(findings.scaled, unit=unit),
         )
 
     @property
     def _folded(self) -> str:
-        """Controls and what was planted, and the function that measures: what was done to which tokens."""
-        controls, code = self._forest_plots[1], inspect.getsource(self.measurement.function)
-        summary = "Controls, and how it is measured" if controls else "How it is measured"
-        code = f"<pre><code>{html.escape(code)}</code></pre>"
-        return f"<details><summary>{summary}</summary>{controls}{code}</details>"
+        """The whole plot, and the function that measures: what was done to which tokens."""
+        code = html.escape(inspect.getsource(self.measurement.function))
+        summary = "<summary>Controls, and how it is measured</summary>"
+        code = f"<pre><code>{code}</code></pre>"
+        return f"<details>{summary}{self._forest_plot(whole=True)}{code}</details>"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         kind = self.verdict.replace(" ", "-")
         said = f'{findings.as_html(self)}<p class="claim {kind}">{html.escape(self._said)}</p>'
-        page = f'<div class="verdict">{said}{self._forest_plots[0]}{self._folded}</div>'
+        page = f'<div class="verdict">{said}{self._forest_plot(whole=False)}{self._folded}</div>'
         shown = {"text/html": page}
         shown["text/plain"] = str(self)
         return shown, self.record.metadata
@@ -290,7 +289,7 @@ class Decision:
             "white": {name: _json(found) for name, found in self.white.items()},
             "row": self.row,
             "finding": self.finding,
-            "forest plot": "".join(self._forest_plots),
+            "forest plot": self._forest_plot(whole=True),
         }
         return Record(
             "verdict",

@@ -93,7 +93,7 @@ def spectrum(
     )
     grid = grid.transform_joinaggregate(most="max(value)", groupby=["in"]).encode(
         altair.X("in:N", sort=None, title="token looked at", axis=altair.Axis(labelAngle=0)),
-        altair.Y("out:N", sort=None, title="what it raises; framed: most"),
+        altair.Y("out:N", sort=None, title="token raised (frame: most)"),
     )
     first = grid.transform_filter("datum.value == datum.most")
     heat = altair.layer(
@@ -117,8 +117,12 @@ def spectrum(
         plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
+    ).properties(
+        title=altair.Title("● real   ○ in a complex pair", fontSize=12, fontWeight="normal")
     )
-    slider = altair.binding_range(min=-1, max=1, step=0.05, name="From anti-copying to copying ")
+    slider = altair.binding_range(
+        min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "
+    )
     drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
     told = {"copying part": shares, "Σλ/Σ|λ|": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
@@ -376,9 +380,11 @@ def rulers(
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(up.shape)
     ]
-    ends = [[of.min() / 1.2, of.max() * 1.2] for of in (np.stack([*ratio.values()]), up)]
+    ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
     roles = [theme.ROLES[{"Q": "query", "K": "key", "V": "value"}[kind]].light for kind in kinds]
-    legend = altair.Legend(title="into", orient="top", symbolOpacity=1)
+    legend = altair.Legend(
+        title=None, orient="top", symbolOpacity=1, labelExpr="'into ' + datum.label"
+    )
     colour, shape = (
         altair.Color("kind:N", scale=altair.Scale(domain=list(kinds), range=roles), legend=legend),
         altair.Shape("kind:N", scale=altair.Scale(domain=list(kinds)), legend=legend),
@@ -403,7 +409,7 @@ def rulers(
             title=_heading(f"{measure}: rank correlation {number(agreement[measure]):.2f}")
         )
 
-    of_all = "measure, over the mean of its kind"
+    of_all = f"relative to the mean of its kind ({', '.join(kinds)})"
     return vega.finish(
         altair.vconcat(*(panel(k, name) for k, name in enumerate(across)), spacing=12).properties(
             title=_heading(f"Upwards: {y}")

@@ -1,7 +1,7 @@
 """Estimates as dots on one line, with their intervals and the threshold they are held to."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from transformer_circuits.figures.values import written
 
@@ -11,29 +11,26 @@ WIDTH, HEIGHT, MARGIN = 220.0, 15.0, 6.0
 """Of one line's picture, and what stays free at its ends. [pixels]"""
 
 
-def forest_plots(
-    ours: Mapping[str, Sequence[Span]],
-    beside: Mapping[str, Sequence[Span]],
+def forest_plot(
+    rows: Mapping[str, Sequence[Span]],
     threshold: float,
     side: str,
     *,
+    ours: Collection[str],
     unit: str = "",
     scaled: Callable[[float], float] = lambda value: value,
-) -> tuple[str, str]:
-    """HTML of two tables, of ours and of what stands beside them, on one scale for both.
+) -> str:
+    """HTML of a table with a line for each name: its dots on one scale for all, and its numbers.
 
-    A table has a line for each name: its dots, and its numbers. Ours are full, the others, controls,
-    empty; the second table is "", if there are none.
-
-    `ours`, `beside`: by name, what was estimated, all in what they share; nothing, if there was no case.
+    `rows`: by name, what was estimated, all in what they share; nothing, if there was no case.
     `threshold`, `side`: what lies "above" or "below" this is shaded.
+    `ours`: the names whose dots are full; those of the others, controls, are empty.
     `unit`, `scaled`: what numbers are written in, and how they come to it.
 
-    They take the colour of the text around them. Intervals are drawn; in words they are for screen
+    It takes the colour of the text around it. Intervals are drawn; in words they are for screen
     readers alone, for the book's page hides them from the eye.
     """
-    spans = [span for rows in (ours, beside) for row in rows.values() for span in row]
-    ends = [threshold, *(value for span in spans for value in span)]
+    ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
     low, high = min(ends), max(ends)
     scale = (WIDTH - 2 * MARGIN) / ((high - low) or 1)
 
@@ -43,20 +40,20 @@ def forest_plots(
     def number(value: float) -> str:
         return written(scaled(value), ".3g")
 
-    def line(name: str, row: Sequence[Span], full: bool) -> str:
-        picture = _picture([tuple(map(x, span)) for span in row], x(threshold), side, full)
-        numbers = ", ".join(_numbers(span, number) for span in row) or "no case"
-        of = html.escape(name)
-        return f'<tr><th scope="row">{of}</th><td>{picture}</td><td>{numbers}</td></tr>'
-
+    lines = []
+    for name, spans in rows.items():
+        at = [tuple(map(x, span)) for span in spans]
+        picture = _picture(at, x(threshold), side, name in ours)
+        numbers = ", ".join(_numbers(span, number) for span in spans) or "no case"
+        kind = ' class="ours"' if name in ours else ""
+        lines.append(
+            f'<tr{kind}><th scope="row">{html.escape(name)}</th><td>{picture}</td><td>{numbers}</td></tr>'
+        )
     must = ", ".join(filter(None, [unit, f"must be {side} {number(threshold)} (shaded)"]))
-    head = f'<thead><tr><td></td><th scope="col">{must}</th><td></td></tr></thead>'
-    tables = []
-    for rows, above in ((ours, head), (beside, "")):
-        lines = "".join(line(name, row, bool(above)) for name, row in rows.items())
-        body = f'<table class="forest-plot">{above}<tbody>{lines}</tbody></table>'
-        tables.append(body if rows else "")
-    return tables[0], tables[1]
+    head = f'<tr><td></td><th scope="col">{must}</th><td></td></tr>'
+    return (
+        f'<table class="forest-plot"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table>'
+    )
 
 
 def _numbers(span: Span, number: Callable[[float], str]) -> str:
@@ -70,6 +67,7 @@ def _picture(spans: Sequence[Span], threshold: float, side: str, full: bool) -> 
     left, right = (threshold, WIDTH) if side == "above" else (0.0, threshold)
     parts = [
         f'<rect x="{left:.1f}" width="{right - left:.1f}" height="{HEIGHT:g}" fill="currentColor" opacity="0.1"/>',
+        f'<path d="M0 {HEIGHT:g}H{WIDTH:g}" stroke="currentColor" opacity="0.4"/>',
         f'<path d="M{threshold:.1f} 0V{HEIGHT:g}" stroke="currentColor" stroke-dasharray="3 2"/>',
     ]
     step = HEIGHT / (len(spans) + 1)

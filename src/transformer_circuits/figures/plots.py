@@ -195,8 +195,11 @@ def bars(
             )  # fmt: skip
         axes.invert_yaxis()
         axes.set_xlabel(unit)
+        if min(lengths) < 0:  # bars begin at zero, not at the edge
+            axes.axvline(0, color=COLOURS[0], lw=0.8)
+            axes.spines["left"].set_visible(False)
         if baseline:
-            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--")
+            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}

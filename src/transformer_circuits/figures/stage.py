@@ -188,7 +188,7 @@ def _html(
     before = "at the end" if in_time else "before the cut"
     was = f'<li class="was" style="visibility:hidden">{before}</li>'
     data = html.data_script({"runs": [_data(each, run, in_time) for each in runs]})
-    play = "Watch it grow" if in_time else "Play again"
+    play = "▶ Watch it grow" if in_time else "Play again"
     line = markup.escape("".join(map(_shown, tokens[1:])).strip())
     strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (

@@ -56,7 +56,10 @@ Look = Literal["table", "lines", "cards"]
 def _html(cell: Cell) -> str:
     if isinstance(cell, Link):
         return f'<a href="{html.escape(cell.href)}">{html.escape(cell.text)}</a>'
-    return cell.html if isinstance(cell, Picture) else html.escape(cell)
+    if isinstance(cell, Picture):
+        return cell.html
+    # An edge is not broken at its arrow, nor a number before % and ±.
+    return html.escape(re.sub(r" (?=→)|(?<=→) |(?<=\d) (?=[%±])|(?<=±) ", "\u00a0", cell))
 
 
 NUMBER = ' class="number"'

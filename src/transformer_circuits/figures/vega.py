@@ -92,7 +92,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     lines = {"domainColor": muted, "tickColor": muted, "grid": False}
     chart = chart.configure(
-        background="transparent", font=FONT, axis=words | lines, legend=words, header=words,
+        background="transparent", font=FONT, axis=words | lines | {"titleFontWeight": "normal"}, legend=words, header=words,
         text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": None}, mark={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")

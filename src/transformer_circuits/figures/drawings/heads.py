@@ -63,7 +63,7 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
         canvas.text(start + 30, y, cut(what, room - start - 32), role=role, mono=True)
     y = 60 + len(tokens) * _ROW
     canvas.text(
-        left + cell / 2, y - 6, "▲ looks from here", anchor="middle", size=SMALL, role="muted"
+        left + cell / 2, y + 1, "▲ looks from here", anchor="middle", size=SMALL, role="muted"
     )
     words = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
