@@ -74,7 +74,7 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = findings.say("induction-head-exists", rules.UNDECIDED, seeds, fails)
     passed = findings.say("induction-head-exists", rules.UNDECIDED, seeds, passes)
-    assert "are not clear of 40" in across and "(untrained)" in passed
+    assert "is not clear of 40" in across and "(untrained)" in passed
 
 
 def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
