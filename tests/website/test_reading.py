@@ -94,6 +94,22 @@ def test_a_table_that_does_not_fit_a_phone_is_stacked_and_each_cell_says_its_col
     expect(stacked.first).to_be_visible()
     header, cell = stacked.first.locator("thead th").nth(1), stacked.first.locator("td").first
     assert cell.get_attribute("data-of") == header.text_content()
-    assert stacked.first.get_by_role("cell").count() == stacked.first.locator("td").count()
+    rows, cells = (stacked.first.get_by_role(role) for role in ("row", "cell"))
+    expect(rows.and_(watched.locator("tbody tr"))).to_have_count(6)
+    watched.get_by_role("button", name="Show all rows").first.click()
+    expect(cells).to_have_count(stacked.first.locator("td").count())
     watched.set_viewport_size({"width": 1200, "height": 900})
     expect(stacked).to_have_count(0)
+
+
+def test_a_filter_narrows_a_stacked_table(watched):
+    """Of the rows that are left, the first six are shown, and no other."""
+    watched.set_viewport_size({"width": 390, "height": 844})
+    watched.goto((HTML / "chapters/19-heads-over-text.html").as_uri())
+    box = watched.locator(".circuit-view:has(.cv-filter)").last
+    box.scroll_into_view_if_needed()
+    expect(box.locator("table.stacked")).to_be_visible()
+    box.get_by_role("combobox").select_option("3")
+    left = box.locator("tbody tr:visible")
+    assert 0 < left.count() <= 6
+    assert {row.split("\n")[0] for row in left.all_inner_texts()} == {"3"}
