@@ -83,14 +83,16 @@ document.addEventListener("DOMContentLoaded", () => {
 // its column's name, and of more than six rows the rest comes at a press. The roles are said, since browsers
 // forget those of a table that is laid out otherwise.
 document.addEventListener("DOMContentLoaded", () => {
-  const MOST_ROWS = 6, TALLEST = 110; // of a row whose words still fit [pixels]
+  const MOST_ROWS = 6;
+  const TALLEST = 110; // of a row whose words still fit [pixels]
   const roles = { TABLE: "table", TR: "row", TH: "rowheader", TD: "cell" };
   const boxes = document.querySelectorAll("article div:has(> table.findings)");
   const fit = (box) => {
     const table = box.querySelector("table");
     table.classList.remove("stacked");
     if (box.nextElementSibling?.matches("button.rest")) box.nextElementSibling.remove();
-    const rows = [...table.tBodies[0].rows], fits = box.scrollWidth <= box.clientWidth + 1;
+    const rows = [...table.tBodies[0].rows];
+    const fits = box.scrollWidth <= box.clientWidth + 1;
     if (innerWidth > 640 || (fits && rows.every((row) => row.offsetHeight < TALLEST))) return;
     const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
     for (const part of [table, ...table.querySelectorAll("tbody :is(tr, th, td)")]) {
@@ -102,8 +104,11 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     table.classList.add("stacked");
     if (rows.length <= MOST_ROWS || table.classList.contains("in-full")) return;
-    const rest = Object.assign(document.createElement("button"), { className: "rest", type: "button" });
-    rest.textContent = "Show all rows";
+    const rest = Object.assign(document.createElement("button"), {
+      className: "rest",
+      type: "button",
+      textContent: "Show all rows",
+    });
     rest.onclick = () => {
       table.classList.add("in-full");
       rest.remove();
