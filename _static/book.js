@@ -83,7 +83,7 @@ document.addEventListener("DOMContentLoaded", () => {
 // its column's name, and of more than six rows the rest comes at a press. The roles are said, since browsers
 // forget those of a table that is laid out otherwise.
 document.addEventListener("DOMContentLoaded", () => {
-  const MOST_ROWS = 6;
+  const MOST_ROWS = 6; // as in book.css
   const TALLEST = 110; // of a row whose words still fit [pixels]
   const roles = { TABLE: "table", TR: "row", TH: "rowheader", TD: "cell" };
   const boxes = document.querySelectorAll("article div:has(> table.findings)");
@@ -91,9 +91,10 @@ document.addEventListener("DOMContentLoaded", () => {
     const table = box.querySelector("table");
     table.classList.remove("stacked");
     if (box.nextElementSibling?.matches("button.rest")) box.nextElementSibling.remove();
+    if (innerWidth > 640) return;
     const rows = [...table.tBodies[0].rows];
     const fits = box.scrollWidth <= box.clientWidth + 1;
-    if (innerWidth > 640 || (fits && rows.every((row) => row.offsetHeight < TALLEST))) return;
+    if (fits && rows.every((row) => row.offsetHeight < TALLEST)) return;
     const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
     for (const part of [table, ...table.querySelectorAll("tbody :is(tr, th, td)")]) {
       part.role = roles[part.tagName];
