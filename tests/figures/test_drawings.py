@@ -25,6 +25,7 @@ FILLED = {
         "ov": [0.7, 0.67],
         "sums": [[0.36, 0.34], [0.28, 0.27]],
     },
+    "three-kinds": {"source": "source", "destination": "destination"},
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
 }
 """What is filled in where a file has room for it."""

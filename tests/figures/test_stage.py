@@ -34,7 +34,7 @@ def test_its_record_and_its_words_are_those_of_the_runs():
     assert found["numbers"]["probability, as it is"] == [0.9]
     assert found["numbers"]["attention, without"] == [[1, 0, 0, 0, 0, 0]]
     assert "notes say da after ␣A" in found["text"]
-    assert "look most at da, which stands after ␣A; then da is 90 % likely" in found["text"]
+    assert "look most at da, which stands after ␣A; then da is 90\u00a0% likely" in found["text"]
     assert 'aria-label="Ada and Ada"' in shown["text/html"]
     assert html.escape(found["text"]) in shown[record.SVG]
 
@@ -58,9 +58,11 @@ def test_it_plays_by_itself_to_an_end_that_stays(page):
     expect(shown.locator(".carried")).to_be_visible(timeout=10_000)
     expect(shown.locator(".carried")).to_have_text("da")
     expect(shown.locator(".says")).to_have_text("the end", timeout=10_000)
-    expect(shown.locator(".bars output")).to_have_text("90 %")
+    expect(shown.locator(".bars output")).to_have_text("90\u00a0%")
     assert shown.locator(".arcs .looks").count() == 2
+    assert shown.locator(".arcs .moves").count() == shown.locator(".arcs .head").count() == 1
     assert shown.locator(".found").inner_text().startswith("da")
+    assert shown.locator(".given").inner_text() == "da"
     shown.get_by_role("button", name="Play again").click()
     shown.get_by_role("button", name="Show the end").click()
     shown.wait_for_timeout(1500)
@@ -76,13 +78,14 @@ def test_the_switch_takes_notes_and_name_away_by_key(page):
     switch.press("Enter")
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(shown.locator(".says")).to_have_text("gone")
-    expect(shown.locator(".bars output")).to_have_text("< 1 %")
+    expect(shown.locator(".arcs .moves, .arcs .head, .given")).to_have_count(0)
+    expect(shown.locator(".bars output")).to_have_text("<\u00a01\u00a0%")
     expect(shown.locator(".note")).to_have_css("text-decoration-line", "line-through")
     expect(shown.locator(".was")).to_be_visible()
     bar = shown.locator(".bars i").first
     assert bar.evaluate("bar => bar.style.getPropertyValue('--was')") == "90%"
     switch.press("Enter")
-    expect(shown.locator(".bars output")).to_have_text("90 %")
+    expect(shown.locator(".bars output")).to_have_text("90\u00a0%")
     expect(shown.locator(".note")).to_have_css("text-decoration-line", "none")
     expect(shown.locator(".was")).to_be_hidden()
 
@@ -106,6 +109,27 @@ def test_one_of_several_runs_is_chosen_by_key(page):
 
 
 @pytest.mark.browser
+def test_a_run_may_have_a_line_of_its_own(page):
+    other = ["<begin>", "␣Eve", "ra", "␣and", "␣Eve", "ra"]
+    step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
+    runs = [Run("Ada", step, [2], SAYS), *(Run("Evera", step, [2], SAYS, tokens=other),) * 2]
+    shown = page({"runs": runs}, reduced_motion="reduce")
+    expect(shown.locator(".strip:visible")).to_have_attribute("aria-label", "Ada and Ada")
+    expect(shown.locator(".strip")).to_have_count(2)  # one for each line, not for each run
+    shown.get_by_role("radio", name="Evera").first.check()
+    expect(shown.locator(".strip:visible")).to_have_attribute("aria-label", "Evera and Evera")
+    expect(shown.locator(".bars b")).to_have_text("ra")
+    expect(shown.locator(".strip:visible .given")).to_have_text("ra")
+    expect(shown.locator(".was")).to_be_hidden()  # bars of another line are no measure
+
+
+def test_every_run_has_a_step_for_each_bar():
+    short = Run("without", [], [], SAYS)
+    with pytest.raises(ValueError, match='"without" has 0 steps but the first run has 1'):
+        made(runs=[Run("as it is", [Step(4, looks(p2=1), 0.9)], [2], SAYS), short])
+
+
+@pytest.mark.browser
 def test_moments_of_a_training_go_by_and_what_is_not_there_yet_is_not_lost(page):
     end = Run("8.2", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], (*SAYS[:2], "late"))
     start = Run("0.2", [Step(4, looks(p0=1.0), 0.004)], [], (*SAYS[:2], "early"))
@@ -121,7 +145,7 @@ def test_moments_of_a_training_go_by_and_what_is_not_there_yet_is_not_lost(page)
     shown.get_by_role("button", name="Watch it grow").click()
     expect(shown.locator(".says")).to_have_text("early")
     expect(shown.locator(".says")).to_have_text("late", timeout=5_000)
-    expect(shown.locator(".bars output")).to_have_text("90 %")
+    expect(shown.locator(".bars output")).to_have_text("90\u00a0%")
     expect(shown.get_by_role("button", name="Watch it grow")).to_be_visible(timeout=5_000)
 
 
@@ -174,5 +198,5 @@ def test_no_arc_lies_on_a_word(page, width):
     shown.set_viewport_size({"width": width, "height": 900})
     shown.get_by_role("switch").press("Enter")  # drawn anew, to the begin token
     shown.get_by_role("switch").press("Enter")
-    assert shown.locator(".arcs path").count() == 2
+    assert shown.locator(".arcs :is(.looks, .moves)").count() == 3
     assert shown.evaluate(LAID) == []

@@ -77,6 +77,11 @@ def scaled(value: float, unit: str) -> float:
     return 2**value if unit == "doublings" else 100 * value if unit in _PERCENT else value
 
 
+def called(unit: str) -> str:
+    """What `scaled` numbers of a unit are numbers of."""
+    return "times" if unit == "doublings" else unit
+
+
 def bare(said: str) -> str:
     """A sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
 

@@ -257,7 +257,7 @@ class Decision:
             rule.threshold,
             rule.side,
             ours=ours,
-            unit="times" if unit == "doublings" else unit,
+            unit=findings.called(unit),
             scaled=functools.partial(findings.scaled, unit=unit),
         )
 

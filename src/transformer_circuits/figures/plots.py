@@ -12,13 +12,16 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 
 from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
-from transformer_circuits.figures.values import Number, Numbers, array, number, written
+from transformer_circuits.figures.values import Number, Numbers, array, number, percent, written
 from transformer_circuits.record import Record
 
 _SEED = re.compile(r"\bseed (\d+)")
+PERCENT = PercentFormatter(1, symbol="\u00a0%")
+"""Shares of one on an axis."""
 
 
 def matrix(
@@ -121,13 +124,14 @@ def bundles(
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
     layers: Mapping[str, int] | None = None,
+    shares: bool = False,
 ) -> Plot:
     """As `curves`, with several curves of one look under each name: one for every seed, say.
 
     `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
     have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
     one colour and lines of their own. Curves under one name are alike: solid under the first,
-    dashed under the second.
+    dashed under the second. `shares`: the values of y are shares of one, and shown in per cent.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -150,6 +154,8 @@ def bundles(
         if log_x:
             _log(axes, 2)
         axes.set(xlabel=x, ylabel=y)
+        if shares:
+            axes.yaxis.set_major_formatter(PERCENT)
         if len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
         labels.flags(axes, _floats(places or {}))
@@ -173,11 +179,13 @@ def bars(
     title: str,
     alt: str,
     baseline: tuple[str, Number] | None = None,
+    shares: bool = False,
 ) -> Plot:
     """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
-    where the unit is "probability", its own.
+    where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
+    cent, on an axis of all of it.
     """
 
     rows = [textwrap.fill(name, 16) for name in values]
@@ -190,7 +198,7 @@ def bars(
         axes.set_yticks(range(len(names)), names)
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(
-                written(value, ".2f"), (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
+                percent(value) if shares else written(value, ".2f"), (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
                 textcoords="offset points", va="center",
             )  # fmt: skip
         axes.invert_yaxis()
@@ -198,6 +206,10 @@ def bars(
         if min(lengths) < 0:  # bars begin at zero, not at the edge
             axes.axvline(0, color=COLOURS[0], lw=0.8)
             axes.spines["left"].set_visible(False)
+            axes.tick_params(axis="y", length=0)
+        if shares:
+            axes.set_xlim(0, 1)
+            axes.xaxis.set_major_formatter(PERCENT)
         if baseline:
             line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
             labels.legend(axes, [line], [baseline[0]])

@@ -2,9 +2,10 @@
 
 Tokens stand in a strip. A first-layer head leaves a note at each of some tokens: which token stood
 before it. Then, at one place after another, heads of the second layer look back (a dotted arc,
-from the place that looks to what it looks at), what they find moves to the next place (along a
-solid arc), and a bar says how likely the right token has become. A switch, or a choice of several,
-shows the same line in another run, say without the head that leaves the notes.
+from the place that looks to a dot at what it looks at), what they find moves to that place and
+makes the next token likelier (a solid arrow), and a bar says how likely. A switch, or a choice of
+several, shows another run: the same line without the head that leaves the notes, say, or another
+line.
 
 As in `plots`: numbers and labels, never a model. The strip is text of the page from the start, in
 the state in which a play ends; `scripts/stage.js` moves it. On paper, without scripts, and for
@@ -13,14 +14,15 @@ programs that show no HTML, it is a drawing.
 
 import html as markup
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from transformer_circuits.figures import html, theme
 from transformer_circuits.figures.drawings import page
-from transformer_circuits.figures.drawings.canvas import LOOK, Canvas
-from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.drawings.canvas import EYE, LOOK, Canvas
+from transformer_circuits.figures.drawings.words import plain
+from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 from transformer_circuits.record import Record
 
 LEAST = 0.1
@@ -29,8 +31,6 @@ _LETTER = 8.5
 """Width of a letter of a token in the drawing. [pixels]"""
 _MARGIN = 14.0
 """What lies left of all lines of the drawing: there an arc goes from one to another. [pixels]"""
-BEGIN = "◦"
-"""What the strip shows of a begin token."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Step:
     """The place."""
     looks: Numbers
     """Attention from there to every place of the line, [src], from 0 to 1."""
-    probability: float
+    probability: Number
     """How likely the token after that place is held to be before it comes."""
 
 
@@ -59,6 +59,8 @@ class Run:
     unread: Sequence[int] = ()
     """Places with a note that no search can find: they are struck out, as are those that only the
     first run has."""
+    tokens: Sequence[str] = ()
+    """The labels of its line, if it is not that of the others."""
 
 
 @dataclass(frozen=True)
@@ -86,24 +88,44 @@ def stage(
 
     `tokens`: labels, of which the first is the begin token. `switch`: what the switch turns off; of
     more than two runs, what is chosen, before their names. `title`: the finding. The text
-    alternative is made of the runs, which have the same places. `in_time`: the runs are moments of one
-    training, the last first. They are chosen from the first to the last and shown as they end, and
+    alternative is made of the runs, which have equally many steps. `in_time`: the runs are moments of
+    one training, the last first. They are chosen from the first to the last and shown as they end, and
     to play means to go through them.
+
+    Raises:
+        ValueError: if a run has more or fewer steps than the first, and so no bar for each.
     """
+    runs = [_whole(run, tokens) for run in runs]
+    for run in runs:
+        if len(run.steps) != len(runs[0].steps):
+            raise ValueError(
+                f'"{run.name}" has {len(run.steps)} steps but the first run has {len(runs[0].steps)}'
+            )
     numbers: dict[str, object] = {}
     said = {_said(run, runs, switch): run for run in runs}
     for name, run in said.items():
         numbers[f"attention, {name}"] = np.stack([array(step.looks) for step in run.steps])
         numbers[f"probability, {name}"] = [step.probability for step in run.steps]
-    alt = " ".join(_told(tokens, name, run) for name, run in said.items())
+    alt = " ".join(_told(name, run) for name, run in said.items())
     still = page.twice(
-        lambda width: _drawing(tokens, said, width),
+        lambda width: _drawing(said, width),
         title,
         alt,
         numbers=numbers,
-        words={"tokens": tokens},
+        words={"tokens": [token for line in _lines(runs) for token in line]},
     )
-    return Stage(still.record, _html(tokens, runs, switch, in_time, still), still.svgs[0])
+    return Stage(still.record, _html(runs, switch, in_time, still), still.svgs[0])
+
+
+def _whole(run: Run, tokens: Sequence[str]) -> Run:
+    """A run that has its line, and plain numbers for how likely tokens are."""
+    steps = [replace(step, probability=number(step.probability)) for step in run.steps]
+    return replace(run, steps=steps, tokens=run.tokens or tokens)
+
+
+def _lines(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """The lines of the runs, each once."""
+    return [*dict.fromkeys(tuple(run.tokens) for run in runs)]
 
 
 def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
@@ -111,8 +133,9 @@ def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
     return run.name if len(runs) == 2 else f"{switch} {run.name}"
 
 
-def _told(tokens: Sequence[str], name: str, run: Run) -> str:
+def _told(name: str, run: Run) -> str:
     """A run in words."""
+    tokens = run.tokens
     noted = ", ".join(f"{tokens[k]} after {tokens[k - 1]}" for k in run.notes)
     each = []
     for step in run.steps:
@@ -120,15 +143,10 @@ def _told(tokens: Sequence[str], name: str, run: Run) -> str:
         each.append(
             f"at {tokens[step.at]} heads look most at {tokens[found]}, which stands after "
             f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
-            f"{100 * step.probability:.0f} % likely"
+            f"{percent(step.probability)} likely"
         )
     noted = noted and f"notes {'that no search finds ' if run.unread else ''}say {noted}; "
     return f"{name}: {noted}{'; '.join(each)}."
-
-
-def _shown(label: str) -> str:
-    """A token as a person writes it."""
-    return BEGIN if label == "<begin>" else label.replace("␣", " ")
 
 
 def words_of(tokens: Sequence[str]) -> list[list[int]]:
@@ -147,54 +165,68 @@ def _of_name(run: Run) -> set[int]:
     return noted | {step.at + more for step in run.steps for more in (0, 1)}
 
 
-def _data(run: Run, first: Run, in_time: bool) -> dict:
-    lost = set() if in_time else {*first.notes} - {*run.notes}  # not yet there is not lost
+def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
+    lines, first = _lines(runs), runs[0]
+    other = in_time or run.tokens != first.tokens
+    lost = set() if other else {*first.notes} - {*run.notes}  # not yet there is not lost
     steps, struck = [], lost | {*run.unread}
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
         drawn = [[int(src), round(float(looks[src]), 3)] for src in shown]
-        steps.append({"at": step.at, "looks": drawn, "p": round(float(step.probability), 4)})
+        steps.append({"at": step.at, "looks": drawn, "p": round(step.probability, 4)})
     notes = [place for place in run.notes if place not in struck]
-    return {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
+    line = lines.index(tuple(run.tokens))
+    return {
+        "notes": notes,
+        "struck": sorted(struck),
+        "says": [*run.says],
+        "steps": steps,
+        "line": line,
+    }
 
 
-def _html(
-    tokens: Sequence[str], runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing
-) -> str:
-    """The strip and its bars, in the state in which a play of the first run ends."""
-    run, *_ = runs
-    noted, strip = {*run.notes}, ""
+def _strip(run: Run, hidden: bool) -> str:
+    """The line of a run as text of the page."""
+    tokens, noted, strip = run.tokens, {*run.notes}, ""
     of_name = _of_name(run)
     for word in words_of(tokens):  # lines break between words, not inside them
         strip += '<span class="word">'
         for place in word:
             kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
-            strip += f'<span class="{kind}">{markup.escape(_shown(tokens[place]).strip())}'
+            strip += f'<span class="{kind}">{markup.escape(plain(tokens[place]))}'
             if place in noted:
-                before = markup.escape(_shown(tokens[place - 1]).strip())
+                before = markup.escape(plain(tokens[place - 1]))
                 strip += f'<span class="note" aria-hidden="true">after <b>{before}</b></span>'
             strip += "</span>"
         strip += "</span>"
+    line = markup.escape("".join(tokens[1:]).replace("␣", " ").strip())
+    return f'<div class="strip" role="img" aria-label="{line}"{" hidden" * hidden}>{strip}</div>'
+
+
+def _html(runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing) -> str:
+    """The strip and its bars, in the state in which a play of the first run ends."""
+    run, *_ = runs
+    strips = "".join(
+        _strip(next(run for run in runs if tuple(run.tokens) == line), hidden=index > 0)
+        for index, line in enumerate(_lines(runs))
+    )
     bars = []
     for step in run.steps:
-        word = markup.escape(tokens[step.at + 1])
-        share = round(100 * step.probability)
+        word = markup.escape(plain(run.tokens[step.at + 1]))
         bars.append(
-            f'<li><button type="button"><b>{word}</b><i style="--p:{share}%"></i>'
-            f"<output>{share} %</output></button></li>"
+            f'<li><button type="button"><b>{word}</b><i style="--p:{100 * step.probability:.0f}%"></i>'
+            f"<output>{percent(step.probability)}</output></button></li>"
         )
     # What the marks mean that the bars of other runs have where those of the first one end.
     before = "at the end" if in_time else "before the cut"
     was = f'<li class="was" style="visibility:hidden">{before}</li>'
-    data = html.data_script({"runs": [_data(each, run, in_time) for each in runs]})
+    data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs]})
     play = "▶ Watch it grow" if in_time else "Play again"
-    line = markup.escape("".join(map(_shown, tokens[1:])).strip())
-    strip_html = f'<div class="strip" role="img" aria-label="{line}">{strip}</div>'
     return (
         f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
-        f'<div class="moving">{strip_html}'
+        f'<div class="moving">{strips}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol>'
         f'</div><div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
@@ -221,55 +253,82 @@ def _knob(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
     return f'<fieldset class="choice"><legend>{said}</legend>{choices}</fieldset>'
 
 
-def _drawing(tokens: Sequence[str], runs: Mapping[str, Run], room: theme.Px) -> Canvas:
-    """The end of a play as one picture: the first look of the first run, and what each run brings.
+def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
+    """The end of a play as one picture: the first look of the first run, what it moves, and what each
+    run brings.
 
     `runs`: by what is said of them.
     """
     canvas, run = Canvas(room), next(iter(runs.values()))
-    noted, pieces = {*run.notes}, {step.at + 1 for step in run.steps}
+    tokens, noted, first = run.tokens, {*run.notes}, run.steps[0]
+    found = int(array(first.looks).argmax())
+    marked = {first.at, found} | ({first.at + 1} if _brings(first, tokens) else set())
     of_name = _of_name(run)
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
-    x, top = _MARGIN, 40.0
+    x, top = _MARGIN, 54.0
     for word in words_of(tokens):
         wide = []
         for place in word:
             boxed = place in of_name
             least = 42.0 if place in noted else 0.0
-            letters = _LETTER * len(_shown(tokens[place]).strip())
+            letters = _LETTER * len(plain(tokens[place]))
             wide.append(max(letters + (12 if boxed else 0), least))
         if x + sum(wide) + 4 * len(wide) > room:
             x, top = _MARGIN, top + 92
         for place, width in zip(word, wide, strict=True):
-            boxed, words = place in of_name, _shown(tokens[place]).strip()
+            boxed, words = place in of_name, plain(tokens[place])
             if boxed:
-                role = "second" if place in pieces else "ink"
-                canvas.box(x, top, width, 28, [words], mono=True, role=role)
+                role = "second" if place in marked else "muted"
+                canvas.token(x, top, width, 28, words, role=role, here=place == first.at)
             else:
                 canvas.text(x, top + 14, words, mono=True)
             if place in noted:
                 below = {"role": "first", "size": theme.SMALL, "anchor": "middle"}
                 canvas.text(x + width / 2, top + 40, "after", **below)
-                before = _shown(tokens[place - 1]).strip()
-                canvas.text(x + width / 2, top + 55, before, mono=True, **below)
+                canvas.text(x + width / 2, top + 55, plain(tokens[place - 1]), mono=True, **below)
             at.append((x, top, width))
             x += width + (4 if boxed else 1)
         x += 9
-    first = run.steps[0]
-    (x_from, y_from, w_from), found = at[first.at], int(array(first.looks).argmax())
-    x_to, y_to, w_to = at[found]
-    start, end = x_from + w_from / 2, x_to + w_to / 2
-    if y_from == y_to == at[0][1]:
-        over = y_from - 34
-        canvas.look([(start, y_from), (start, over), (end, over), (end, y_to)], "second")
-    else:  # between the lines and along the margin, where no words are
-        over, above = y_from - 14, y_to - 14
-        way = [(start, y_from), (start, over), (4, over), (4, above), (end, above), (end, y_to)]
-        canvas.line(way, "second", dash=LOOK)
+    _arcs(canvas, [(x + width / 2, y) for x, y, width in at], first, found, tokens)
     below = at[-1][1] + 86
     for name, each in runs.items():
         shares = ", ".join(
-            f"{tokens[step.at + 1]} {100 * step.probability:.0f} %" for step in each.steps
+            f"{plain(each.tokens[step.at + 1])}\u00a0{percent(step.probability)}"
+            for step in each.steps
         )
         below = canvas.note(0, below, f"{name}: {shares}", room) + 6
     return canvas
+
+
+def _brings(step: Step, tokens: Sequence[str]) -> bool:
+    """Whether what is looked at most is what comes next: the begin token brings nothing."""
+    return plain(tokens[int(array(step.looks).argmax())]) == plain(tokens[step.at + 1])
+
+
+def _arcs(
+    canvas: Canvas, tops: Sequence[tuple[float, float]], step: Step, found: int, tokens
+) -> None:
+    """A look, and back from there what it moves; between two lines both go along the margin, where no
+    words are. `tops`: of every token, the middle of its upper edge."""
+    (start, y_from), (end, y_to), (onward, _) = tops[step.at], tops[found], tops[step.at + 1]
+    y_from, y_to = y_from - 3, y_to - 3
+    level = y_from == y_to
+    if level:
+        over = y_from - 44
+        canvas.look([(start, y_from), (start, over), (end, over), (end, y_to - 2)], "second")
+    else:
+        over, above = y_from - 12, y_to - 12
+        way = [(start, y_from), (start, over), (4, over), (4, above), (end, above), (end, y_to)]
+        canvas.line(way, "second", dash=LOOK, arrow=False)
+        canvas.dot(end, y_to, "second", EYE)
+    if not _brings(step, tokens):
+        return
+    away, back, hop = end + 9, start - 8, min(y_from - 16, over + 4)
+    if level:
+        over = y_from - 28
+        canvas.curve([(away, y_to), (away, over), (back, over), (back, y_from)], "second")
+    else:
+        over, above = y_from - 18, y_to - 18
+        way = [(away, y_to), (away, above), (10, above), (10, over), (back, over), (back, y_from)]
+        canvas.line(way, "second", arrow=False)
+    canvas.curve([(start + 8, y_from), (start + 8, hop), (onward, hop), (onward, y_from)], "second")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from tabulate import tabulate
 
 from transformer_circuits.figures import theme
-from transformer_circuits.figures.values import written
+from transformer_circuits.figures.values import percent, written
 from transformer_circuits.record import Record
 
 
@@ -180,8 +180,8 @@ def table(
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
     against the column's largest as a bar below it, hollow below zero; with `against_one`, as for
-    shares, against 1; with `probability`, against 1 in the colour of probabilities. `look`: how rows
-    are laid out.
+    shares, in per cent and against 1; with `probability` so, too, in the colour of probabilities.
+    `look`: how rows are laid out.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
@@ -199,7 +199,6 @@ def table(
         if len(row) != len(headers):
             raise ValueError(f"a row has {len(row)} cells but the columns are {headers}")
     cells = [list(map(_plain, row if columns else row.values())) for row in rows]
-    shown = tuple(tuple(_shown(value, digits) for value in row) for row in cells)
     names, *columns_of_numbers = zip(*cells, strict=True)
     shares = [[None] * len(names), *map(_shares, columns_of_numbers)]
     barred = [i for i, name in enumerate(headers) if name in bars]
@@ -212,6 +211,14 @@ def table(
                 raise ValueError(
                     f'probabilities and shares are from 0 to 1, but "{headers[i]}" has {shares[i]}'
                 )
+    in_percent = barred if probability or against_one else []
+    shown = tuple(
+        tuple(
+            percent(value) if i in in_percent else _shown(value, digits)
+            for i, value in enumerate(row)
+        )
+        for row in cells
+    )
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)
     return Table(tuple(headers), shown, record, by_row, frozenset(bars), probability, look)

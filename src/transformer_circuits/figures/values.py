@@ -32,6 +32,16 @@ NOTHING = 1e-9
 """A number that is smaller comes from rounding, and is shown as zero."""
 
 
+def percent(share: Number) -> str:
+    """A share of one for readers.
+
+    >>> percent(0.876), percent(0.004), percent(0)
+    ('88\xa0%', '<\xa01\xa0%', '0\xa0%')
+    """
+    share = number(share)
+    return "<\u00a01\u00a0%" if 0 < share < 0.005 else f"{100 * share:.0f}\u00a0%"
+
+
 def written(value: Number, form: str) -> str:
     """A number for readers, in a form of `format` (".2f", "+.2f", ".3g"): a minus, and no hyphen.
 

@@ -56,19 +56,17 @@ def finish(
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
-    least: int = 0,
     wraps: bool = False,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched. `stretches`: whether it may become
-    wider, its letters as they are, to fill the column; `least`: how narrow its plot may become for
-    that, in pixels, if it may. `wraps`: whether, on a phone, what stands side by side may stand in a column.
+    wider, its letters as they are, to fill the column. `wraps`: whether, on a phone, what stands side by side may stand in a column.
     """
     spec = _compiled(chart, alt)
     if stretches:
-        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True, "least": least}
+        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True}
     if wraps:
         spec["usermeta"] = spec.get("usermeta", {}) | {"wraps": True}
     return HoverChart(

@@ -4,6 +4,7 @@ Places are in pixels, from the upper left corner; y grows downwards.
 """
 
 import html
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ LOOK = "2 4"
 """The stroke-dasharray of an arrow that looks."""
 HEAD = 9.0
 """The length of an arrow's head."""
+EYE = 3.5
+"""The radius of the dot at what is looked at."""
+FAINT = 0.45
+"""How much of its colour the frame of a token has."""
 
 
 class Canvas:
@@ -100,6 +105,28 @@ class Canvas:
             self.text(x + wide / 2, middle, line, anchor="middle", mono=mono)
         self._reach(y + high + 2)
 
+    def token(
+        self,
+        x: Px,
+        y: Px,
+        wide: Px,
+        high: Px,
+        word: str,
+        *,
+        role: Name = "muted",
+        here: bool = False,
+    ) -> None:
+        """A token in a thin frame, or in the strong one of a role, what a head looks at; `here`:
+        filled, too, from where it looks."""
+        marked = role != "muted"
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" rx="5" '
+            f'style="fill:var(--{role});fill-opacity:{TINT * here:g};stroke:var(--{role});'
+            f'stroke-opacity:{1 if marked else FAINT:g}" stroke-width="{LINE if marked else 1}"/>'
+        )
+        self.text(x + wide / 2, y + high / 2, word, anchor="middle", mono=True)
+        self._reach(y + high + 2)
+
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:
         """A filled bar; a negative width goes to the left of x."""
         left, wide = min(x, x + wide), max(abs(wide), 1.0)
@@ -136,9 +163,13 @@ class Canvas:
         self._stroke(path, points, role, LINE, True, dash)
 
     def look(self, points: Sequence[Point], role: Name) -> None:
-        """A dotted arrow, curved through four points, from the place that looks to the place that is
-        looked at. What is moved goes the other way, on a solid one."""
-        self.curve(points, role, dash=LOOK)
+        """A dotted line, curved through four points, from the place that looks to a dot at the place
+        that is looked at. What is moved goes the other way, on a solid arrow."""
+        path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(
+            *itertools.chain(*points)
+        )
+        self._stroke(path, points, role, LINE, False, LOOK)
+        self.dot(*points[-1], role, EYE)
 
     def _stroke(self, path, points, role: Name, thick, arrow, dash) -> None:
         dash = ROLES[role].dash if dash is None else dash

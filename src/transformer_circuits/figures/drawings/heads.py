@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import cut
+from transformer_circuits.figures.drawings.words import cut, plain
 from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
-from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.values import Numbers, array, percent
 
 _ROW = 26.0
 """From one token to the next, in pixels."""
@@ -31,7 +31,7 @@ def two_circuits(
     most = int(where.argmax())
     alt = (
         f'Head {head} at the token "{tokens[-1]}". Beside each token stands a bar for how much it is '
-        f'looked at, longest at "{tokens[most]}", {where[most]:.2f}, and to its right the token it '
+        f'looked at, longest at "{tokens[most]}", {percent(where[most])}, and to its right the token it '
         f'would raise most, "{raised[most]}" there.'
     )
 
@@ -42,7 +42,7 @@ def two_circuits(
 
 
 def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
-    canvas, wide = Canvas(room), room > TALL
+    canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 94.0
     left = room / 2 - cell / 2 - (0 if wide else 6)
     canvas.text(left - 12, 10, "QK circuit:", role="query", anchor="end", bold=True)
@@ -54,13 +54,17 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     scale = (left - 62) / max(where.max(), 1e-9)
     for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
         y, role = 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
-        canvas.box(left, y - 11, cell, 22, [cut(token, cell - 4)], role=role, mono=True)
-        canvas.bar(left - 10, y - 7, -scale * weight, 14, LAYERS[int(head[0])])
+        here = i == len(tokens) - 1
+        marked = layer if here or weight == where.max() else "muted"
+        word = cut(plain(token), cell - 4)
+        canvas.token(left, y - 11, cell, 22, word, role=marked, here=here)
+        canvas.bar(left - 10, y - 7, -scale * weight, 14, layer)
         if weight >= _FAINT:
-            canvas.text(left - 16 - scale * weight, y, f"{weight:.2f}", anchor="end", size=SMALL)
+            left_of = left - 16 - scale * weight
+            canvas.text(left_of, y, percent(weight), anchor="end", size=SMALL)
         start = left + cell + 6
         canvas.line([(start, y), (start + 24, y)], "value")
-        canvas.text(start + 30, y, cut(what, room - start - 32), role=role, mono=True)
+        canvas.text(start + 30, y, cut(plain(what), room - start - 32), role=role, mono=True)
     y = 60 + len(tokens) * _ROW
     canvas.text(
         left + cell / 2, y + 1, "▲ looks from here", anchor="middle", size=SMALL, role="muted"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import cut, width, wrap
-from transformer_circuits.figures.theme import SMALL, TALL, TEXT, Name, Px
-from transformer_circuits.figures.values import Number, number
+from transformer_circuits.figures.drawings.words import cut, plain, width, wrap
+from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
+from transformer_circuits.figures.values import Number, number, percent
 
 _CELL = 28.0
 """The height of a token's box."""
@@ -33,9 +33,9 @@ class _Line:
     def steps(self) -> tuple[str, str]:
         one, two = self.heads
         return (
-            f"First, head {one} looks one back ({self.weights[0]:.2f}): "
+            f"First, head {one} looks one back ({percent(self.weights[0])}): "
             "the key now says what stood before",
-            f"Then head {two} looks where the key matches ({self.weights[1]:.2f}), "
+            f"Then head {two} looks where the key matches ({percent(self.weights[1])}), "
             "and moves what is there",
         )
 
@@ -59,9 +59,9 @@ def induction_steps(
     line = _shown(tokens, now, found, heads, [number(w) for w in weights], predicted)
     alt = (
         f'A line of text in which "{tokens[now]}" comes twice. Step 1: at "{tokens[found]}", head '
-        f"{heads[0]} looks one token back with weight {line.weights[0]:.2f}. Step 2: at the second "
-        f'"{tokens[now]}", head {heads[1]} looks at "{tokens[found]}" with weight '
-        f"{line.weights[1]:.2f}. Beside each dotted look back, a solid arrow goes on to where what is "
+        f"{heads[0]} looks one token back with {percent(line.weights[0])} of its attention. Step 2: at the second "
+        f'"{tokens[now]}", head {heads[1]} looks at "{tokens[found]}" with '
+        f"{percent(line.weights[1])} of its attention. Beside each dotted look back, a solid arrow goes on to where what is "
         f'found is moved. The model puts "{predicted}" first.'
     )
     numbers = {"attention": line.weights}
@@ -76,24 +76,25 @@ def _shown(tokens, now: int, found: int, heads, weights, predicted: str) -> _Lin
         if i and place > kept[i - 1] + 1:
             words.append("…")
         places[place] = len(words)
-        words.append(tokens[place])
-    return _Line(words, places[found - 1], places[found], places[now], heads, weights, predicted)
+        words.append(plain(tokens[place]))
+    at = places[found - 1], places[found], places[now]
+    return _Line(words, *at, heads, weights, plain(predicted))
 
 
 def _role(line: _Line, i: int) -> Name:
-    return "key" if i in (line.before, line.now) else "second" if i == line.found else "muted"
+    return "second" if i in (line.found, line.now) else "muted"
 
 
 def _across(line: _Line) -> Canvas:
     """Tokens in a row, with what happens above it."""
-    canvas, y = Canvas(720), 206.0
+    canvas, y = Canvas(720), 200.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
     spare = canvas.width - sum(sizes) - gap * (len(sizes) - 1) - 40
     gap += max(0.0, min(14.0, spare / len(sizes)))
     x, xs = 1.0, []
     for i, token in enumerate(line.tokens):
-        _token(canvas, x, y, sizes[i], cut(token, room), _role(line, i))
+        _token(canvas, x, y, sizes[i], cut(token, room), _role(line, i), here=i == line.now)
         xs.append(x + sizes[i] / 2)
         x += sizes[i] + gap
     before, found, now = (xs[i] for i in (line.before, line.found, line.now))
@@ -111,19 +112,29 @@ def _across(line: _Line) -> Canvas:
             canvas.curve([(left, y - 3), (left, y - high), (right, y - high), (right, y - 3)], role)
             if step:
                 _put_first(canvas, x + 32, y, gap, sizes[-1], cut(line.predicted, room))
-    under = y + _CELL + 16
+            else:
+                _tag(canvas, found, y + _CELL, line.tokens[line.before])
+    under = y + _CELL + 52
     canvas.line([(before, y + _CELL + 3), (before, under), (now, under), (now, y + _CELL + 3)],
-                "key", arrow=False)  # fmt: skip
+                "muted", thick=THIN, arrow=False)  # fmt: skip
     canvas.text(
-        (before + now) / 2, under + 14, "the same token", role="key", anchor="middle", size=SMALL
+        (before + now) / 2, under + 14, "the same token", role="muted", anchor="middle", size=SMALL
     )
     canvas.text(0, under + 40, _LEGEND, role="muted", size=SMALL)
     return canvas
 
 
+def _tag(canvas: Canvas, x: Px, y: Px, before: str) -> None:
+    """The note below a token: what stood before it."""
+    below = {"role": "first", "size": SMALL, "anchor": "middle"}
+    canvas.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
+    canvas.text(x, y + 17, "after", **below)
+    canvas.text(x, y + 32, before, mono=True, **below)
+
+
 def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) -> None:
     canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
-    canvas.box(x, y, wide, _CELL, [predicted], role="second", mono=True, dashed=True)
+    canvas.token(x, y, wide, _CELL, predicted, role="second")
     middle = min(x + wide / 2, 668)
     below = {"size": SMALL, "role": "muted"}
     canvas.text(middle, y + _CELL + 16, "put first", anchor="middle", **below)
@@ -134,7 +145,7 @@ def _down(line: _Line) -> Canvas:
     canvas, left, cell, step = Canvas(TALL), 26.0, 96.0, 40.0
     ys = [4 + step * i for i in range(len(line.tokens))]
     for i, token in enumerate(line.tokens):
-        _token(canvas, left, ys[i], cell, cut(token, cell - 4), _role(line, i))
+        _token(canvas, left, ys[i], cell, cut(token, cell - 4), _role(line, i), here=i == line.now)
     before, found, now = (ys[i] + _CELL / 2 for i in (line.before, line.found, line.now))
     right, room = left + cell + 3, 130.0
     arcs: tuple[tuple[float, float, float, Name], ...] = (
@@ -146,25 +157,17 @@ def _down(line: _Line) -> Canvas:
         canvas.curve([(right, top), (x, top), (x, bottom), (right, bottom)], role)
         x, top, bottom = right + 1.5 * far, top - 7, bottom + 7
         canvas.look([(right, bottom), (x, bottom), (x, top), (right, top)], role)
-    canvas.line([(left - 3, before), (10, before), (10, now), (left - 3, now)], "key", arrow=False)
+    same = [(left - 3, before), (10, before), (10, now), (left - 3, now)]
+    canvas.line(same, "muted", thick=THIN, arrow=False)
     for words, y, role in zip(
         line.steps, (before - 20, (found + now) / 2), ("first", "second"), strict=True
     ):
         _block(canvas, right + 60, max(y, 10), words, room + 20, role)
     end = ys[-1] + _CELL
     canvas.line([(left + cell / 2, end + 2), (left + cell / 2, end + 26)], "second")
-    canvas.box(
-        left,
-        end + 26,
-        cell,
-        _CELL,
-        [cut(line.predicted, cell - 4)],
-        role="second",
-        mono=True,
-        dashed=True,
-    )
+    canvas.token(left, end + 26, cell, _CELL, cut(line.predicted, cell - 4), role="second")
     canvas.text(right + 8, end + 26 + _CELL / 2, "put first by the model", size=SMALL, role="muted")
-    canvas.text(left, end + 80, "Line at the left: the same token.", size=SMALL, role="key")
+    canvas.text(left, end + 80, "Line at the left: the same token.", size=SMALL, role="muted")
     canvas.text(left, end + 100, _LEGEND, size=SMALL, role="muted")
     return canvas
 
@@ -175,8 +178,8 @@ def _block(canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name) -> No
         canvas.text(x, y + i * 1.35 * SMALL, each, role=role, size=SMALL, bold=True)
 
 
-def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name) -> None:
+def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, here: bool) -> None:
     if token == "…":
         canvas.text(x + wide / 2, y + _CELL / 2, token, anchor="middle", size=TEXT, role="muted")
     else:
-        canvas.box(x, y, wide, _CELL, [token], role=role, mono=True)
+        canvas.token(x, y, wide, _CELL, token, role=role, here=here)

@@ -26,10 +26,23 @@ def _advance(c: str) -> float:
     return 0.72 if c.isupper() else 0.625
 
 
+BEGIN = "◦"
+"""What stands for the token that opens every line."""
+
+
+def plain(label: str) -> str:
+    """A token as a person writes it, where spaces between tokens show what begins a word.
+
+    >>> plain("␣king"), plain("<begin>"), plain("␣")
+    ('king', '◦', '␣')
+    """
+    return BEGIN if label == "<begin>" else label.replace("␣", " ").strip() or label
+
+
 def wrap(words: str, room: Px, *, bold: bool = False) -> list[str]:
     """Lines of a note no wider than the room, broken at spaces."""
     lines = [""]
-    for word in words.split():
+    for word in words.split(" "):
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and width(longer, SMALL, bold=bold) > room:
             lines.append(word)

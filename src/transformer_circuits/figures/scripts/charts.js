@@ -94,8 +94,7 @@
     const smallest = Math.min(...sizes), own = drawn.viewBox.baseVal.width;
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches) {
-      const least = spec.usermeta.least || view.width(); // some may become narrower, too
-      const wide = Math.max(least, view.width() + room - own);
+      const wide = Math.max(view.width(), view.width() + room - own);
       if (wide !== view.width()) await view.width(wide).runAsync();
     }
     const width = drawn.viewBox.baseVal.width / smallest;

@@ -5,19 +5,9 @@
   const SVG = "http://www.w3.org/2000/svg";
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
-  function start(stage) {
-    if (stage.dataset.started) return;
-    stage.dataset.started = "yes";
-    const { runs } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
-    const strip = stage.querySelector(".strip");
+  // A strip with room for what moves over it.
+  function line(strip) {
     const tokens = [...strip.querySelectorAll(".token")];
-    const says = stage.querySelector(".says");
-    const bars = [...stage.querySelectorAll(".bars button")];
-    const was = stage.querySelector(".was"); // what the marks at the bars mean
-    const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
-    const choices = [...stage.querySelectorAll(".choice input")];
-    const again = stage.querySelector(".play");
-    const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     const arcs = strip.appendChild(document.createElementNS(SVG, "svg"));
     arcs.setAttribute("class", "arcs");
     arcs.setAttribute("aria-hidden", "true");
@@ -25,6 +15,22 @@
     carried.className = "carried";
     carried.setAttribute("aria-hidden", "true");
     carried.hidden = true;
+    return { strip, tokens, arcs, carried };
+  }
+
+  function start(stage) {
+    if (stage.dataset.started) return;
+    stage.dataset.started = "yes";
+    const { runs } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
+    const lines = [...stage.querySelectorAll(".strip")].map(line);
+    let { strip, tokens, arcs, carried } = lines[0]; // those of the run that is shown
+    const says = stage.querySelector(".says");
+    const bars = [...stage.querySelectorAll(".bars button")];
+    const was = stage.querySelector(".was"); // what the marks at the bars mean
+    const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
+    const choices = [...stage.querySelectorAll(".choice input")];
+    const again = stage.querySelector(".play");
+    const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
 
@@ -50,33 +56,59 @@
       return `M${first.x} ${first.y}${bends.join("")}L${last.x} ${last.y}`;
     }
 
-    // Within the first line an arc bends over it. Elsewhere it runs between the lines, and from one to
-    // another along the margin, for it must not lie on words; the k-th of several a little higher.
-    function arc(from, to, className, width, k) {
-      const a = top(from), b = top(to), first = top(0).y + 4, lane = 8 + 7 * (k % 3);
-      const high = Math.min(130, 18 + 0.125 * Math.abs(a.x - b.x));
-      const edge = 2 + 5 * (k % 3), over = a.y - lane, above = b.y - lane;
+    // Within the first line an arc bends over it, so high for its width. Elsewhere it runs between the
+    // lines, in one of three lanes, and from one to another along the margin: it must not lie on words.
+    function way(a, b, steep, lane) {
+      const high = Math.min(130, 18 + steep * Math.abs(a.x - b.x));
+      const edge = 2 + 5 * lane, over = a.y - 8 - 7 * lane, above = b.y - 8 - 7 * lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
+      return Math.max(a.y, b.y) < top(0).y + 4
+        ? `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 5}`
+        : through([{ x: a.x, y: a.y - 2 }, { x: a.x, y: over }, ...margin, { x: b.x, y: above }, { x: b.x, y: b.y - 5 }]);
+    }
+
+    function drawn(d, className, width) {
       const path = arcs.appendChild(document.createElementNS(SVG, "path"));
-      path.setAttribute("d", Math.max(a.y, b.y) < first
-        ? `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 4}`
-        : through([{ x: a.x, y: a.y - 2 }, { x: a.x, y: over }, ...margin, { x: b.x, y: above }, { x: b.x, y: b.y - 4 }]));
+      path.setAttribute("d", d);
       path.setAttribute("class", className);
       path.setAttribute("stroke-width", width);
       return path;
     }
 
+    // A look, dotted, with a dot at what is looked at; the k-th of several.
+    function look(from, to, share, k) {
+      const end = top(to);
+      drawn(`M${end.x} ${end.y - 5}h0`, "seen", 7);
+      drawn(way(top(from), end, 0.125, k % 2), "looks", 1 + 4 * share);
+    }
+
+    // What was found moves to where it was looked for, and from there makes the next token likelier.
+    function move(found, { at }) {
+      const beside = (place, x) => ({ x: top(place).x + x, y: top(place).y });
+      const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
+      const hop = `M${here.x} ${here.y - 5}C${here.x} ${high} ${next.x} ${high} ${next.x} ${next.y - 9}`;
+      return drawn(way(beside(found, 9), beside(at, -8), 0.075, 2) + hop, "moves", 2.5);
+    }
+
+    function head(place) {
+      const { x, y } = top(place);
+      drawn(`M${x - 5} ${y - 12}h10l-5 9z`, "head", 1);
+    }
+
     function clear() {
       arcs.replaceChildren();
       carried.hidden = true;
-      tokens.forEach((token) => token.classList.remove("now", "found"));
+      tokens.forEach((token) => token.classList.remove("now", "found", "given"));
     }
+
+    // Whether the bars can be compared with those of the first run.
+    const other = () => run() !== runs[0] && run().line === runs[0].line;
 
     // The notes at these places, and struck out those that this run has lost; beside a run that is not
     // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
     function notes(shown) {
       const { struck } = run();
-      was.style.visibility = run() === runs[0] ? "hidden" : "visible";
+      was.style.visibility = other() ? "visible" : "hidden";
       tokens.forEach((token, place) => {
         const note = token.querySelector(".note");
         note?.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
@@ -85,10 +117,10 @@
     }
 
     function bar(k, p) {
-      const share = p === null ? "" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`;
-      const filled = bars[k].querySelector("i").style, other = run() !== runs[0];
+      const share = p === null ? "" : p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`;
+      const filled = bars[k].querySelector("i").style;
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
-      filled.setProperty("--was", other ? `${100 * runs[0].steps[k].p}%` : "-9%");
+      filled.setProperty("--was", other() ? `${100 * runs[0].steps[k].p}%` : "-9%");
       bars[k].querySelector("output").textContent = share;
     }
 
@@ -105,15 +137,17 @@
 
     const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
 
-    // The looks of a step as dotted arcs, as wide as they are strong; what is looked at most, found.
-    function look(step) {
+    // Only what comes next here, too, is moved: the begin token brings nothing.
+    const brings = (step) => word(most(step)) === word(step.at + 1);
+
+    // The looks of a step, as wide as they are strong.
+    function looks(step) {
       clear();
       tokens[step.at].classList.add("now");
-      const drawn = step.looks.map(([source, share], k) => arc(step.at, source, "looks", 1 + 4 * share, k));
-      return { drawn, found: most(step) };
+      step.looks.forEach(([source, share], k) => look(step.at, source, share, k));
     }
 
-    // How it ends: the first look, all notes and all bars.
+    // How it ends: the first look and what it moves, all notes and all bars.
     function end() {
       playing += 1;
       show();
@@ -121,9 +155,15 @@
     }
 
     function show() {
-      const { steps, notes: noted, says: words } = run();
+      const { steps, notes: noted, says: words } = run(), [first] = steps;
       notes(noted);
-      tokens[look(steps[0]).found].classList.add("found");
+      looks(first);
+      tokens[most(first)].classList.add("found");
+      if (brings(first)) {
+        move(most(first), first);
+        head(first.at + 1);
+        tokens[first.at + 1].classList.add("given");
+      }
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
       says.innerHTML = words[2];
@@ -154,24 +194,30 @@
       await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms, easing: "ease-in-out" }).finished;
     }
 
-    // Moves the token that was found along the arc to where it is written.
-    async function carry(path, from, to, k, still) {
+    // Moves the token that was found along its arc, which grows behind it, to where it is written.
+    async function carry(from, step, k, still) {
       carried.textContent = word(from);
       carried.hidden = false;
-      const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 600;
+      const path = move(from, step), to = step.at + 1;
+      const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 700;
       for (let t = 0; t < 1 && still(); ) {
         const now = await new Promise(requestAnimationFrame);
         t = Math.min(1, Math.max(0, (now - begin) / ms));
-        const eased = t * t * (3 - 2 * t), on = path.getPointAtLength(length * (1 - eased)), goal = top(to);
+        const eased = t * t * (3 - 2 * t), on = path.getPointAtLength(length * eased), goal = top(to);
+        path.style.strokeDasharray = `${length * eased} ${length}`;
         const x = on.x + (goal.x - on.x) * eased, y = on.y - 16 + (goal.y - on.y + 16) * eased;
         carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
       }
+      path.style.strokeDasharray = "";
       carried.hidden = true;
+      if (!still()) return;
+      head(to);
+      tokens[to].classList.add("given");
     }
 
     async function one(k, still) {
-      const { steps } = run(), step = steps[k];
-      const { drawn: paths, found } = look(step);
+      const { steps } = run(), step = steps[k], found = most(step);
+      looks(step);
       await wait(100);
       if (!still()) return;
       await uncover(k ? 200 : 500);
@@ -179,8 +225,7 @@
       tokens[found].classList.add("found");
       says.innerHTML = k ? then(step) : run().says[1];
       await wait(k ? 50 : 900);
-      // Only what comes next here, too, is carried: the begin token brings nothing.
-      if (still() && word(found) === word(step.at + 1)) await carry(paths[step.looks.findIndex(([source]) => source === found)], found, step.at + 1, k, still);
+      if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
       tokens[step.at + 1].classList.remove("to-come");
       bar(k, step.p);
@@ -217,7 +262,15 @@
       if (still()) again.textContent = plays;
     }
 
-    const begin = () => (STILL.matches || inTime ? end() : play());
+    // Another run may have a line of its own, and so other words at its bars.
+    function begin() {
+      clear();
+      ({ strip, tokens, arcs, carried } = lines[run().line]);
+      lines.forEach((line) => (line.strip.hidden = line.strip !== strip));
+      run().steps.forEach((step, k) => (bars[k].querySelector("b").textContent = word(step.at + 1)));
+      if (STILL.matches || inTime) end();
+      else play();
+    }
     const playAll = inTime ? grow : play;
     knob?.addEventListener("click", () => {
       knob.setAttribute("aria-checked", String(knob.getAttribute("aria-checked") !== "true"));
@@ -227,7 +280,11 @@
     again.addEventListener("click", () => (again.textContent === plays ? playAll() : toTheEnd()));
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
-    new ResizeObserver(end).observe(stage);
+    let wide = -1;
+    new ResizeObserver(([{ contentRect }]) => {
+      if (contentRect.width !== wide) end();
+      wide = contentRect.width;
+    }).observe(stage);
     end();
     if (STILL.matches) return;
     const seen = new IntersectionObserver((entries) => {
