@@ -87,7 +87,7 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
             shares = [round(100 * of[place]) for of in likely]
             assert shown.format(piece, *shares) in everything
     else:
-        whole, without, _, one = (f"{share:.1%}" for share in table["numbers"][column])
+        whole, without, _, one = (f"{100 * share:.1f} %" for share in table["numbers"][column])
         assert shown.format(whole, one, without) in everything
 
 
