@@ -218,9 +218,10 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing) 
             f'<li><button type="button"><b>{word}</b><i style="--p:{100 * step.probability:.0f}%"></i>'
             f"<output>{percent(step.probability)}</output></button></li>"
         )
-    # What the marks mean that the bars of other runs have where those of the first one end.
+    # What the marks mean that the bars of other runs of this line have where those of the first one end.
     before = "at the end" if in_time else "before the cut"
-    was = f'<li class="was" style="visibility:hidden">{before}</li>'
+    compared = any(other.tokens == run.tokens for other in runs[1:])
+    was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs]})
     play = "▶ Watch it grow" if in_time else "Play again"
     return (

@@ -71,7 +71,8 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     )
     words = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
-        "raise most, looked at or not. The head adds up the right, weighted by the left."
+        "raise most, looked at or not. The head adds up the right, weighted by the left. "
+        "Pale: looked at less than 5 %."
     )
     canvas.note(0, y + 22, words, room)
     return canvas

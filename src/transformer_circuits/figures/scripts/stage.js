@@ -56,13 +56,15 @@
       return `M${first.x} ${first.y}${bends.join("")}L${last.x} ${last.y}`;
     }
 
+    const inFirst = (...places) => places.every(({ y }) => y < top(0).y + 4);
+
     // Within the first line an arc bends over it, so high for its width. Elsewhere it runs between the
     // lines, in one of three lanes, and from one to another along the margin: it must not lie on words.
     function way(a, b, steep, lane) {
-      const high = Math.min(130, 18 + steep * Math.abs(a.x - b.x));
+      const high = Math.min(122, 18 + steep * Math.abs(a.x - b.x));
       const edge = 2 + 5 * lane, over = a.y - 8 - 7 * lane, above = b.y - 8 - 7 * lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
-      return Math.max(a.y, b.y) < top(0).y + 4
+      return inFirst(a, b)
         ? `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 5}`
         : through([{ x: a.x, y: a.y - 2 }, { x: a.x, y: over }, ...margin, { x: b.x, y: above }, { x: b.x, y: b.y - 5 }]);
     }
@@ -75,23 +77,36 @@
       return path;
     }
 
+    // What an arc says at its crown, where it has room.
+    function say(path, a, b, words) {
+      if (!inFirst(a, b) || Math.abs(a.x - b.x) < 240) return;
+      const text = arcs.appendChild(document.createElementNS(SVG, "text"));
+      text.setAttribute("x", (a.x + b.x) / 2);
+      text.setAttribute("y", path.getPointAtLength(path.getTotalLength() / 2).y + 4);
+      text.textContent = words;
+    }
+
     // A look, dotted, with a dot at what is looked at; the k-th of several.
     function look(from, to, share, k) {
-      const end = top(to);
+      const start = top(from), end = top(to);
       drawn(`M${end.x} ${end.y - 5}h0`, "seen", 7);
-      drawn(way(top(from), end, 0.125, k % 2), "looks", 1 + 4 * share);
+      const path = drawn(way(start, end, 0.125, k % 2), "looks", 1 + 4 * share);
+      say(path, start, end, `look, ${percent(share)}`);
     }
 
     // What was found moves to where it was looked for, and from there makes the next token likelier.
     function move(found, { at }) {
       const beside = (place, x) => ({ x: top(place).x + x, y: top(place).y });
+      const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
+      const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
+      say(back, from, to, `move ${word(found)}`);
+      head(to);
       const hop = `M${here.x} ${here.y - 5}C${here.x} ${high} ${next.x} ${high} ${next.x} ${next.y - 9}`;
-      return drawn(way(beside(found, 9), beside(at, -8), 0.075, 2) + hop, "moves", 2.5);
+      return [back, drawn(hop, "moves", 2.5)];
     }
 
-    function head(place) {
-      const { x, y } = top(place);
+    function head({ x, y }) {
       drawn(`M${x - 5} ${y - 12}h10l-5 9z`, "head", 1);
     }
 
@@ -108,7 +123,7 @@
     // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
     function notes(shown) {
       const { struck } = run();
-      was.style.visibility = other() ? "visible" : "hidden";
+      if (was) was.style.visibility = other() ? "visible" : "hidden";
       tokens.forEach((token, place) => {
         const note = token.querySelector(".note");
         note?.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
@@ -116,12 +131,13 @@
       });
     }
 
+    const percent = (p) => (p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
+
     function bar(k, p) {
-      const share = p === null ? "" : p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`;
       const filled = bars[k].querySelector("i").style;
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
       filled.setProperty("--was", other() ? `${100 * runs[0].steps[k].p}%` : "-9%");
-      bars[k].querySelector("output").textContent = share;
+      bars[k].querySelector("output").textContent = p === null ? "" : percent(p);
     }
 
     const word = (k) => tokens[k].firstChild.textContent;
@@ -130,7 +146,7 @@
     function then(step) {
       const found = most(step);
       const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
-      return word(found) === word(step.at + 1)
+      return brings(step)
         ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(found)}.`
         : `At ${bold(step.at)} they look mostly at ${bold(found)}.`;
     }
@@ -140,9 +156,10 @@
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(most(step)) === word(step.at + 1);
 
-    // The looks of a step, as wide as they are strong.
+    // The looks of a step, as wide as they are strong; its bar says that they are its own.
     function looks(step) {
       clear();
+      bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
       step.looks.forEach(([source, share], k) => look(step.at, source, share, k));
     }
@@ -161,7 +178,7 @@
       tokens[most(first)].classList.add("found");
       if (brings(first)) {
         move(most(first), first);
-        head(first.at + 1);
+        head(top(first.at + 1));
         tokens[first.at + 1].classList.add("given");
       }
       steps.forEach((step, k) => bar(k, step.p));
@@ -194,24 +211,22 @@
       await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms, easing: "ease-in-out" }).finished;
     }
 
-    // Moves the token that was found along its arc, which grows behind it, to where it is written.
+    // Moves the token that was found along its arc, and from there to where it is written.
     async function carry(from, step, k, still) {
       carried.textContent = word(from);
       carried.hidden = false;
-      const path = move(from, step), to = step.at + 1;
+      const [path] = move(from, step), to = step.at + 1;
       const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 700;
       for (let t = 0; t < 1 && still(); ) {
         const now = await new Promise(requestAnimationFrame);
+        if (!still()) return;
         t = Math.min(1, Math.max(0, (now - begin) / ms));
         const eased = t * t * (3 - 2 * t), on = path.getPointAtLength(length * eased), goal = top(to);
-        path.style.strokeDasharray = `${length * eased} ${length}`;
         const x = on.x + (goal.x - on.x) * eased, y = on.y - 16 + (goal.y - on.y + 16) * eased;
         carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
       }
-      path.style.strokeDasharray = "";
       carried.hidden = true;
-      if (!still()) return;
-      head(to);
+      head(top(to));
       tokens[to].classList.add("given");
     }
 
