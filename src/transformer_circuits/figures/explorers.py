@@ -397,11 +397,10 @@ def rulers(
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=36, opacity=0.8)
+        below, middle = k == len(across) - 1, k == len(across) // 2
         return dots.encode(
-            altair.X(
-                "x:Q", scale=log[0], title=of_all if k == len(across) - 1 else None, axis=ticks
-            ),
-            altair.Y("effect:Q", scale=log[1], title=None, axis=ticks),
+            altair.X("x:Q", scale=log[0], title=of_all if below else None, axis=ticks),
+            altair.Y("effect:Q", scale=log[1], title=y if middle else None, axis=ticks),
             colour,
             shape,
             tooltip=tips,
@@ -411,9 +410,7 @@ def rulers(
 
     of_all = f"relative to the mean of its kind ({', '.join(kinds)})"
     return vega.finish(
-        altair.vconcat(*(panel(k, name) for k, name in enumerate(across)), spacing=12).properties(
-            title=_heading(f"Upwards: {y}")
-        ),
+        altair.vconcat(*(panel(k, name) for k, name in enumerate(across)), spacing=12),
         title,
         alt,
         numbers={

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
-from transformer_circuits.figures.drawings.canvas import Canvas
+from transformer_circuits.figures.drawings.canvas import Anchor, Canvas
 from transformer_circuits.figures.drawings.words import cut, plain, width, wrap
 from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
 from transformer_circuits.figures.values import Number, number, percent
@@ -87,7 +87,7 @@ def _role(line: _Line, i: int) -> Name:
 
 def _across(line: _Line) -> Canvas:
     """Tokens in a row, with what happens above it."""
-    canvas, y = Canvas(720), 200.0
+    canvas, y = Canvas(720), 182.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
     spare = canvas.width - sum(sizes) - gap * (len(sizes) - 1) - 40
@@ -105,7 +105,10 @@ def _across(line: _Line) -> Canvas:
     for step, (left, right, high, role) in enumerate(arcs):
         far, over = 7, 1.5 * high
         with canvas.click():
-            canvas.text(0, 12 + 24 * step, line.steps[step], role=role, bold=True, size=SMALL)
+            if step:  # over its arcs, and to the left of them
+                _block(canvas, (left + right) / 2, 12, line.steps[step], 350, role, "middle")
+            else:
+                _block(canvas, 0, 44, line.steps[step], max(right - 6, 110), role)
             ends = (right + far, y - 3), (left - far, y - 3)
             canvas.look([ends[0], (right + far, y - over), (left - far, y - over), ends[1]], role)
         with canvas.click():
@@ -172,10 +175,12 @@ def _down(line: _Line) -> Canvas:
     return canvas
 
 
-def _block(canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name) -> None:
-    lines = wrap(words, room, bold=True)
-    for i, each in enumerate(lines):
-        canvas.text(x, y + i * 1.35 * SMALL, each, role=role, size=SMALL, bold=True)
+def _block(
+    canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name, anchor: Anchor = "start"
+) -> None:
+    for i, each in enumerate(wrap(words, room, bold=True)):
+        y_of = y + i * 1.35 * SMALL
+        canvas.text(x, y_of, each, role=role, size=SMALL, bold=True, anchor=anchor)
 
 
 def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, here: bool) -> None:

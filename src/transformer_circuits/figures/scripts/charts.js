@@ -23,6 +23,7 @@
 .hover-chart .vega-bind-name{margin-right:6px}
 .hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
 .hover-chart .vega-bind [type=range]{flex:1;min-width:0}
+@media(max-width:600px){.hover-chart .vega-bind label:has([type=range]){flex-wrap:wrap}.hover-chart .vega-bind label:has([type=range]) .vega-bind-name{flex-basis:100%}.hover-chart .vega-bind [type=range]{height:44px}}
 .hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 var(--type-words,system-ui,sans-serif);
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 
