@@ -166,9 +166,9 @@ def _of_name(run: Run) -> set[int]:
 
 
 def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
-    lines, first = _lines(runs), runs[0]
-    other = in_time or run.tokens != first.tokens
-    lost = set() if other else {*first.notes} - {*run.notes}  # not yet there is not lost
+    first, lost = runs[0], set()
+    if run.tokens == first.tokens and not in_time:  # not yet there is not lost
+        lost = {*first.notes} - {*run.notes}
     steps, struck = [], lost | {*run.unread}
     for step in run.steps:
         looks = array(step.looks)
@@ -176,14 +176,8 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         drawn = [[int(src), round(float(looks[src]), 3)] for src in shown]
         steps.append({"at": step.at, "looks": drawn, "p": round(step.probability, 4)})
     notes = [place for place in run.notes if place not in struck]
-    line = lines.index(tuple(run.tokens))
-    return {
-        "notes": notes,
-        "struck": sorted(struck),
-        "says": [*run.says],
-        "steps": steps,
-        "line": line,
-    }
+    said = {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
+    return said | {"line": _lines(runs).index(tuple(run.tokens))}
 
 
 def _strip(run: Run, hidden: bool) -> str:
@@ -309,11 +303,11 @@ def _brings(step: Step, tokens: Sequence[str]) -> bool:
 def _arcs(
     canvas: Canvas, tops: Sequence[tuple[float, float]], step: Step, found: int, tokens
 ) -> None:
-    """A look, and back from there what it moves; between two lines both go along the margin, where no
-    words are. `tops`: of every token, the middle of its upper edge."""
+    """A look, and back from there what it moves; below the first line both go between the lines and
+    along the margin, where no words are. `tops`: of every token, the middle of its upper edge."""
     (start, y_from), (end, y_to), (onward, _) = tops[step.at], tops[found], tops[step.at + 1]
+    level = y_from == y_to == tops[0][1]  # above the first line there is room
     y_from, y_to = y_from - 3, y_to - 3
-    level = y_from == y_to
     if level:
         over = y_from - 44
         canvas.look([(start, y_from), (start, over), (end, over), (end, y_to - 2)], "second")
@@ -331,5 +325,5 @@ def _arcs(
     else:
         over, above = y_from - 18, y_to - 18
         way = [(away, y_to), (away, above), (10, above), (10, over), (back, over), (back, y_from)]
-        canvas.line(way, "second", arrow=False)
+        canvas.line(way, "second")
     canvas.curve([(start + 8, y_from), (start + 8, hop), (onward, hop), (onward, y_from)], "second")

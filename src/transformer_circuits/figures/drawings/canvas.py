@@ -158,17 +158,12 @@ class Canvas:
 
     def curve(self, points: Sequence[Point], role: Name, *, dash: str | None = None) -> None:
         """A cubic curve from the first to the last of four points, with an arrow at its end."""
-        a, b, c, d = _short(points, True)
-        path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*a, *b, *c, *d)
-        self._stroke(path, points, role, LINE, True, dash)
+        self._stroke(_cubic(_short(points, True)), points, role, LINE, True, dash)
 
     def look(self, points: Sequence[Point], role: Name) -> None:
         """A dotted line, curved through four points, from the place that looks to a dot at the place
         that is looked at. What is moved goes the other way, on a solid arrow."""
-        path = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(
-            *itertools.chain(*points)
-        )
-        self._stroke(path, points, role, LINE, False, LOOK)
+        self._stroke(_cubic(points), points, role, LINE, False, LOOK)
         self.dot(*points[-1], role, EYE)
 
     def _stroke(self, path, points, role: Name, thick, arrow, dash) -> None:
@@ -184,6 +179,12 @@ class Canvas:
 
     def _reach(self, y: Px) -> None:
         self.height = max(self.height, y)
+
+
+def _cubic(points: Sequence[Point]) -> str:
+    """The path of a curve through four points."""
+    places = itertools.chain(*points)
+    return "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*places)
 
 
 def _short(points: Sequence[Point], arrow: bool) -> list[Point]:

@@ -86,12 +86,13 @@
       text.textContent = words;
     }
 
-    // A look, dotted, with a dot at what is looked at; the k-th of several.
-    function look(from, to, share, k) {
+    // A look, dotted, with a dot at what is looked at; the k-th of several, of which the strongest says
+    // how strong it is.
+    function look(from, to, share, k, strongest) {
       const start = top(from), end = top(to);
       drawn(`M${end.x} ${end.y - 5}h0`, "seen", 7);
       const path = drawn(way(start, end, 0.125, k % 2), "looks", 1 + 4 * share);
-      say(path, start, end, `look, ${percent(share)}`);
+      if (strongest) say(path, start, end, `look, ${percent(share)}`);
     }
 
     // What was found moves to where it was looked for, and from there makes the next token likelier.
@@ -161,7 +162,7 @@
       clear();
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
-      step.looks.forEach(([source, share], k) => look(step.at, source, share, k));
+      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, source === most(step)));
     }
 
     // How it ends: the first look and what it moves, all notes and all bars.
