@@ -82,6 +82,8 @@
     const spec = JSON.parse(host.querySelector("script").textContent);
     if (spec.usermeta?.wraps && host.clientWidth < PHONE) {
       for (const group of [spec, ...spec.marks]) if (group.layout) group.layout.columns = 1;
+      // One column has one axis at its foot: facets take as many as this sequence is long.
+      for (const { transform = [] } of spec.data) for (const each of transform) if (each.type === "sequence") each.stop = 1;
     }
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
