@@ -7,13 +7,14 @@ import dataclasses
 import html
 import re
 
+import altair
 import numpy as np
 import pytest
 import torch
 from conftest import barriers, chart_page, view_page
 from playwright.sync_api import expect
 
-from transformer_circuits.figures import charts, diagrams, views
+from transformer_circuits.figures import charts, diagrams, vega, views
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -211,6 +212,19 @@ def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(
     phone.locator(point).nth(1).tap(force=True)
     phone.wait_for_timeout(200)
     expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
+
+
+def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path, monkeypatch):
+    rows = [{"panel": panel, "x": x, "y": x} for panel in "abcd" for x in (1, 2)]
+    points = vega.chart(rows, 90, 60).mark_point().encode(altair.X("x:Q", title="width"), y="y:Q")
+    chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=True)
+    expect(drawn(chart).locator(".hc-live text", has_text="width")).to_have_count(2)
+    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.wait_for_selector(".hover-chart[data-drawn]")
+    foot = phone.locator(".hc-live text", has_text="width")
+    expect(foot).to_have_count(1)
+    lowest = phone.locator(".hc-live .mark-symbol path").last.bounding_box()
+    assert foot.bounding_box()["y"] > lowest["y"] + lowest["height"]
 
 
 def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
