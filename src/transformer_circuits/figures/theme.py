@@ -20,8 +20,8 @@ lines, too. Attention has the colour of the layer of its head, the stronger the 
 `curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
 lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
 likely a token was held is `LIKELY`; how a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
-the point, and no line of the one looks like one of the other. An arrow that looks is dotted, from destination
-to source; one that moves is solid, from source to destination. Words in boxes are ink, on a tint of
+the point, and no line of the one looks like one of the other. A look is dotted, from destination to a dot at
+the source; what moves goes on a solid arrow, from source to destination. Words in boxes are ink, on a tint of
 the box's colour. A figure has no ground of its own: it lies on the page, and its colours are variables
 that follow the page's theme. Scripts and styles of pages write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
 
