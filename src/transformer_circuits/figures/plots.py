@@ -20,8 +20,6 @@ from transformer_circuits.figures.values import Number, Numbers, array, number, 
 from transformer_circuits.record import Record
 
 _SEED = re.compile(r"\bseed (\d+)")
-PERCENT = PercentFormatter(1, symbol="\u00a0%")
-"""Shares of one on an axis."""
 
 
 def matrix(
@@ -155,7 +153,7 @@ def bundles(
             _log(axes, 2)
         axes.set(xlabel=x, ylabel=y)
         if shares:
-            axes.yaxis.set_major_formatter(PERCENT)
+            axes.yaxis.set_major_formatter(in_percent())
         if len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
         labels.flags(axes, _floats(places or {}))
@@ -209,7 +207,7 @@ def bars(
             axes.tick_params(axis="y", length=0)
         if shares:
             axes.set_xlim(0, 1)
-            axes.xaxis.set_major_formatter(PERCENT)
+            axes.xaxis.set_major_formatter(in_percent())
         if baseline:
             line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
             labels.legend(axes, [line], [baseline[0]])
@@ -313,6 +311,11 @@ def singular_values(
     numbers = {name: array(values) for name, values in spectra.items()}
     numbers |= {} if rank is None else {"rank": number(rank)}
     return draw(paint, _record(title, alt, numbers), 3.2)
+
+
+def in_percent() -> PercentFormatter:
+    """For an axis of shares of one; each axis has its own."""
+    return PercentFormatter(1, symbol="\u00a0%")
 
 
 def _narrow(axes) -> bool:

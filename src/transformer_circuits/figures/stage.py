@@ -120,12 +120,15 @@ def stage(
 def _whole(run: Run, tokens: Sequence[str]) -> Run:
     """A run that has its line, and plain numbers for how likely tokens are."""
     steps = [replace(step, probability=number(step.probability)) for step in run.steps]
-    return replace(run, steps=steps, tokens=run.tokens or tokens)
+    return replace(run, steps=steps, tokens=tuple(run.tokens or tokens))
 
 
-def _lines(runs: Sequence[Run]) -> list[tuple[str, ...]]:
-    """The lines of the runs, each once."""
-    return [*dict.fromkeys(tuple(run.tokens) for run in runs)]
+def _lines(runs: Sequence[Run]) -> dict[Sequence[str], Run]:
+    """The lines of the runs, each with its first run."""
+    lines: dict[Sequence[str], Run] = {}
+    for run in runs:
+        lines.setdefault(run.tokens, run)
+    return lines
 
 
 def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
@@ -177,7 +180,7 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         steps.append({"at": step.at, "looks": drawn, "p": round(step.probability, 4)})
     notes = [place for place in run.notes if place not in struck]
     said = {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
-    return said | {"line": _lines(runs).index(tuple(run.tokens))}
+    return said | {"line": [*_lines(runs)].index(run.tokens)}
 
 
 def _strip(run: Run, hidden: bool) -> str:
@@ -202,8 +205,7 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing) 
     """The strip and its bars, in the state in which a play of the first run ends."""
     run, *_ = runs
     strips = "".join(
-        _strip(next(run for run in runs if tuple(run.tokens) == line), hidden=index > 0)
-        for index, line in enumerate(_lines(runs))
+        _strip(first, hidden=index > 0) for index, first in enumerate(_lines(runs).values())
     )
     bars = []
     for step in run.steps:
@@ -278,9 +280,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
             else:
                 canvas.text(x, top + 14, words, mono=True)
             if place in noted:
-                below = {"role": "first", "size": theme.SMALL, "anchor": "middle"}
-                canvas.text(x + width / 2, top + 40, "after", **below)
-                canvas.text(x + width / 2, top + 55, plain(tokens[place - 1]), mono=True, **below)
+                canvas.after(x + width / 2, top + 28, plain(tokens[place - 1]))
             at.append((x, top, width))
             x += width + (4 if boxed else 1)
         x += 9

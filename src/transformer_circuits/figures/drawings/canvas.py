@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from transformer_circuits.figures.drawings.words import INDEX, width, wrap
+from transformer_circuits.figures.drawings.words import INDEX, wrap
 from transformer_circuits.figures.theme import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
 
 Point = tuple[Px, Px]
@@ -74,37 +74,6 @@ class Canvas:
             y += 1.35 * SMALL
         return y
 
-    def box(
-        self,
-        x: Px,
-        y: Px,
-        wide: Px,
-        high: Px,
-        words: Sequence[str] = (),
-        *,
-        role: Name,
-        mono: bool = False,
-        dashed: bool = False,
-    ) -> None:
-        """A box with its upper left corner at (x, y) and lines of words in its middle.
-
-        Raises:
-            ValueError: if a line is wider than the box.
-        """
-        dash = ' stroke-dasharray="5 4"' * dashed
-        self.parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" rx="5"{dash} '
-            f'style="fill:var(--{role});fill-opacity:{TINT};stroke:var(--{role})" '
-            f'stroke-width="{LINE}"/>'
-        )
-        step = 1.3 * TEXT
-        for i, line in enumerate(words):
-            if width(line, mono=mono) > wide - 2:
-                raise ValueError(f'"{line}" is wider than its box of {wide:.0f} px')
-            middle = y + high / 2 + (i - (len(words) - 1) / 2) * step
-            self.text(x + wide / 2, middle, line, anchor="middle", mono=mono)
-        self._reach(y + high + 2)
-
     def token(
         self,
         x: Px,
@@ -126,6 +95,13 @@ class Canvas:
         )
         self.text(x + wide / 2, y + high / 2, word, anchor="middle", mono=True)
         self._reach(y + high + 2)
+
+    def after(self, x: Px, y: Px, before: str) -> None:
+        """The note that the first layer leaves below a token with its middle at x, which ends at y."""
+        below = {"role": "first", "size": SMALL, "anchor": "middle"}
+        self.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
+        self.text(x, y + 17, "after", **below)
+        self.text(x, y + 32, before, mono=True, **below)
 
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:
         """A filled bar; a negative width goes to the left of x."""

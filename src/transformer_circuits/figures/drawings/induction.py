@@ -116,7 +116,7 @@ def _across(line: _Line) -> Canvas:
             if step:
                 _put_first(canvas, x + 32, y, gap, sizes[-1], cut(line.predicted, room))
             else:
-                _tag(canvas, found, y + _CELL, line.tokens[line.before])
+                canvas.after(found, y + _CELL, line.tokens[line.before])
     under = y + _CELL + 52
     canvas.line([(before, y + _CELL + 3), (before, under), (now, under), (now, y + _CELL + 3)],
                 "muted", thick=THIN, arrow=False)  # fmt: skip
@@ -125,14 +125,6 @@ def _across(line: _Line) -> Canvas:
     )
     canvas.text(0, under + 40, _LEGEND, role="muted", size=SMALL)
     return canvas
-
-
-def _tag(canvas: Canvas, x: Px, y: Px, before: str) -> None:
-    """The note below a token: what stood before it."""
-    below = {"role": "first", "size": SMALL, "anchor": "middle"}
-    canvas.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
-    canvas.text(x, y + 17, "after", **below)
-    canvas.text(x, y + 32, before, mono=True, **below)
 
 
 def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) -> None:

@@ -97,7 +97,7 @@
     const smallest = Math.min(...sizes), own = drawn.viewBox.baseVal.width;
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches) {
-      const wide = Math.max(view.width(), view.width() + room - own);
+      const wide = view.width() + Math.max(0, room - own);
       if (wide !== view.width()) await view.width(wide).runAsync();
     }
     const width = drawn.viewBox.baseVal.width / smallest;

@@ -104,11 +104,17 @@
       say(back, from, to, `move ${word(found)}`);
       head(to);
       const hop = `M${here.x} ${here.y - 5}C${here.x} ${high} ${next.x} ${high} ${next.x} ${next.y - 9}`;
-      return [back, drawn(hop, "moves", 2.5)];
+      drawn(hop, "moves", 2.5);
+      return back;
     }
 
     function head({ x, y }) {
       drawn(`M${x - 5} ${y - 12}h10l-5 9z`, "head", 1);
+    }
+
+    function give(place) {
+      head(top(place));
+      tokens[place].classList.add("given");
     }
 
     function clear() {
@@ -179,8 +185,7 @@
       tokens[most(first)].classList.add("found");
       if (brings(first)) {
         move(most(first), first);
-        head(top(first.at + 1));
-        tokens[first.at + 1].classList.add("given");
+        give(first.at + 1);
       }
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
@@ -216,9 +221,9 @@
     async function carry(from, step, k, still) {
       carried.textContent = word(from);
       carried.hidden = false;
-      const [path] = move(from, step), to = step.at + 1;
+      const path = move(from, step), to = step.at + 1;
       const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 700;
-      for (let t = 0; t < 1 && still(); ) {
+      for (let t = 0; t < 1; ) {
         const now = await new Promise(requestAnimationFrame);
         if (!still()) return;
         t = Math.min(1, Math.max(0, (now - begin) / ms));
@@ -227,8 +232,7 @@
         carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
       }
       carried.hidden = true;
-      head(top(to));
-      tokens[to].classList.add("given");
+      give(to);
     }
 
     async function one(k, still) {
