@@ -106,6 +106,7 @@ def test_the_interval_covers_the_mean_as_often_as_it_says_and_leaves_out_what_is
     values = torch.randn(200, 60, generator=generator)
     covered = sum(found.low <= 0 <= found.high for found in map(rules.interval, values))
     assert 180 <= covered <= 198
+    assert rules.interval(torch.tensor([1.0, float("nan")])) == rules.NOTHING
     found = rules.interval(torch.tensor([1.0, float("nan"), 3.0]))
     assert (found.mean, found.n) == (2.0, 2)
     for nothing in ([float("nan")], []):

@@ -50,7 +50,8 @@ def interval(
 ) -> Interval:
     """The mean over units, with a percentile bootstrap over them; `NOTHING` if there is none.
 
-    Units that are not a number (no place of the kind in this document) are left out. Those of one
+    Units that are not a number (no place of the kind in this document) are left out; if one alone
+    is left of several, nothing says how far it would vary, and that is `NOTHING`, too. Those of one
     of the `clusters` are drawn together: what they share is drawn with them. With few clusters
     such intervals are still somewhat too short.
 
@@ -65,9 +66,9 @@ def interval(
     values = values[there]
     if values.isinf().any():
         raise ValueError(f"an interval takes finite values but got {values}")
-    if not len(values):
+    if not len(values) or len(values) == 1 < len(there):
         return NOTHING
-    if len(values) == 1:
+    if len(values) == 1:  # a fact of the weights
         return Interval(*[float(values)] * 3, n=1)
     together = None if clusters is None else clusters.flatten()[there]
     means = _means_of_draws(values[:, None], together).flatten()
