@@ -118,10 +118,20 @@ def test_the_best_hidden_edge_counts_and_where_none_is_hidden_that_is_no_case(
 
 
 def test_scores_order_the_use_of_graded_edges(subject):
-    found = rules.interval(
-        about_composition.agreement_of_score_and_use(planted.graded_edges(subject))
-    )
+    found = about_composition.agreement_of_score_and_use(planted.graded_edges(subject))
     assert found.low > 0.5
+
+
+def test_agreement_is_the_rank_correlation_of_mean_effects(subject):
+    """Not the mean of anything over windows, which correlations of ranks are not."""
+    scores, change = about_composition.scores(subject), about_composition.effects(subject).change
+    pairs = zip(scores, change.double().mean(dim=0), strict=True)
+    rho = [edge_effects.agreement(*of_kind) for of_kind in pairs]
+    found = about_composition.agreement_of(subject, scores)
+    assert found.mean == pytest.approx(sum(rho) / len(rho))
+    assert found.low <= found.high and found.n == len(change)
+    against_itself = about_composition.agreement_of(subject, scores, less=scores)
+    assert (against_itself.mean, against_itself.low, against_itself.high) == (0, 0, 0)
 
 
 def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject):
@@ -129,7 +139,9 @@ def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject
     scale = torch.logspace(-1, 1, 14, dtype=torch.float64)
     for one in (subject, planted.graded_edges(subject)):
         other = subjects.in_basis(one, "scaled", scale.diag())
-        torch.testing.assert_close(measured(one), measured(other), atol=1e-4, rtol=1e-4)
+        assert dataclasses.astuple(measured(one)) == pytest.approx(
+            dataclasses.astuple(measured(other)), abs=1e-4
+        )
     assert measured.interval(planted.graded_edges(subject)).low > 0.5
     assert measured.interval(controls.heads_without_effect(subject)) == rules.NOTHING
 

@@ -87,6 +87,7 @@ def test_chapters_count_the_rules_as_the_claims_do():
         7: "seven",
         8: "eight",
         9: "nine",
+        11: "eleven",
     }
     registered = [rule.registered for rule in registry.rules().values()]
 

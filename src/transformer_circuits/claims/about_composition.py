@@ -13,7 +13,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import samples, subjects
+from transformer_circuits.claims import rules, samples, subjects
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     turned_heads,
@@ -25,6 +25,7 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
@@ -219,13 +220,12 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
 
 
 @decides("score-is-not-use", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
-def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
+def agreement_of_score_and_use(subject: Subject) -> Interval:
     """Spearman's rank correlation of an edge's score with how much it changes predictions.
 
-    The mean over Q, K and V; from -1 to 1. One jackknife pseudo-value for each window of held-out
-    text: their mean is the correlation less its bias, by the jackknife; their spread is that of other windows.
+    The mean over Q, K and V; from -1 to 1. Its interval is over windows of held-out text.
     """
-    return agreement_of(scores(subject), effects(subject).change)
+    return agreement_of(subject, scores(subject))
 
 
 @decides(
@@ -234,21 +234,29 @@ def agreement_of_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
     planted=graded_edges,
     sample=samples.OF_EDGES,
 )
-def agreement_of_white_score_and_use(subject: Subject) -> Float[Tensor, " window"]:
+def agreement_of_white_score_and_use(subject: Subject) -> Interval:
     """The same as `agreement_of_score_and_use`, where the stream between the layers is white on text.
 
-    Whatever basis the subject is stored in: see `subjects.white`. Not a number if heads do nothing.
+    Whatever basis the subject is stored in: see `subjects.white`. Nothing if heads do nothing.
     """
     if _nothing_done(subject):
-        return torch.tensor([torch.nan])
-    return agreement_of(scores(subjects.white(subject)), effects(subject).change)
+        return rules.NOTHING
+    return agreement_of(subject, scores(subjects.white(subject)))
 
 
-def agreement_of(found: Scores, change: Float[Tensor, "window kind later earlier"]) -> Tensor:
-    """Rank correlation of any scores with effects, as a jackknife pseudo-value for each window."""
+def agreement_of(subject: Subject, found: Scores, less: Scores | None = None) -> Interval:
+    """Rank correlation of any scores with effects, less that of others; the mean over Q, K and V.
 
-    def whole(values: Tensor) -> float:
-        mean = values.mean(dim=0)
-        return sum(map(edge_effects.agreement, found, mean)) / len(found)
+    Its interval is over windows of held-out text.
+    """
+    change = effects(subject).change.double()
 
-    return samples.jackknife(whole, change.double())
+    def agreement(scores: Scores, mean: Tensor) -> float:
+        return sum(map(edge_effects.agreement, scores, mean)) / len(scores)
+
+    def whole(mean: Tensor) -> float:
+        mean = mean.view(change.shape[1:])
+        return agreement(found, mean) - (0.0 if less is None else agreement(less, mean))
+
+    packages = subject.packages_of(*samples.OF_EDGES, units=len(change))
+    return rules.interval_of(whole, change, packages)

@@ -11,6 +11,7 @@ from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import graded_edges
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 
 FRACTION = 8
@@ -80,16 +81,12 @@ def rankings(subject: Subject) -> dict[str, Scores]:
 
 
 @decides("credit-over-scores", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
-def lead_of_credit(subject: Subject) -> Float[Tensor, " window"]:
+def lead_of_credit(subject: Subject) -> Interval:
     """How much better credit in proportion orders edges by their effect than composition scores do.
 
     The difference of two of Spearman's rank correlations with what edges change of predictions on
-    held-out text, each the mean over Q, K and V; from -2 to 2, above 0 if credit is better. One
-    jackknife pseudo-value for each window (Chen et al. 2026, in our own reading; see `credit`).
+    held-out text, each the mean over Q, K and V; from -2 to 2, above 0 if credit is better. Its
+    interval is over windows (Chen et al. 2026, in our own reading; see `credit`).
     """
-    change = about_composition.effects(subject).change
-    ours, theirs = (
-        about_composition.agreement_of(forecast(subject), change)
-        for forecast in (credit_in_proportion, about_composition.scores)
-    )
-    return ours - theirs
+    ours, theirs = credit_in_proportion(subject), about_composition.scores(subject)
+    return about_composition.agreement_of(subject, ours, less=theirs)

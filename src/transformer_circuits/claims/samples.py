@@ -4,8 +4,6 @@ Windows are evenly spaced over held-out text, and have a model's whole context u
 given beside them. Whatever does not fit into a context is made as long as it can be.
 """
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
@@ -53,18 +51,6 @@ def by_group(
     there = ~values.isnan()
     sums = values.new_zeros(int(index.max()) + 1).index_add_(0, index[there], values[there])
     return sums / index[there].bincount(minlength=len(sums))
-
-
-def jackknife(
-    measure: Callable[[Tensor], float], values: Float[Tensor, "unit *value"]
-) -> Float[Tensor, " unit"]:
-    """A pseudo-value for each unit, of what is measured of all together.
-
-    Their mean is the measure less its bias; their spread is that of other units.
-    """
-    n, each = len(values), torch.arange(len(values))
-    less = torch.tensor([measure(values[each != left]) for left in each], dtype=torch.float64)
-    return n * measure(values) - (n - 1) * less
 
 
 def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
