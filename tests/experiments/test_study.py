@@ -45,3 +45,12 @@ def test_verdicts_by_width_are_those_of_the_rule():
     found = sizes.verdicts(lines, "resting-place")
     assert found == {256: rules.UNDECIDED, 512: rules.REPRODUCED}, "one number each is not wholly"
     assert sizes.verdicts(lines, "icl-score") == {256: "", 512: ""}
+
+
+@pytest.mark.parametrize("basis", [study.STORED, study.WHITE])
+def test_records_give_the_correlation_of_scores_and_effects(basis):
+    for one in study.read():
+        of_kinds = one.line["edges"]["agreement"]["white" if basis == study.WHITE else "stored"]
+        mean, low, high, _ = one.interval(study.ORDERS, basis)
+        assert mean == pytest.approx(sum(of_kinds) / len(of_kinds)), one.line["run"]
+        assert low <= mean <= high
