@@ -121,7 +121,7 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 readme: book  ## take the README's figures from the chapters, after their models have changed
 	$(BIN)/python -m transformer_circuits readme
 
-models: data/cache/.done  ## train every model of the book again: three to seven hours on two cores (resumes where it was stopped)
+models: data/cache/.done  ## train every model of the book again: eight to sixteen hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
 	for name in $(MODELS); do $(BIN)/python -m transformer_circuits train $$name || exit 1; done
 	for name in $(MODELS); do for seed in 1 2; do \
@@ -142,7 +142,7 @@ test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in T
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader
 
-colab-zip: .venv/.done  ## book.zip, with what a chapter needs in Colab, of the last commit
+colab-zip: .venv/.done  ## book.zip and book-all.zip, with what chapters need in Colab, of the last commit
 	$(BIN)/python -m tools colab-zip
 
 chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter

@@ -21,6 +21,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from tools import bundle
+from transformer_circuits.book import notebooks
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = "01-notation"
@@ -93,7 +94,7 @@ def colab(tmp_path_factory):
     # An older Altair than the book's, as Colab has.
     run([place / "venv/bin/python", "-m", "pip", "install", "-q", "altair==5.5.0"])
 
-    bundle.write_book_zip(place / "repository", place)
+    bundle.write_book_zips(place / "repository", place)
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     environment |= {
@@ -110,7 +111,8 @@ def colab(tmp_path_factory):
         shutil.copytree(place / "venv", room / "venv", symlinks=True, copy_function=os.link)
         (content := room / "content").mkdir()
         if not url:  # as a reader uploads it
-            os.link(place / "book.zip", content / "book.zip")
+            archive = "book-all.zip" if chapter in notebooks.ALL_MODELS else "book.zip"
+            os.link(place / archive, content / archive)
         for name in (f"{chapter}.ipynb", "executed.ipynb"):
             shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content / name)
         python = room / "venv/bin/python"
@@ -139,12 +141,13 @@ def colab(tmp_path_factory):
 def test_a_chapter_runs_in_a_fresh_environment_as_in_colab(colab, chapter):
     room = colab(chapter)
     assert "✓" in (room.content / "executed.ipynb").read_text(encoding="utf-8")
-    names = {path.name for path in room.content.iterdir()} - {"book.zip"}
+    archives = {*room.content.glob("book*.zip")}
+    names = {path.name for path in {*room.content.iterdir()} - archives}
     assert names == {"book", f"{chapter}.ipynb", "executed.ipynb"}
     if room.cloned:
         assert run(["git", "status", "--short"], cwd=room.content / "book") == ""
     else:
-        with ZipFile(room.content / "book.zip") as archive:
+        with ZipFile(archives.pop()) as archive:
             for name in (n for n in archive.namelist() if not n.endswith("/")):  # no folders
                 assert (room.content / name).read_bytes() == archive.read(name), name
     installed = "lib/*/site-packages/vl_convert"

@@ -38,11 +38,11 @@ def release(version: str, check: bool) -> None:
 
 
 def colab_zip() -> None:
-    """Write `book.zip`, with what a chapter needs in Colab, for a book that is not released."""
+    """Write `book.zip` and `book-all.zip`, with what chapters need in Colab, without a release."""
     from tools import bundle
 
-    path = bundle.write_book_zip(files.data_dir().parent)
-    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
+    for path in bundle.write_book_zips(files.data_dir().parent):
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
 
 
 def hub(names: list[str], owner: str) -> None:

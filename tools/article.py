@@ -215,7 +215,7 @@ def _study() -> dict[str, str | int]:
     """How composition scores agree with effects over the models of the study that have the paper's
     proportions; fewer than `ENOUGH_HEADS` heads have too few edges."""
     enough = study.ENOUGH_HEADS
-    runs = [one.line for one in study.read() if one.n_heads >= enough and not one.crowded]
+    runs = [one.line for one in study.in_width_alone() if one.n_heads >= enough]
     found: dict[str, str | int] = {"study_n": len(runs)}
     for basis in ("stored", "white"):
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]
@@ -267,16 +267,17 @@ def _basis(chapters: Mapping) -> dict[str, str]:
     bases = [
         of("Rank correlation with effects, the mean of Q, K and V", seed, "basis") for seed in seeds
     ]
-    parts = figures["Rank correlation with effects"]
+    parts = figures["What a product is divided by, and how well the result agrees with effects"]
     norms = {"norm": ("as stored", "the reader's norm"), "pairs_stored": ("as stored", "pairs only"),
              "pairs_white": ("white", "pairs only")}  # fmt: skip
-    rows = [*zip(parts["words"]["basis"], parts["words"]["divided by"], strict=True)]
     found = {f"basis_{name}": measures[word]
              for name, word in (("stored", "as stored"), ("white", "white"), ("share", "share"))}  # fmt: skip
     found["basis_length"] = [one["length alone, no pair"][0] for one in bases]
-    for name, row in norms.items():
-        found[f"basis_{name}"] = [parts["numbers"][seed][rows.index(row)] for seed in seeds]
-    return {name: f"{min(all_):.2f} to {max(all_):.2f}" for name, all_ in found.items()}
+    for name, (basis, divided_by) in norms.items():  # means of seeds
+        row = parts["words"]["rows"].index(divided_by)
+        found[f"basis_{name}"] = [parts["numbers"][basis][row]]
+    ends = {name: [f"{end:.2f}" for end in (min(all_), max(all_))] for name, all_ in found.items()}
+    return {name: " to ".join(dict.fromkeys(both)) for name, both in ends.items()}
 
 
 def _references() -> str:

@@ -1,7 +1,7 @@
 """`make release`: what is handed out, once nothing in it is a placeholder any more.
 
 Into `_build/release/`: the built book as one zip, which opens from a file; the sources; the weights;
-`book.zip`, with what a chapter needs in Colab; and a list of their SHA-256. The same commit and the
+`book.zip` and `book-all.zip`, with what chapters need in Colab; and a list of their SHA-256. The same commit and the
 same built book give the same bytes.
 """
 
@@ -21,7 +21,11 @@ FOLDER = "_build/release"
 CHAPTER_NEEDS = (
     "src", "data", "chapters", "pyproject.toml", "requirements.txt", "_config.yml", "LICENSE",
 )  # fmt: skip
-"""What is in `book.zip`, below its one folder `book/`: as the repository has it, so without a cache."""
+"""What is in `book-all.zip`, below its one folder `book/`: as the repository has it, so without a cache."""
+MOST_DO_WITHOUT = (
+    "data/models/two-layer/moments", "data/models/two-layer-mlp*", "data/models/zero-layer-seed-*",
+)  # fmt: skip
+"""What `book.zip` lacks, as only `notebooks.ALL_MODELS` read it: half of the weights."""
 WEIGHTS = ("data/models", "data/tokenizer.json", "LICENSE")
 NAMELESS = "The maintainers"
 """Stands where the authors' names belong."""
@@ -44,20 +48,23 @@ def write(root: Path, version: str) -> list[Path]:
     _zip(site, folder / f"{name}-site.zip", name)
     _archive(root, folder / f"{name}-sources.zip", name)
     _archive(root, folder / f"{name}-weights.zip", f"{name}-weights", *WEIGHTS)
-    write_book_zip(root, folder)
+    write_book_zips(root, folder)
     files.write_sums(folder)
     return sorted(folder.iterdir())
 
 
-def write_book_zip(root: Path, folder: Path | None = None) -> Path:
-    """Write `book.zip`: what a chapter needs in Colab, of the last commit. Returns its path.
+def write_book_zips(root: Path, folder: Path | None = None) -> list[Path]:
+    """Write `book.zip` and `book-all.zip`: what chapters need in Colab, of the last commit.
 
-    `folder`: where it goes; by default `_build`.
+    `folder`: where they go; by default `_build`. Returns their paths.
     """
-    target = (folder or root / "_build") / "book.zip"
-    target.parent.mkdir(exist_ok=True)
-    _archive(root, target, "book", *CHAPTER_NEEDS)
-    return target
+    folder = folder or root / "_build"
+    folder.mkdir(exist_ok=True)
+    targets = [folder / name for name in ("book.zip", "book-all.zip")]
+    without = [f":(exclude){place}" for place in MOST_DO_WITHOUT]
+    _archive(root, targets[0], "book", *CHAPTER_NEEDS, *without)
+    _archive(root, targets[1], "book", *CHAPTER_NEEDS)
+    return targets
 
 
 def require_none_unset(root: Path, version: str) -> None:
@@ -77,8 +84,12 @@ def unset(root: Path, version: str) -> Iterator[str]:
     sections = (root / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")
     changes = {name: said.strip() for name, _, said in (s.partition("\n") for s in sections)}
     article = (root / "results/article.md").read_text(encoding="utf-8")
-    cell, chapters = first_cell.text(root / "_config.yml"), (root / "chapters").glob("*.ipynb")
-    other = [p.name for p in sorted(chapters) if notebooks.code(notebooks.read(p))[:1] != [cell]]
+    other = [
+        path.name
+        for path in sorted((root / "chapters").glob("*.ipynb"))
+        if notebooks.code(notebooks.read(path))[:1]
+        != [first_cell.text(root / "_config.yml", path.stem)]
+    ]
     as_released = "run `python -m tools article`"
     wanted = {
         f'"{version}" is not a version: three numbers, as 1.2.3':

@@ -137,7 +137,7 @@ def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
         **tables,
         settings=about.table(("setting of the training", "this model's"), settings.items()),
         nats=nats.pop(name),
-        others=", ".join(f"`{one}` {loss:.3g}" for one, loss in nats.items()),
+        others=", ".join(f"`{one}` {loss:.4g}" for one, loss in nats.items()),
         found=_found(name),
         steps=steps,
         command=base + (f" --seed {seed}" if seed else ""),

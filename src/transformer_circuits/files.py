@@ -93,14 +93,21 @@ def write_sums(folder: Path) -> None:
         temporary.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in listed))
 
 
+def listed(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file by its name, as the `SUMS` of a folder has them; none without a list."""
+    if not (sums := folder / SUMS).is_file():
+        return {}
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines()
+    return {line[66:]: line[:64] for line in lines}
+
+
 def require_as_listed(path: Path) -> None:
     """Compare a file with the `SUMS` of its folder."""
     sums = path.with_name(SUMS)
     if not sums.is_file():
         raise damaged(sums, f"is not there, so nobody can say whether {path.name} is whole")
-    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines()
-    listed = {line[66:]: line[:64] for line in lines}
-    if (found := sha256(path)) != (expected := listed.get(path.name, "nothing of it")):
+    expected = listed(path.parent).get(path.name, "nothing of it")
+    if (found := sha256(path)) != expected:
         raise damaged(path, f"has SHA-256 {found} but {SUMS} beside it says {expected}")
 
 

@@ -7,18 +7,21 @@ from typing import Any, ClassVar
 
 from transformer_circuits import files
 
-_KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
+_KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text",
+          tuple: "a list of whole numbers"}  # fmt: skip
 
 
 def _fits(value: Any, kind: type) -> bool:
     """Whether a value is of a kind, taken strictly: 1.5 and true are no whole numbers."""
     if kind is float:
         return type(value) in (int, float) and math.isfinite(value)
+    if kind is tuple:
+        return type(value) in (list, tuple) and all(type(one) is int for one in value)
     return type(value) is kind
 
 
 class Table:
-    """A dataclass of numbers, truth values and texts that is one table of a TOML file."""
+    """A dataclass of numbers, lists of these, truth values and texts: one table of a TOML file."""
 
     table: ClassVar[str]
 

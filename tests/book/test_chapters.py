@@ -93,7 +93,7 @@ def test_only_the_source_is_committed(path, cells, code):
         else:
             assert set(cell.metadata) <= {"tags"} and set(cell.metadata.get("tags", ())) <= TAGS
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
-    assert code[0].source == first_cell.text(ROOT / "_config.yml")
+    assert code[0].source == first_cell.text(ROOT / "_config.yml", path.stem)
 
 
 @pytest.mark.parametrize("name", SHORT)

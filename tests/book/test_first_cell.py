@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from transformer_circuits.book import first_cell
+from transformer_circuits.book import first_cell, notebooks
 
 
 def test_the_repository_address_comes_from_the_configuration(tmp_path):
@@ -23,6 +23,17 @@ def test_the_repository_address_comes_from_the_configuration(tmp_path):
     config.write_text('repository:\n  url: ""\n')
     assert first_cell.text(config) == first_cell.UNPACKING
     assert not {"http", "git", "clone"} & set(re.findall(r"[a-z]+", first_cell.UNPACKING))
+    whole = first_cell.text(config, notebooks.ALL_MODELS[0])
+    assert whole == first_cell.UNPACKING.replace("book.zip", "book-all.zip").replace(
+        "book*.zip", "book-all*.zip"
+    )
+
+
+def test_who_reads_moments_or_mlps_asks_for_the_archive_that_has_them():
+    for name in notebooks.names():
+        code = "\n".join(notebooks.code(notebooks.read(notebooks.path(name))))
+        if "checkpoint.moments(" in code or "two-layer-mlp" in code or "run_missing" in code:
+            assert name in notebooks.ALL_MODELS
 
 
 UNINSTALLED = f"""
@@ -116,7 +127,7 @@ def test_without_an_address_colab_says_in_one_line_what_to_upload(content):
     uploaded(content, "book.zip")
     os.truncate(content / "book.zip", 60)
     said = opened(first_cell.UNPACKING, content)
-    wanted = "Upload book.zip, wait until all of it is there, and run this again.\n"
+    wanted = "Upload book.zip, wait until it is all there, and run this again.\n"
     assert said.returncode and said.stderr == wanted
     assert not (content / "book").exists()
 

@@ -30,8 +30,15 @@ KINDS = ("copy", "copy_other_form", "split", "split_other_form", "listed", "brac
 @pytest.fixture(scope="module")
 def one_layer_subject():
     """A random model of the book's vocabulary, and a text that has members of every kind."""
+    n_vocab = tokenizer.load().get_vocab_size()
     config = ModelConfig(
-        n_layers=1, n_heads=2, d_model=128, d_head=64, n_vocab=4096, n_ctx=32, position_base=100.0
+        n_layers=1,
+        n_heads=2,
+        d_model=128,
+        d_head=64,
+        n_vocab=n_vocab,
+        n_ctx=32,
+        position_base=100.0,
     )
     model = Transformer(config).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(3))

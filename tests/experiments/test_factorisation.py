@@ -1,4 +1,4 @@
-"""Students of one layer have the same number of new weights, and begin where it stands."""
+"""Students of one layer have as many new weights, or a few more, and begin where it stands."""
 
 import json
 

@@ -51,6 +51,6 @@ def test_verdicts_by_width_are_those_of_the_rule():
 def test_records_give_the_correlation_of_scores_and_effects(basis):
     for one in study.read():
         of_kinds = one.line["edges"]["agreement"]["white" if basis == study.WHITE else "stored"]
-        mean, low, high, _ = one.interval(study.ORDERS, basis)
-        assert mean == pytest.approx(sum(of_kinds) / len(of_kinds)), one.line["run"]
+        mean, low, high, _ = one.interval("score-is-not-use", basis)
+        assert mean == pytest.approx(sum(of_kinds) / len(of_kinds), abs=1e-3), one.line["run"]
         assert low <= mean <= high

@@ -20,6 +20,7 @@ FIGURES = [
     plots.bundles({"a": [([1, 2], [3, 1])] * 2, "b": [([1], [2])]}, x="d", y="nats", **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
     plots.stacked({"ours": {"a": 1.0, "b": torch.tensor(3.0)}}, unit="share", **WORDS),
+    plots.dumbbells({"1.0": {"a": 0.1, "b": torch.tensor(0.3)}}, unit="share", **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
@@ -101,6 +102,16 @@ def test_under_each_part_of_a_bar_stands_its_share():
     assert [text for text in written if text.endswith("%")] == ["25%", "100%", "75%", "0%"]
     with pytest.raises(ValueError, match="none below zero"):
         plots.stacked({"ours": {"a": 1.0}, "theirs": {"a": -1.0}}, unit="nats", **WORDS)
+
+
+def test_the_marks_of_dumbbells_are_the_same_in_every_row_and_lie_on_the_axis():
+    rows = {"0.1": {"a": 0.2, "b": 1.0}, "other": {"a": 0.0, "b": 0.5}}
+    plot = plots.dumbbells(rows, unit="share", **WORDS)
+    assert plot.record.numbers == {"a": [0.2, 0.0], "b": [1.0, 0.5]}
+    assert {"0.1", "other", "a", "b"} <= {*words(plot.svg)}
+    for wrong in ({"a": 0.2}, {"a": 0.2, "b": 1.1}):
+        with pytest.raises(ValueError, match='"other" must have'):
+            plots.dumbbells({"0.1": rows["0.1"], "other": wrong}, unit="share", **WORDS)
 
 
 def test_labels_must_fit():

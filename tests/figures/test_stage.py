@@ -124,6 +124,20 @@ def test_a_run_may_have_a_line_of_its_own(page):
     expect(shown.locator(".was")).to_have_count(0)  # bars of another line are no measure
 
 
+@pytest.mark.browser
+def test_a_second_note_is_left_where_the_first_is_struck(page):
+    step = [Step(4, looks(p3=0.75, p0=0.25), 0.9)]
+    runs = [
+        Run("all", step, [2, 3], SAYS, two_back=[3]),
+        *(Run("keys", step, [2, 3], SAYS, unread=[2, 3], two_back=[3]),) * 2,
+    ]
+    assert "␣and two after ␣A" in made(runs=runs).record.text
+    shown = page({"runs": runs}, reduced_motion="reduce")
+    shown.get_by_role("radio", name="keys").first.check()
+    expect(shown.locator(".note.struck")).to_have_text(["after A", "after da"])
+    expect(shown.locator(".further:not(.struck, .gone)")).to_have_text("2 after A")
+
+
 def test_every_run_has_a_step_for_each_bar():
     short = Run("without", [], [], SAYS)
     with pytest.raises(ValueError, match='"without" has 0 steps but the first run has 1'):

@@ -11,7 +11,6 @@ from tools import about, article, manifest
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.claims import findings, registry, rules, scorecard
-from transformer_circuits.experiments import formation
 from transformer_circuits.figures import values
 
 ROOT = Path(__file__).parents[2]
@@ -95,27 +94,14 @@ def test_the_basis_in_which_scores_tell_the_truth_is_that_of_every_model_of_the_
         found, shape = run["edges"]["agreement"], run["shape"]
         stored, white = (sum(found[name]) / 3 for name in ("stored", "white"))
         assert white > stored, run["run"]
-        if shape["n_heads"] > 2 and shape["n_heads"] * shape["d_head"] == shape["d_model"]:
+        fits = shape["n_heads"] * shape["d_head"] == shape["d_model"]
+        if shape["n_heads"] > 2 and fits and run["choices"]["tokens"] < 10e6:  # not the book's
             of_fit.append((stored, white))
     assert f"over {len(of_fit)} further models" in abstract
     for means in zip(*of_fit, strict=True):
         assert f"{min(means):.2f} to {max(means):.2f}" in abstract
     assert "(2026)" in text and "0.7" not in TEMPLATE, "no number of ours is typed"
     assert re.search(r"is 0\.\d\d to 0\.\d\d as the models are stored, and 0\.\d\d to", abstract)
-
-
-def test_what_is_said_of_the_help_in_training_is_what_the_search_found():
-    """Runs *n* and *v*: not the windows alone, and not only whether heads form."""
-    runs = {run["run"][:2]: run for run in formation.search()}
-    said = next(line for line in TEMPLATE.splitlines() if "needed help" in line)
-    stronger = [
-        runs["v:"][f"{kind}_right_first"] > runs["n:"][f"{kind}_right_first"]
-        for kind in ("uniform", "by_frequency", "passage")
-    ]
-    assert all(stronger) == ("right token first more often, on repeats of every kind" in said)
-    assert any(stronger) == ("how strongly they work is therefore weaker evidence" in said)
-    decays = {run["weight_decay_W_U"] for name, run in runs.items() if name in ("n:", "v:")}
-    assert (len(decays) > 1) == ("differ in the decay of W_U" in said)
 
 
 def test_each_claim_of_others_that_did_not_come_out_has_a_question_of_its_own(committed):

@@ -60,10 +60,9 @@ def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
     assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")
 
 
-def test_moments_are_kept_at_growing_intervals_also_of_a_run_that_was_stopped(place, monkeypatch):
-    monkeypatch.setattr(runs, "APART", 1.2)
+def test_moments_of_the_plan_are_kept_also_of_a_run_that_was_stopped(place, monkeypatch):
     monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
-    plan = dataclasses.replace(PLAN, steps=40, moments=True)
+    plan = dataclasses.replace(PLAN, steps=40, moments=(4, 12, 17, 32))
     text = settings.dumps(model=SHAPE, training=plan)
     (place / "models" / "two" / "config.toml").write_text(text)
     run = runs.prepare("two", compile=False)
@@ -81,7 +80,7 @@ def test_moments_are_kept_at_growing_intervals_also_of_a_run_that_was_stopped(pl
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
     run.save()
-    assert checkpoint.moments(run.folder) == [4, 8, 12, 16, 20, 24, 32]
+    assert checkpoint.moments(run.folder) == [4, 12, 20, 32]  # 17 has no record
     for step in (4, 32):
         moment = checkpoint.load("two", step=step)
         rows = seen[step].abs().amax(dim=0)  # a token shares a scale
@@ -90,10 +89,10 @@ def test_moments_are_kept_at_growing_intervals_also_of_a_run_that_was_stopped(pl
         ValueError, match=r"no weights of step 5 were kept in .*, only of steps \[4"
     ):
         checkpoint.load("two", step=5)
-    path = run.folder / "moments" / "000008.safetensors"
+    path = run.folder / "moments" / "000012.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # it has the shapes of the model still
-    with pytest.raises(ValueError, match=r"000008\.safetensors has SHA-256 .* Correct it"):
-        checkpoint.load("two", step=8)
+    with pytest.raises(ValueError, match=r"000012\.safetensors has SHA-256 .* Correct it"):
+        checkpoint.load("two", step=12)
     checkpoint.take_moments(run.state, run.folder)
-    checkpoint.load("two", step=8)
+    checkpoint.load("two", step=12)

@@ -20,7 +20,7 @@ def test_a_link_says_everything(live):  # noqa: F811
     live.get_by_label("A head that is off adds").select_option("mean")
     live.get_by_label("Cut one edge:").check()
     keep(live, ",", 1)
-    live.get_by_role("button", name="head 1.1, a finder", exact=True).click()
+    live.get_by_role("button", name="head 1.2, a finder", exact=True).click()
     live.locator(".lm-next tbody button").nth(2).click()
     live.get_by_label("compare").check()
     live.get_by_label("Colours").select_option("weighted")
@@ -29,7 +29,7 @@ def test_a_link_says_everything(live):  # noqa: F811
     live.get_by_role("button", name="Show", exact=True).click()
     live.mouse.move(0, 0)
     live.wait_for_function(
-        "['three', '1.3', 'mean', 'cut=K', 'head=1.1', 'ask', 'both', 'weighted', '0.5', 'work']"
+        "['three', '1.3', 'mean', 'cut=K', 'head=1.2', 'ask', 'both', 'weighted', '0.5', 'work']"
         ".every((said) => location.hash.includes(said))"
     )
     shown = (".lm-status", ".lm-say", ".lm-next", ".lm-parts", ".lm-circuits caption >> nth=0")
@@ -40,7 +40,7 @@ def test_a_link_says_everything(live):  # noqa: F811
     expect(text(there)).to_have_value("One two, one two, & <three>")
     expect(there.get_by_label("1.3 on", exact=True)).not_to_be_checked()
     expect(there.get_by_label("Which token is written")).to_have_value("0.5")
-    expect(there.get_by_role("button", name="head 1.1, a finder", exact=True)).to_have_attribute(
+    expect(there.get_by_role("button", name="head 1.2, a finder", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
 

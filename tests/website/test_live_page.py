@@ -261,16 +261,16 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
 
 def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):
     assert live.locator(".lm-tiles [tabindex='0']").count() == 2
-    live.get_by_role("button", name="head 0.0, the note-taker", exact=True).focus()
+    live.get_by_role("button", name="head 0.1", exact=True).focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         live.keyboard.press(key)
-    expect(live.get_by_role("button", name="head 1.1, a finder", exact=True)).to_have_attribute(
+    expect(live.get_by_role("button", name="head 1.2, a finder", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
     live.keyboard.press("Tab")
     live.keyboard.press("ArrowRight")
     live.keyboard.press("Space")
-    expect(status(live)).to_contain_text("off: 1.2")
+    expect(status(live)).to_contain_text("off: 1.3")
 
 
 def test_no_text_at_all_and_random_tokens_three_times_over(live):

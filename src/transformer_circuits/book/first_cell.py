@@ -1,6 +1,7 @@
 """The first code cell of every chapter, which makes it run in Colab, too."""
 
 import json
+import re
 from pathlib import Path
 
 from transformer_circuits import files
@@ -32,7 +33,7 @@ from zipfile import ZipFile, is_zipfile
 if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
     whole = [path for path in Path().glob("book*.zip") if is_zipfile(path)]
     if not whole:  # what is still being uploaded is listed, too
-        sys.exit("Upload book.zip, wait until all of it is there, and run this again.")
+        sys.exit("Upload book.zip, wait until it is all there, and run this again.")
     ZipFile(max(whole, key=lambda path: path.stat().st_mtime)).extractall()
     get_ipython().system(f"{sys.executable} -m pip install -qe book")
     sys.path.append("book/src")
@@ -42,25 +43,32 @@ book.setup()"""
 """The first cell where the repository has no address: it fetches nothing of the book from anywhere.
 
 `book.zip` is of the release, or made by `make colab-zip`. Uploaded again, it is `book (1).zip`: the
-newest that is whole will do. Where none is, the cell ends with one line that says what to do.
+newest that is whole will do, `book-all.zip` as well. Where none is, the cell ends with one line that
+says what to do. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
 """
 
 
-def text(config: Path) -> str:
-    """The first cell for the repository that `_config.yml` names, or for none."""
+def text(config: Path, chapter: str = "") -> str:
+    """The first cell of a chapter, for the repository that `_config.yml` names or for none."""
     import yaml  # Jupyter Book's; chapters do without
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     url = (settings.get("repository") or {}).get("url")
-    return CLONING.format(url=url) if url else UNPACKING
+    if url:
+        return CLONING.format(url=url)
+    return (
+        re.sub(r"book(?=\S*\.zip)", "book-all", UNPACKING)
+        if chapter in notebooks.ALL_MODELS
+        else UNPACKING
+    )
 
 
 def write() -> None:
     """Write the first cell that belongs to `_config.yml` into every chapter."""
-    cell = text(notebooks.root() / "_config.yml")
-    for chapter in map(notebooks.path, notebooks.names()):
+    for name in notebooks.names():
+        chapter, cell = notebooks.path(name), text(notebooks.root() / "_config.yml", name)
         notebook = notebooks.read(chapter)
-        code = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        code = (one for one in notebook["cells"] if one["cell_type"] == "code")
         if (first := next(code, None)) is None:
             raise files.UserError(f"{chapter} has no code cell: leave an empty one where it goes")
         first["source"] = cell.splitlines(keepends=True)

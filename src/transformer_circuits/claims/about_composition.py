@@ -1,10 +1,11 @@
 """What is claimed of how the heads of two layers compose."""
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
 from einops import einsum
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from transformer_circuits.analysis import (
@@ -55,6 +56,20 @@ def effects(subject: Subject) -> Effects:
 @once
 def _effects(subject: Subject) -> Effects:
     return edge_effects.effects(subject.model, *sample(subject))
+
+
+def of_mean(
+    subject: Subject,
+    statistic: Callable[[Tensor], float],
+    per_window: Float[Tensor, "window *value"],
+) -> Interval:
+    """A statistic of the mean over windows of `sample`, with windows of one package drawn together."""
+
+    def measure(mean: Tensor) -> float:
+        return statistic(mean.view(per_window.shape[1:]))
+
+    packages = subject.packages_of(*samples.OF_EDGES, units=len(per_window))
+    return rules.interval_of(measure, per_window, packages)
 
 
 @once
@@ -249,14 +264,15 @@ def agreement_of(subject: Subject, found: Scores, less: Scores | None = None) ->
 
     Its interval is over windows of held-out text.
     """
-    change = effects(subject).change.double()
-
-    def agreement(scores: Scores, mean: Tensor) -> float:
-        return sum(map(edge_effects.agreement, scores, mean)) / len(scores)
 
     def whole(mean: Tensor) -> float:
-        mean = mean.view(change.shape[1:])
-        return agreement(found, mean) - (0.0 if less is None else agreement(less, mean))
+        lead = by_kind(found, mean).mean()
+        return float(lead if less is None else lead - by_kind(less, mean).mean())
 
-    packages = subject.packages_of(*samples.OF_EDGES, units=len(change))
-    return rules.interval_of(whole, change, packages)
+    return of_mean(subject, whole, effects(subject).change.double())
+
+
+def by_kind(scores: Scores, change: Scores) -> Float64[Tensor, " kind"]:
+    """Spearman's rank correlation of scores with what edges do, for each kind."""
+    pairs = zip(scores, change, strict=True)
+    return torch.tensor([edge_effects.agreement(*pair) for pair in pairs], dtype=torch.float64)

@@ -17,7 +17,7 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import about_composition, rules, samples
+from transformer_circuits.claims import about_composition, samples
 from transformer_circuits.claims.controls import another_head, turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import (
@@ -96,8 +96,7 @@ def keys_further_back(subject: Subject) -> Interval:
     def share(mean: Tensor) -> float:
         return float(mean[0] / mean[1]) if mean[1] >= LEAST else math.nan
 
-    packages = subject.packages_of(*samples.OF_EDGES, units=len(measured))
-    return rules.interval_of(share, measured, packages)
+    return about_composition.of_mean(subject, share, measured)
 
 
 @decides("not-two-back", controls=[untrained, two_back_head], sample=samples.MANY)
@@ -136,17 +135,16 @@ def share_that_composes(subject: Subject) -> Interval:
     edge does; edges are of all three kinds, and a head takes part that writes or reads one. Its
     interval is over windows. Paper: "Analyzing a Two-Layer Model".
     """
-    change = about_composition.effects(subject).change.double()
 
     def share(mean: Tensor) -> float:
-        mean = mean.view(change.shape[1:])
         does = (mean >= SUBSTANTIVE * mean.max()) & (mean > 0)
         return float(
             torch.cat([does.any(dim=0).any(dim=0), does.any(dim=0).any(dim=1)]).double().mean()
         )
 
-    packages = subject.packages_of(*samples.OF_EDGES, units=len(change))
-    return rules.interval_of(share, change, packages)
+    return about_composition.of_mean(
+        subject, share, about_composition.effects(subject).change.double()
+    )
 
 
 @decides("gradient-where-sure", controls=[untrained], planted=built_induction)

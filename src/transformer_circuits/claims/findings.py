@@ -110,7 +110,7 @@ def say(
         verdict = CONTROL_PASSES
     wording = sentences.get(verdict) or general[verdict]
     unit, means = shown_unit(claim_id), [found.mean for found in seeds.values()]
-    of_white = [found.mean for found in (white or {}).values()]
+    of_white = [found.mean for found in (white or {}).values() if found.n]
     places = {
         "range": _range(means, unit),
         "size": _range(map(abs, means), unit),

@@ -1,16 +1,12 @@
 """The study of size, `data/study`: what is measured on each of its models when its training ends.
 
 `python -m transformer_circuits experiments --study` trains them, and leaves one line for each in
-`data/study/runs.jsonl`. Lines hold all that chapters need of a model, as the weights stay in the
-cache. They are measured in the study's own tokens, `data/study/tokenizer.json`.
+`data/study/runs.jsonl`. Lines hold all that chapters need of a model, as the weights stay in the cache.
 """
 
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
-
-from jaxtyping import Float
-from torch import Tensor
 
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
@@ -54,8 +50,7 @@ def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) 
 
 def series() -> Series:
     """The trainings of `data/study/plan.toml`."""
-    folder = plan.study().parent
-    return Series(plan.study(), folder / "runs.jsonl", folder / "tokenizer.json", keep)
+    return Series(plan.study(), plan.study().with_name("runs.jsonl"), at_end=keep)
 
 
 def keep(one: Planned, run: Trainer) -> dict[str, Any]:
@@ -139,17 +134,14 @@ def edges(subject: Subject, white: Subject) -> dict[str, Any]:
         **{name: found.tolist() for name, found in scores.items()},
         "change": change.mean(dim=0).tolist(),
         "loss": effects.loss.double().mean(dim=0).tolist(),
-        "agreement": {name: _agreement(found, change) for name, found in scores.items()},
+        "agreement": {
+            name: edges_of.by_kind(found, change.mean(dim=0)).tolist()
+            for name, found in scores.items()
+        },
         "reliability": [
             edge_effects.reliability(change[:, kind]) for kind in range(len(change[0]))
         ],
     }
-
-
-def _agreement(
-    found: Float[Tensor, "kind later earlier"], change: Float[Tensor, "window kind later earlier"]
-) -> list[float]:
-    return [edge_effects.agreement(*each) for each in zip(found, change.mean(dim=0), strict=True)]
 
 
 def _rounded(value: Any) -> Any:

@@ -27,12 +27,12 @@ PLAN = TrainConfig(
 
 
 def variants(model: Transformer) -> dict[str, Transformer]:
-    """The students. More heads and gates have the same number of new parameters."""
+    """The students. More heads have at least as many new parameters as gates."""
     generator = torch.Generator().manual_seed(0)
     return {
         "as_it_is": model.requires_grad_(True),
         "more_heads": skip_trigram_bugs.with_more_heads(
-            model, model.config.n_heads // 4, generator=generator
+            model, -(-model.config.n_heads // 4), generator=generator
         ),
         "gated": skip_trigram_bugs.gated(model),
     }

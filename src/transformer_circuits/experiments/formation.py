@@ -45,7 +45,8 @@ class Series:
 
 def why() -> Series:
     """The trainings of `data/formation/plan.toml`; `runs.jsonl` may not be there yet."""
-    return Series(plan.path(), plan.path().with_name("runs.jsonl"))
+    folder = plan.path().parent
+    return Series(plan.path(), folder / "runs.jsonl", folder / "tokenizer.json")
 
 
 def write(compile: bool | None = None, series: Series | None = None) -> None:

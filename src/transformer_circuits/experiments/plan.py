@@ -56,12 +56,14 @@ class Planned:
         """What the line of the training begins with; a line with another plan is of no use."""
         choices = dataclasses.asdict(self.choices)
         del choices["why"]
+        training = dataclasses.asdict(self.training)
+        del training["moments"]  # it changes nothing in what is recorded
         return {
             "run": choices.pop("name"),
             "seed": self.training.seed,
             "choices": choices,
             "shape": dataclasses.asdict(self.shape),
-            "training_plan": dataclasses.asdict(self.training),
+            "training_plan": training,
         }
 
     @property
@@ -115,7 +117,7 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     choices = Choices.from_dict(values)
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
-    plan = dataclasses.asdict(training) | {"moments": False} | changes["training"]
+    plan = dataclasses.asdict(training) | {"moments": ()} | changes["training"]
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
         for seed in seeds

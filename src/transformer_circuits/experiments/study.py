@@ -19,19 +19,8 @@ ENOUGH_HEADS = 4
 Trend = Literal["nearer", "farther", "neither"]
 MEASURED = "2026-11-27"
 """What a line has under `measured`, if it was measured as rules do since they were last mended."""
-_FIRST = (
-    "previous-token-head", "memory-deletion", "copy-suppression", "value-weighted", "erratum-edges",
-    "fuzzy-on-text", "statistical-induction", "few-singular-directions", "phase-change",
-    "formation-order",
-)  # fmt: skip
-MENDED = dict.fromkeys(_FIRST, "2026-11-24") | {
-    "correction-further-back": "2026-11-26",
-    "credit-over-scores": "2026-11-27",
-    "white-orders-edges": "2026-11-27",
-}
-"""Claims whose rules ask about another quantity since then, so that older lines say nothing of it."""
-ORDERS = "score-is-not-use"
-"""Measured otherwise since 2026-11-27, too, but older lines have the correlation itself, by kind."""
+MENDED: dict[str, str] = {}
+"""When a claim's rule was mended after that, so that older lines say nothing of what it asks now."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +69,7 @@ class Trained:
         found = self.line[basis].get(claim, {})
         if "mean" not in found:
             return None
-        moved = 0.0
-        if claim == ORDERS:
-            of_kinds = self.line["edges"]["agreement"]["white" if basis == WHITE else "stored"]
-            moved = sum(of_kinds) / len(of_kinds) - found["mean"]
-        return (*(found[end] + moved for end in ("mean", "low", "high")), found["n"])
+        return found["mean"], found["low"], found["high"], found["n"]
 
 
 def read() -> list[Trained]:

@@ -70,7 +70,8 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def flags(axes: Any, places: Mapping[str, float]) -> None:
-    """Draw vertical lines and name them above the axes, each name to the right of its line.
+    """Draw vertical lines and name them above the axes, each name to the right of its line, or to the
+    left if it would leave the axes.
 
     Of lines near each other, those further left have their names higher up, so that no line
     crosses a name. Makes the figure higher by what the names need.
@@ -84,11 +85,16 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
     axes.figure.draw_without_rendering()
     rows = []  # of each row of names, from the bottom, where it begins (pixels)
     for (_, place), name in zip(from_right, names, strict=True):
-        box = name.get_window_extent()
+        box, offset = name.get_window_extent(), 3
+        if box.x1 > axes.get_window_extent().x1:
+            offset = -3
+            name.set_horizontalalignment("right")
+            name.set_position((offset, 2))
+            box = name.get_window_extent()
         taken = [left < box.x1 + GAP * _scale(axes) for left in rows]
         row = max((i + 1 for i, hit in enumerate(taken) if hit), default=0)
         rows[row : row + 1] = [box.x0]
-        name.set_position((3, 2 + row * LINE))
+        name.set_position((offset, 2 + row * LINE))
         pole = {**_LEADER, "ls": ":"}
         axes.annotate("", (place, 1), xytext=(0, (row + 1) * LINE), arrowprops=pole, **above)
     _grow(axes, len(rows) * LINE)

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from transformer_circuits.figures import labels, theme
@@ -34,13 +35,15 @@ def matrix(
     col_labels: Sequence[str] = (),
     null: Number | None = None,
     layer: int | None = None,
+    outlined: tuple[int, int] | None = None,
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
-    which has the layer's colour. Cells are squares in attention and in large matrices, if they are
+    which has the layer's colour. `outlined`: row and column of a cell
+    that a theory names. Cells are squares in attention and in large matrices, if they are
     not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
@@ -65,6 +68,10 @@ def matrix(
             values, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
             aspect="equal" if square else "auto", interpolation="nearest",
         )  # fmt: skip
+        if outlined:
+            row, col = outlined
+            corner = (col - 0.5, row - 0.5)
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=2.5, zorder=3))
         side = "bottom" if _narrow(axes) else "right"
         bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8, location=side)
         if null is not None:
@@ -255,6 +262,49 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     units = dict.fromkeys(rows, unit)
     record = _record(title, alt, numbers, units=units, words={"parts": parts})
     return draw(paint, record, 1.2 + 0.75 * len(rows))
+
+
+def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
+    """Named rows, one below the other, each with the same named values on an axis from 0 to 1.
+
+    A line joins the marks of a row. Of the first name they are hollow, of the others full. Rows
+    named as heads have the colours of their layers.
+
+    Raises:
+        ValueError: if rows have different values, or one lies outside of 0 to 1.
+    """
+    table = {name: _floats(values) for name, values in rows.items()}
+    names = list(next(iter(table.values())))
+    for name, row in table.items():
+        if list(row) != names or not all(0 <= value <= 1 for value in row.values()):
+            raise ValueError(f'"{name}" must have {names}, each from 0 to 1, but has {row}')
+
+    def paint(axes):
+        places = range(len(table))
+        colours = [(theme.of_head(name) or theme.ROLES["ink"]).light for name in table]
+        ends = [(min(row.values()), max(row.values())) for row in table.values()]
+        axes.hlines(places, *zip(*ends, strict=True), color=colours, lw=1)
+        for k, name in enumerate(names):
+            values = [row[name] for row in table.values()]
+            face = colours if k else "none"
+            marker = MARKERS[max(k - 1, 0)]
+            axes.scatter(values, places, 36, marker=marker, facecolors=face, edgecolors=colours,
+                         zorder=3, clip_on=False)  # fmt: skip
+        keys = [
+            axes.plot([], [], MARKERS[max(k - 1, 0)], color=COLOURS[0], mfc=None if k else "none")[
+                0
+            ]
+            for k in range(len(names))
+        ]
+        labels.legend(axes, keys, names)
+        axes.set(xlim=(0, 1), xlabel=unit)
+        axes.set_yticks(places, list(table))
+        axes.invert_yaxis()
+
+    numbers = {name: [row[name] for row in table.values()] for name in names}
+    units = dict.fromkeys(names, unit)
+    record = _record(title, alt, numbers, units=units, words={"rows": list(table)})
+    return draw(paint, record, 1.4 + 0.28 * len(table))
 
 
 def _colour(name: str) -> str:

@@ -25,6 +25,8 @@ from transformer_circuits.figures.drawings.words import plain
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 from transformer_circuits.record import Record
 
+FOUND = 0.25
+"""What was looked for counts as found where so much of the attention lies. The script has it, too."""
 LEAST = 0.1
 """Attention below this is not drawn."""
 _LETTER = 8.5
@@ -61,6 +63,8 @@ class Run:
     first run has."""
     tokens: Sequence[str] = ()
     """The labels of its line, if it is not that of the others."""
+    two_back: Sequence[int] = ()
+    """Places that also have a note of what stood two before them, left by another head."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def stage(
     switch: str,
     title: str,
     in_time: bool = False,
+    shown: int = 0,
 ) -> Stage:
     """The line on its stage, with a switch between two runs of the same steps, or a choice of more.
 
@@ -90,7 +95,7 @@ def stage(
     more than two runs, what is chosen, before their names. `title`: the finding. The text
     alternative is made of the runs, which have equally many steps. `in_time`: the runs are moments of
     one training, the last first. They are chosen from the first to the last and shown as they end, and
-    to play means to go through them.
+    to play means to go through them. `shown`: the step whose looks are seen at the end, and on paper.
 
     Raises:
         ValueError: if a run has more or fewer steps than the first, and so no bar for each.
@@ -108,13 +113,13 @@ def stage(
         numbers[f"probability, {name}"] = [step.probability for step in run.steps]
     alt = " ".join(_told(name, run) for name, run in said.items())
     still = page.twice(
-        lambda width: _drawing(said, width),
+        lambda width: _drawing(said, width, shown),
         title,
         alt,
         numbers=numbers,
         words={"tokens": [token for line in _lines(runs) for token in line]},
     )
-    return Stage(still.record, _html(runs, switch, in_time, still), still.svgs[0])
+    return Stage(still.record, _html(runs, switch, in_time, shown, still), still.svgs[0])
 
 
 def _whole(run: Run, tokens: Sequence[str]) -> Run:
@@ -139,7 +144,10 @@ def _said(run: Run, runs: Sequence[Run], switch: str) -> str:
 def _told(name: str, run: Run) -> str:
     """A run in words."""
     tokens = run.tokens
-    noted = ", ".join(f"{tokens[k]} after {tokens[k - 1]}" for k in run.notes)
+    noted = ", ".join(
+        [f"{tokens[k]} after {tokens[k - 1]}" for k in run.notes]
+        + [f"{tokens[k]} two after {tokens[k - 2]}" for k in run.two_back]
+    )
     each = []
     for step in run.steps:
         found = int(array(step.looks).argmax())
@@ -176,7 +184,7 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
-        drawn = [[int(src), round(float(looks[src]), 3)] for src in shown]
+        drawn = [[int(src), round(float(looks[src]), 4)] for src in shown]
         steps.append({"at": step.at, "looks": drawn, "p": round(step.probability, 4)})
     notes = [place for place in run.notes if place not in struck]
     said = {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
@@ -193,15 +201,25 @@ def _strip(run: Run, hidden: bool) -> str:
             kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
             strip += f'<span class="{kind}">{markup.escape(plain(tokens[place]))}'
             if place in noted:
-                before = markup.escape(plain(tokens[place - 1]))
-                strip += f'<span class="note" aria-hidden="true">after <b>{before}</b></span>'
+                strip += _note("note", "after", tokens[place - 1])
+            if place in run.two_back:
+                strip += _note("note further", "2 after", tokens[place - 2])
             strip += "</span>"
         strip += "</span>"
     line = markup.escape("".join(tokens[1:]).replace("␣", " ").strip())
-    return f'<div class="strip" role="img" aria-label="{line}"{" hidden" * hidden}>{strip}</div>'
+    deep = " deep" * bool(run.two_back)
+    return (
+        f'<div class="strip{deep}" role="img" aria-label="{line}"{" hidden" * hidden}>{strip}</div>'
+    )
 
 
-def _html(runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing) -> str:
+def _note(kind: str, said: str, before: str) -> str:
+    """A note below a token."""
+    word = markup.escape(plain(before))
+    return f'<span class="{kind}" aria-hidden="true">{said} <b>{word}</b></span>'
+
+
+def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: page.Drawing) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     run, *_ = runs
     strips = "".join(
@@ -218,7 +236,7 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, still: page.Drawing) 
     before = "at the end" if in_time else "before the cut"
     compared = any(other.tokens == run.tokens for other in runs[1:])
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
-    data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs]})
+    data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs], "shown": shown})
     play = "▶ Watch it grow" if in_time else "Play again"
     return (
         f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
@@ -250,17 +268,17 @@ def _knob(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
     return f'<fieldset class="choice"><legend>{said}</legend>{choices}</fieldset>'
 
 
-def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
-    """The end of a play as one picture: the first look of the first run, what it moves, and what each
-    run brings.
+def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
+    """The end of a play as one picture: a look of the first run, what it moves, and what each run brings.
 
     `runs`: by what is said of them.
     """
     canvas, run = Canvas(room), next(iter(runs.values()))
-    tokens, noted, first = run.tokens, {*run.notes}, run.steps[0]
-    found = int(array(first.looks).argmax())
+    tokens, noted, first = run.tokens, {*run.notes}, run.steps[shown]
+    found = _found(first, tokens)
     marked = {first.at, found} | ({first.at + 1} if _brings(first, tokens) else set())
     of_name = _of_name(run)
+    deep = 40.0 if run.two_back else 0.0
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
     x, top = _MARGIN, 54.0
     for word in words_of(tokens):
@@ -271,7 +289,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
             letters = _LETTER * len(plain(tokens[place]))
             wide.append(max(letters + (12 if boxed else 0), least))
         if x + sum(wide) + 4 * len(wide) > room:
-            x, top = _MARGIN, top + 92
+            x, top = _MARGIN, top + 92 + deep
         for place, width in zip(word, wide, strict=True):
             boxed, words = place in of_name, plain(tokens[place])
             if boxed:
@@ -281,11 +299,13 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
                 canvas.text(x, top + 14, words, mono=True)
             if place in noted:
                 canvas.after(x + width / 2, top + 28, plain(tokens[place - 1]))
+            if place in run.two_back:
+                canvas.after(x + width / 2, top + 28 + deep, plain(tokens[place - 2]), two=True)
             at.append((x, top, width))
             x += width + (4 if boxed else 1)
         x += 9
     _arcs(canvas, [(x + width / 2, y) for x, y, width in at], first, found, tokens)
-    below = at[-1][1] + 86
+    below = at[-1][1] + 86 + deep
     for name, each in runs.items():
         shares = ", ".join(
             f"{plain(each.tokens[step.at + 1])}\u00a0{percent(step.probability)}"
@@ -295,9 +315,17 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px) -> Canvas:
     return canvas
 
 
+def _found(step: Step, tokens: Sequence[str]) -> int:
+    """Where what comes next was found, if a quarter of the look lies there, else where most of it lies."""
+    looks = array(step.looks)
+    right = [plain(token) == plain(tokens[step.at + 1]) for token in tokens]
+    found = looks * (np.array(right) & (looks >= FOUND))
+    return int((found if found.any() else looks).argmax())
+
+
 def _brings(step: Step, tokens: Sequence[str]) -> bool:
-    """Whether what is looked at most is what comes next: the begin token brings nothing."""
-    return plain(tokens[int(array(step.looks).argmax())]) == plain(tokens[step.at + 1])
+    """Whether what was found is what comes next: the begin token brings nothing."""
+    return plain(tokens[_found(step, tokens)]) == plain(tokens[step.at + 1])
 
 
 def _arcs(

@@ -45,8 +45,11 @@ def percent(share: Number) -> str:
 def written(value: Number, form: str) -> str:
     """A number for readers, in a form of `format` (".2f", "+.2f", ".3g"): a minus, and no hyphen.
 
-    >>> written(-0.5, ".2f"), written(-1e-21, ".3g")
-    ('−0.50', '0')
+    No zero has a sign.
+
+    >>> written(-0.5, ".2f"), written(-1e-21, ".3g"), written(-0.0004, "+.3f")
+    ('−0.50', '0', '+0.000')
     """
-    value = number(value)
-    return format(0.0 if abs(value) < NOTHING else value, form).replace("-", "\u2212")
+    value, sign = number(value), form[: form[:1] == "+"]
+    shown = format(0.0 if abs(value) < NOTHING else value, f"{sign}z{form.removeprefix(sign)}")
+    return shown.replace("-", "\u2212")

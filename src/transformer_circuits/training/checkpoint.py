@@ -65,9 +65,13 @@ def _write(path: Path, model: Transformer) -> None:
 
 
 def moments(folder: Path) -> list[int]:
-    """The steps of the checkpoints along a run that a folder has, in order."""
-    paths = (folder / "moments").glob(f"{'[0-9]' * 6}.safetensors")
-    return sorted(int(path.stem) for path in paths)
+    """The steps of the checkpoints along a run that a folder has, in order.
+
+    Of those that were taken over from a run (`take_moments`) only what is listed counts.
+    """
+    place = folder / "moments"
+    names = {path.name for path in place.glob(f"{'[0-9]' * 6}.safetensors")}
+    return sorted(int(name[:6]) for name in names & {*(files.listed(place) or names)})
 
 
 def take_moments(source: Path, folder: Path) -> None:

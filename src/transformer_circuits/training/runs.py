@@ -19,9 +19,6 @@ from transformer_circuits.training import checkpoint
 from transformer_circuits.training.config import TrainConfig
 from transformer_circuits.training.trainer import Trainer
 
-APART = 1.1
-"""How much later, as a factor of steps, the next moment of a run is kept."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -44,15 +41,12 @@ class Run:
             yield record
 
     def _keep_moment(self) -> None:
-        """Keep the weights as they are now if this step is a moment of the plan, see `APART`."""
-        trainer, due, steps = self.trainer, 0.0, []
-        for record in trainer.log:
-            if record["step"] >= due:
-                steps.append(record["step"])
-                due = APART * record["step"]
-        asked = trainer.config.moments and trainer.accelerator.is_main_process
-        missing = trainer.step in steps and trainer.step not in checkpoint.moments(self.state)
-        if asked and missing and trainer.step < trainer.config.steps:
+        """Keep the weights as they are now if the plan asks for a moment since the last record."""
+        trainer = self.trainer
+        before = trainer.log[-2]["step"] if len(trainer.log) > 1 else 0
+        due = any(before < step <= trainer.step for step in trainer.config.moments)
+        missing = trainer.step not in checkpoint.moments(self.state)
+        if due and missing and trainer.accelerator.is_main_process:
             checkpoint.save_moment(self.state, trainer.model, trainer.step)
 
     def save(self) -> float:
@@ -94,7 +88,7 @@ def prepare(
     if seed is None or seed == plan.seed:
         folder = folder or checkpoint.folder(name)
     else:
-        plan = dataclasses.replace(plan, seed=seed, moments=False)
+        plan = dataclasses.replace(plan, seed=seed, moments=())
         name = checkpoint.of_seed(name, seed)
         folder = folder or checkpoint.models_dir() / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ Two measures, one from each side:
   text, wholly or in part, and see what that saves. It sees plain bugs only, and every raise that
   was right counts against it.
 - `gated`: heads that do see the missing pair, because the present token gates their values, so
-  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against the
-  same number of new parameters spent on ordinary heads (`with_more_heads`). What the gate saves
+  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against
+  as many new parameters, or a few more, spent on ordinary heads (`with_more_heads`). What the gate saves
   beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
   to avoid them. It is an estimate and no bound: the models are not trained to the end, and the new
   heads have to learn from the start where to look.

@@ -96,11 +96,14 @@ class Canvas:
         self.text(x + wide / 2, y + high / 2, word, anchor="middle", mono=True)
         self._reach(y + high + 2)
 
-    def after(self, x: Px, y: Px, before: str) -> None:
-        """The note that the first layer leaves below a token with its middle at x, which ends at y."""
+    def after(self, x: Px, y: Px, before: str, *, two: bool = False) -> None:
+        """The note that the first layer leaves below a token with its middle at x, which ends at y.
+
+        `two`: of what stood two before.
+        """
         below = {"role": "first", "size": SMALL, "anchor": "middle"}
         self.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
-        self.text(x, y + 17, "after", **below)
+        self.text(x, y + 17, "2 after" if two else "after", **below)
         self.text(x, y + 32, before, mono=True, **below)
 
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:

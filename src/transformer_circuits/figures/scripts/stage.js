@@ -21,7 +21,7 @@
   function start(stage) {
     if (stage.dataset.started) return;
     stage.dataset.started = "yes";
-    const { runs } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
+    const { runs, shown } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
     const lines = [...stage.querySelectorAll(".strip")].map(line);
     let { strip, tokens, arcs, carried } = lines[0]; // those of the run that is shown
     const says = stage.querySelector(".says");
@@ -86,13 +86,13 @@
       text.textContent = words;
     }
 
-    // A look, dotted, with a dot at what is looked at; the k-th of several, of which the strongest says
-    // how strong it is.
-    function look(from, to, share, k, strongest) {
+    // A look, dotted, with a dot at what is looked at; the k-th of several, of which the strong ones say
+    // how strong they are.
+    function look(from, to, share, k, strong) {
       const start = top(from), end = top(to);
       drawn(`M${end.x} ${end.y - 5}h0`, "seen", 7);
       const path = drawn(way(start, end, 0.125, k % 2), "looks", 1 + 4 * share);
-      if (strongest) say(path, start, end, `look, ${percent(share)}`);
+      if (strong) say(path, start, end, `look ${percent(share)}`);
     }
 
     // What was found moves to where it was looked for, and from there makes the next token likelier.
@@ -132,9 +132,10 @@
       const { struck } = run();
       if (was) was.style.visibility = other() ? "visible" : "hidden";
       tokens.forEach((token, place) => {
-        const note = token.querySelector(".note");
-        note?.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
-        note?.classList.toggle("struck", struck.includes(place));
+        for (const note of token.querySelectorAll(".note")) {
+          note.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
+          note.classList.toggle("struck", struck.includes(place) && !note.matches(".further"));
+        }
       });
     }
 
@@ -158,7 +159,12 @@
         : `At ${bold(step.at)} they look mostly at ${bold(found)}.`;
     }
 
-    const most = (step) => step.looks.reduce((best, look) => (look[1] > best[1] ? look : best))[0];
+    // Where what comes next was found, if a quarter of the look lies there: heads that look at one
+    // place each may share it so. Else where most of it lies.
+    function most(step) {
+      const right = step.looks.filter(([source, share]) => share >= 0.25 && word(source) === word(step.at + 1));
+      return (right.length ? right : step.looks).reduce((best, look) => (look[1] > best[1] ? look : best))[0];
+    }
 
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(most(step)) === word(step.at + 1);
@@ -168,10 +174,10 @@
       clear();
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
-      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, source === most(step)));
+      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, share >= 0.2 || source === most(step)));
     }
 
-    // How it ends: the first look and what it moves, all notes and all bars.
+    // How it ends: one look and what it moves, all notes and all bars.
     function end() {
       playing += 1;
       show();
@@ -179,13 +185,13 @@
     }
 
     function show() {
-      const { steps, notes: noted, says: words } = run(), [first] = steps;
+      const { steps, notes: noted, says: words } = run(), step = steps[shown];
       notes(noted);
-      looks(first);
-      tokens[most(first)].classList.add("found");
-      if (brings(first)) {
-        move(most(first), first);
-        give(first.at + 1);
+      looks(step);
+      tokens[most(step)].classList.add("found");
+      if (brings(step)) {
+        move(most(step), step);
+        give(step.at + 1);
       }
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
