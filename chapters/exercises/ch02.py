@@ -36,7 +36,7 @@ def full(config, d_head) -> Exercise:
     """How many heads fill the stream?"""
     return Exercise(
         lambda n: 0 <= config.d_model - whole_number(n) * d_head < d_head,
-        wrong=[config.n_heads, 2 * config.n_heads, config.d_model / d_head + 0.1],
+        wrong=[config.n_heads - 1, 2 * config.n_heads, config.d_model / d_head + 0.1],
     )
 
 
