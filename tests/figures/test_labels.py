@@ -140,3 +140,12 @@ def test_places_move_no_further_than_they_must():
     assert labels.apart([5.0, 1.0], 1.0, 0.0, 9.0) == [5.0, 1.0]
     assert labels.apart([5.0, 5.5, 5.0], 1.0, 0.0, 9.0) == [5.0, 7.0, 6.0]
     assert labels.apart([9.0, 9.0, 0.0], 1.0, 0.0, 9.0) == [8.0, 9.0, 0.0]
+
+
+def test_a_line_near_the_right_edge_has_its_name_on_the_left():
+    axes = Figure().subplots()
+    axes.set_xlim(0, 1)
+    labels.flags(axes, {"a name that needs some room": 0.9})
+    (name,) = (text for text in axes.texts if text.get_text())
+    axes.figure.draw_without_rendering()
+    assert name.get_window_extent().x1 < axes.transData.transform((0.9, 0))[0]

@@ -72,6 +72,17 @@ def test_it_plays_by_itself_to_an_end_that_stays(page):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("share, found", [(0.3, "da"), (0.2, "<begin>")])
+def test_what_gets_a_quarter_of_the_look_is_found_there_and_on_paper(page, share, found):
+    split = Run("as it is", [Step(4, looks(p2=share, p0=1 - share), 0.9)], [2], SAYS)
+    step, *_ = split.steps
+    assert TOKENS[stage._found(step, TOKENS)] == found
+    shown = page({"runs": [split, split]}, reduced_motion="reduce")
+    expect(shown.locator(".found")).to_contain_text("da" if found == "da" else "◦")
+    assert shown.locator(".arcs .head").count() == (2 if found == "da" else 0)
+
+
+@pytest.mark.browser
 def test_the_switch_takes_notes_and_name_away_by_key(page):
     shown = page(reduced_motion="reduce")
     switch = shown.get_by_role("switch", name="Head 0.0")
