@@ -124,6 +124,7 @@ def edges(subject: Subject, white: Subject) -> dict[str, Any]:
     """
     effects, (inputs, _, places) = edges_of.effects(subject), edges_of.sample(subject)
     change = effects.change.double()
+    mean = change.mean(dim=0)
     scores = {"stored": edges_of.scores(subject), "white": edges_of.scores(white)}
     return {
         "kinds": list(composition.KINDS),
@@ -132,11 +133,10 @@ def edges(subject: Subject, white: Subject) -> dict[str, Any]:
         "places": places.tolist(),
         "chance": edges_of.chance(subject.model.config.d_model, subject.model.config.d_head)[0],
         **{name: found.tolist() for name, found in scores.items()},
-        "change": change.mean(dim=0).tolist(),
+        "change": mean.tolist(),
         "loss": effects.loss.double().mean(dim=0).tolist(),
         "agreement": {
-            name: edges_of.by_kind(found, change.mean(dim=0)).tolist()
-            for name, found in scores.items()
+            name: edges_of.by_kind(found, mean).tolist() for name, found in scores.items()
         },
         "reliability": [
             edge_effects.reliability(change[:, kind]) for kind in range(len(change[0]))

@@ -26,7 +26,8 @@ from transformer_circuits.figures.values import Number, Numbers, array, number, 
 from transformer_circuits.record import Record
 
 FOUND = 0.25
-"""What was looked for counts as found where so much of the attention lies. The script has it, too."""
+"""What was looked for counts as found where so much of the attention lies: heads that look at one
+place each may share it so."""
 LEAST = 0.1
 """Attention below this is not drawn."""
 _LETTER = 8.5
@@ -185,7 +186,10 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
         drawn = [[int(src), round(float(looks[src]), 4)] for src in shown]
-        steps.append({"at": step.at, "looks": drawn, "p": round(step.probability, 4)})
+        found = _found(step, run.tokens)
+        steps.append(
+            {"at": step.at, "looks": drawn, "found": found, "p": round(step.probability, 4)}
+        )
     notes = [place for place in run.notes if place not in struck]
     said = {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
     return said | {"line": [*_lines(runs)].index(run.tokens)}

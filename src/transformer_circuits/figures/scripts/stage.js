@@ -152,29 +152,22 @@
 
     // What is said of a step after the first, which has words of its own.
     function then(step) {
-      const found = most(step);
+      const { found } = step;
       const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
       return brings(step)
         ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(found)}.`
         : `At ${bold(step.at)} they look mostly at ${bold(found)}.`;
     }
 
-    // Where what comes next was found, if a quarter of the look lies there: heads that look at one
-    // place each may share it so. Else where most of it lies.
-    function most(step) {
-      const right = step.looks.filter(([source, share]) => share >= 0.25 && word(source) === word(step.at + 1));
-      return (right.length ? right : step.looks).reduce((best, look) => (look[1] > best[1] ? look : best))[0];
-    }
-
     // Only what comes next here, too, is moved: the begin token brings nothing.
-    const brings = (step) => word(most(step)) === word(step.at + 1);
+    const brings = (step) => word(step.found) === word(step.at + 1);
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
     function looks(step) {
       clear();
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
-      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, share >= 0.2 || source === most(step)));
+      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, share >= 0.2 || source === step.found));
     }
 
     // How it ends: one look and what it moves, all notes and all bars.
@@ -188,9 +181,9 @@
       const { steps, notes: noted, says: words } = run(), step = steps[shown];
       notes(noted);
       looks(step);
-      tokens[most(step)].classList.add("found");
+      tokens[step.found].classList.add("found");
       if (brings(step)) {
-        move(most(step), step);
+        move(step.found, step);
         give(step.at + 1);
       }
       steps.forEach((step, k) => bar(k, step.p));
@@ -242,7 +235,7 @@
     }
 
     async function one(k, still) {
-      const { steps } = run(), step = steps[k], found = most(step);
+      const { steps } = run(), step = steps[k], { found } = step;
       looks(step);
       await wait(100);
       if (!still()) return;
