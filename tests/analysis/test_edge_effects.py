@@ -6,10 +6,14 @@ from conftest import SHAPE
 
 from transformer_circuits.analysis import edge_effects, path_patching
 from transformer_circuits.analysis.composition import KINDS
-from transformer_circuits.model import hand_built
+from transformer_circuits.model import general, hand_built
 
 
-def test_effects_are_those_of_each_edge_by_path_patching(model, tokens):
+@pytest.mark.parametrize("normed", [False, True])
+def test_effects_are_those_of_each_edge_by_path_patching(normed, model, tokens, generator):
+    if normed:
+        model = general.with_norm(SHAPE).requires_grad_(False)
+        model.randomise(generator=generator)
     targets, places = tokens.roll(-1, dims=1), torch.tensor([2, 5])
     found = edge_effects.effects(model, tokens, targets, places)
     trace = model.trace(tokens)

@@ -12,7 +12,7 @@ from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
 from transformer_circuits.claims import catalogue, sizes, subjects
 from transformer_circuits.experiments import plan
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.text import corpus, tokenizer
 
 
@@ -44,6 +44,21 @@ def test_every_rule_of_the_two_layer_model_is_measured_or_says_why_not(subject, 
         agreement = [edge_effects.agreement(*pair) for pair in pairs]
         assert edges["agreement"][name] == pytest.approx(agreement, rel=1e-3)
     assert len(edges["reliability"]) == 3 and len(edges["places"]) > 0
+
+
+def test_a_model_with_a_norm_has_the_rules_of_circuits_and_scores_in_the_basis_it_is_stored_in(
+    subject, generator
+):
+    model = general.with_norm(subject.model.config).requires_grad_(False).eval()
+    model.randomise(generator=generator)
+    normed = dataclasses.replace(subject, name="normed", model=model, own=True)
+    found = sizes.measured(normed)
+    assert {*found["estimates"]} == {*sizes.WITH_NORM} and found["estimates_white"] == {}
+    of_rule = found["estimates"]["score-is-not-use"]
+    assert of_rule["mean"] == pytest.approx(
+        sum(found["edges"]["agreement"]["stored"]) / 3, abs=1e-3
+    )
+    assert {*found["edges"]["agreement"]} == {"stored"}
 
 
 def test_the_loss_is_given_by_character_too_and_numbers_have_four_significant_digits(

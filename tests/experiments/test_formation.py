@@ -30,6 +30,7 @@ MADE = {
     "prose": 'family = "prose"',
     "bare": "shape = { begin = false }",
     "shifted": 'first_layer = "shifted keys"',
+    "normed": "norm = true",
 }
 
 

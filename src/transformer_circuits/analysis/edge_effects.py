@@ -8,14 +8,17 @@ same on average.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from einops import einsum, rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import heads
+from transformer_circuits.analysis import heads, path_patching
 from transformer_circuits.analysis.composition import KINDS
+from transformer_circuits.model import general
 from transformer_circuits.model.attention import Attention, causal_scores
 from transformer_circuits.model.transformer import Transformer
 
@@ -43,9 +46,12 @@ def effects(
     """Effects of every edge on the predictions at the same `places` of each window.
 
     They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
-    places of many windows costs as little as many places of few, and tells more.
+    places of many windows costs as little as many places of few, and tells more. Where a norm comes
+    before W_U, the stream is unembedded anew for each edge.
     """
-    heads.require_two_layers(model)
+    heads.require_two_layers(model, general.NORM)
+    if general.NORM in model.forms:
+        return _one_by_one(model, inputs, targets, places)
     first, second = model.layers
     rises, changes, places = [], [], places.to(inputs.device)
     unembeds = [model.W_U @ W_O for W_O in second.W_O]  # [n_vocab, d_head] each
@@ -63,6 +69,28 @@ def effects(
         rises.append(torch.stack([loss for loss, _ in each], dim=1))
         changes.append(torch.stack([change for _, change in each], dim=1))
     return Effects(torch.stack(rises), torch.stack(changes))
+
+
+def _one_by_one(
+    model: Transformer,
+    inputs: Int[Tensor, "window pos"],
+    targets: Int[Tensor, "window pos"],
+    places: Int[Tensor, " n"],
+) -> Effects:
+    """The same as `effects` by a forward pass for each edge, which a norm may stand in."""
+    heads_of, found = range(model.config.n_heads), []
+    for window, right in zip(inputs.split(1), targets, strict=True):
+        trace = model.trace(window)
+        before = trace.logits[0, places].log_softmax(dim=-1)
+        for kind, later, earlier in product(KINDS, heads_of, heads_of):
+            cut = path_patching.without_edge(model, trace, kind, (1, later), (0, earlier), places)
+            after = cut[0].log_softmax(dim=-1)
+            loss = (before - after).gather(1, right[places, None]).mean()
+            change = F.kl_div(after, before, reduction="batchmean", log_target=True)
+            found.append(torch.stack([loss, change]))
+    n = model.config.n_heads
+    loss, change = torch.stack(found, dim=1).view(2, len(inputs), len(KINDS), n, n)
+    return Effects(loss, change)
 
 
 def _moved(

@@ -45,7 +45,7 @@ def patched(
     model: Transformer,
     trace: Trace,
     instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
-    places: slice = slice(None),
+    places: slice | Int[Tensor, " n"] = slice(None),
 ) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model where each edge given carries something else than it did.
 
@@ -89,7 +89,7 @@ def without_edge(
     kind: str,
     later: tuple[int, int],
     earlier: tuple[int, int],
-    places: slice = slice(None),
+    places: slice | Int[Tensor, " n"] = slice(None),
 ) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model when one head of the second layer does not read one of the first.
 

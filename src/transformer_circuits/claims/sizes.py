@@ -15,6 +15,7 @@ from transformer_circuits.claims import (
     about_size,
     about_why_they_form,
     catalogue,
+    own,
     registry,
     rules,
     subjects,
@@ -33,6 +34,11 @@ OF = "two-layer"
 """Whose rules are measured on the models of the study."""
 BETWEEN = (about_why_they_form.__name__, about_size.__name__)
 """Modules of rules that compare trainings, so that one model has nothing for them to measure."""
+
+
+WITH_NORM = (*own.ALL_FORMS, "below-random", "score-is-not-use")
+"""The rules that are measured on models with a norm: whether they have the circuit, and all that asks
+composition scores, which depend on the basis where there is none."""
 
 
 def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) -> dict[int, str]:
@@ -55,6 +61,12 @@ def series() -> Series:
 
 def keep(one: Planned, run: Trainer) -> dict[str, Any]:
     """Save the model of a training that has ended, in the cache, and measure it as it was saved."""
+    if one.choices.norm:  # a config does not say so: what is saved would be loaded without it
+        model = run.model.requires_grad_(False).eval()
+        log = tuple(run.log)
+        return measured(
+            Subject(one.title, model, subjects.held_out(), log, own=True, of_the_book=True)
+        )
     folder = files.cache_dir() / "study" / one.title_of_state
     digest = files.sha256(corpus.build(one.training.corpus)["train"])
     checkpoint.save(folder, run.model, one.training, digest, run.log)
@@ -66,25 +78,27 @@ def measured(subject: Subject) -> dict[str, Any]:
 
     `measured`: when the rules were last mended that it was measured by.
     `held_out`: the loss on the `windows` of `cross_entropy`, in nats per token and per character.
-    `estimates`: of every rule of the two-layer model, mean and interval over so many units.
+    `estimates`: of every rule of the two-layer model, mean and interval over so many units; with a
+    norm, of those of `WITH_NORM`.
     `estimates_white`: the same of those that read the basis of the stream, where the stream
-    between the layers is white on training text.
+    between the layers is white on training text; with a norm, which fixes the basis, none.
     `edges`: see `edges`.
     """
-    white, measurements = subjects.white(subject), catalogue.measurements()
+    normed, measurements = bool(subject.model.forms), catalogue.measurements()
+    bases = {"stored": subject} if normed else {"stored": subject, "white": subjects.white(subject)}
     of = [
         name
         for name, measurement in measurements.items()
         if measurement.rule.of == OF and measurement.__module__ not in BETWEEN
+        if name in WITH_NORM or not normed
     ]
+    in_both = [name for name in of if measurements[name].reads_basis]
     found = {
         "measured": study.MEASURED,
         "held_out": held_out(subject),
         "estimates": estimates(subject, of),
-        "estimates_white": estimates(
-            white, [name for name in of if measurements[name].reads_basis]
-        ),
-        "edges": edges(subject, white),
+        "estimates_white": {} if normed else estimates(bases["white"], in_both),
+        "edges": edges(bases),
     }
     return _rounded(found)
 
@@ -114,18 +128,21 @@ def estimates(subject: Subject, names: list[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def edges(subject: Subject, white: Subject) -> dict[str, Any]:
-    """Every edge between the layers: its scores, and what it does on held-out text.
+def edges(bases: dict[str, Subject]) -> dict[str, Any]:
+    """Every edge between the layers: its scores in each basis, and what it does on held-out text.
+
+    `bases`: the model "stored", and in others by their names.
 
     All by kind, in the order of `composition.KINDS`, then by head of the second layer, then of the
     first. `change` and `loss` are those of `edge_effects.Effects`, over the windows and places of
     `about_composition.sample`; `agreement` is Spearman's of a score with `change`, by kind, and
     `reliability` how well `change` agrees between halves of the windows.
     """
+    subject = bases["stored"]
     effects, (inputs, _, places) = edges_of.effects(subject), edges_of.sample(subject)
     change = effects.change.double()
     mean = change.mean(dim=0)
-    scores = {"stored": edges_of.scores(subject), "white": edges_of.scores(white)}
+    scores = {name: edges_of.scores(one) for name, one in bases.items()}
     return {
         "kinds": list(composition.KINDS),
         "windows": len(inputs),

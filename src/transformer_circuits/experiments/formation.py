@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.experiments import development, plan
 from transformer_circuits.experiments.plan import Planned
-from transformer_circuits.model import altered
+from transformer_circuits.model import altered, general
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -168,7 +168,10 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     """The training of a run, or the one left in the cache."""
     choices, training = one.choices, one.training
     generator = torch.Generator().manual_seed(training.seed)
-    model = altered.model(one.shape, choices.first_layer, generator=generator)
+    if choices.norm:
+        model: Transformer = general.with_norm(one.shape, generator=generator)
+    else:
+        model = altered.model(one.shape, choices.first_layer, generator=generator)
     if choices.family == PLANTED:
         text = with_repeats(training.corpus, one.shape, training.best_of)
     elif choices.family:
@@ -185,7 +188,7 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
         compile=compile,
         probe=lambda model: probe(model, held_out),
         repeat_weight=choices.repeat_weight,
-        differs=choices.first_layer,
+        differs="a norm" if choices.norm else choices.first_layer,
     )
 
 

@@ -31,6 +31,8 @@ class Choices(Table):
     first_layer: str
     repeat_weight: float
     family: str
+    norm: bool
+    """Whether a root mean square norm stands before every read, see `general.with_norm`."""
 
     def __post_init__(self):
         known = altered.LAYERS
@@ -56,6 +58,8 @@ class Planned:
         """What the line of the training begins with; a line with another plan is of no use."""
         choices = dataclasses.asdict(self.choices)
         del choices["why"]
+        if not choices["norm"]:  # lines of runs without one do not name it
+            del choices["norm"]
         training = dataclasses.asdict(self.training)
         del training["moments"]  # it changes nothing in what is recorded
         return {
@@ -114,7 +118,7 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     values = base | run
     round, seeds = values.pop("round", number), values.pop("seeds", SEEDS)
     changes = {key: base.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
-    choices = Choices.from_dict(values)
+    choices = Choices.from_dict({"norm": False} | values)
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
     plan = dataclasses.asdict(training) | {"moments": ()} | changes["training"]

@@ -46,6 +46,11 @@ class Trained:
         return self.n_heads * self.line["shape"]["d_head"] > self.width
 
     @property
+    def normed(self) -> bool:
+        """Whether a norm stands before every read, see `general.with_norm`."""
+        return self.line["choices"].get("norm", False)
+
+    @property
     def tokens(self) -> int:
         """Read in training."""
         return self.line["choices"]["tokens"]
@@ -72,11 +77,15 @@ class Trained:
         return found["mean"], found["low"], found["high"], found["n"]
 
 
-def read() -> list[Trained]:
-    """Every training that was recorded: by proportions, tokens, width, seed."""
-    lines = files.read_json_lines(plan.study().parent / "runs.jsonl")
+def read(*, normed: bool = False) -> list[Trained]:
+    """Every training that was recorded: by proportions, tokens, width, seed.
+
+    `normed`: those of the models with a norm instead, which are no part of the curves over width.
+    """
+    lines = map(Trained, files.read_json_lines(plan.study().parent / "runs.jsonl"))
     return sorted(
-        map(Trained, lines), key=lambda one: (one.crowded, one.tokens, one.width, one.seed)
+        (one for one in lines if one.normed == normed),
+        key=lambda one: (one.crowded, one.tokens, one.width, one.seed),
     )
 
 

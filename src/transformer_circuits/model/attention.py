@@ -106,6 +106,10 @@ class Attention(nn.Module):
             self.W_O_concat, "d_model (head d_head) -> head d_model d_head", head=self.n_heads
         )
 
+    def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        """The stream as W_Q, W_K and W_V see it: as it is; in models of others through a norm."""
+        return x
+
     def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
         return rearrange(F.linear(x, weight), "b pos (h d) -> b h pos d", d=self.d_head)
 
@@ -135,7 +139,7 @@ class Attention(nn.Module):
         rows: slice = slice(None),
     ) -> Float[Tensor, "batch head dst d_head"]:
         """What each position looks for, in the heads that have these rows."""
-        return self._turned(self._split(q_in + W_P, self.W_Q_concat[rows]))
+        return self._turned(self._split(self.read(q_in) + W_P, self.W_Q_concat[rows]))
 
     def _keys(
         self,
@@ -144,7 +148,7 @@ class Attention(nn.Module):
         rows: slice = slice(None),
     ) -> Float[Tensor, "batch head src d_head"]:
         """What each position offers to be looked for by, in the heads that have these rows."""
-        return self._turned(self._split(k_in + W_P, self.W_K_concat[rows]))
+        return self._turned(self._split(self.read(k_in) + W_P, self.W_K_concat[rows]))
 
     def _turned(self, x: Float[Tensor, "batch head pos d_head"]) -> Tensor:
         """Queries or keys, turned by their positions where these are rotary: not in the paper's models."""
@@ -165,7 +169,7 @@ class Attention(nn.Module):
         self, x: Float[Tensor, "batch src d_model"], A: Pattern
     ) -> Float[Tensor, "batch head dst d_model"]:
         """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
-        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
+        v = self._split(self.read(x), self.W_V_concat)  # [batch, head, src, d_head]
         r = einsum(A, v, "b h dst src, b h src d_head -> b h dst d_head")
         return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
 
@@ -189,7 +193,7 @@ class Attention(nn.Module):
         A: Pattern | None,
     ) -> Float[Tensor, "batch head pos d_head"]:
         """What each head brings to each position, before its W_O: the paper's result vectors r."""
-        v = self._split(x, self.W_V_concat)  # [batch, head, src, d_head]
+        v = self._split(self.read(x), self.W_V_concat)  # [batch, head, src, d_head]
         if A is not None:
             return A @ v
         return causal_results(self._queries(x, W_P), self._keys(x, W_P), v)
@@ -205,4 +209,4 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "batch dst d_head"]:
         """What one head brings to each position, before its W_O: the paper's result vector r."""
         rows = slice(head * self.d_head, (head + 1) * self.d_head)
-        return A @ self._split(x, self.W_V_concat[rows])[:, 0]
+        return A @ self._split(self.read(x), self.W_V_concat[rows])[:, 0]

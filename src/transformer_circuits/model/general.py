@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformer_circuits import files
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Stack, Transformer
+from transformer_circuits.model.transformer import Stack, Transformer, sinusoids
 
 FORMS: Mapping[str, str] = {
     "a norm": "analysis.layer_norm.freeze(model, tokens) is the same function on these tokens, with "
@@ -105,8 +105,8 @@ class GeneralAttention(Attention):
         self.norm = Norm(width, eps)
         self.register_buffer("angles", angles)
 
-    def _split(self, x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
-        return super()._split(self.norm(x), weight)
+    def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        return self.norm(x)
 
     def _turned(self, x: Float[Tensor, "batch head pos d_head"]) -> Tensor:
         if self.angles is None:
@@ -233,3 +233,25 @@ class GeneralTransformer(Transformer):
         model.norm.held = model.norm.scale(x)
         model.frozen_for = tokens
         return model
+
+
+@torch.no_grad()
+def with_norm(
+    config: ModelConfig, *, generator: torch.Generator | None = None
+) -> GeneralTransformer:
+    """A model of the paper's, but for a root mean square norm before every read from the stream.
+
+    Its weights begin as those of `Transformer(config, generator=generator)`. The norm has no gains, as
+    those are weights of what reads. So turning the stream is all that changes no logit: the basis in
+    which it is stored is the model's own, up to rotation. Positions are added after the norm.
+
+    >>> shape = ModelConfig(
+    ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0
+    ... )
+    >>> sorted(with_norm(shape).forms)
+    ['a norm']
+    """
+    model = GeneralTransformer(config, width=config.d_model, eps=1e-5)
+    model.W_P.copy_(sinusoids(config.n_ctx, config.d_model, config.position_base))
+    model.initialise(generator=generator)
+    return model
