@@ -104,8 +104,8 @@ def test_links_lead_to_nothing_else(href):
         ([[1, 2], [1, 2, 3]], {"columns": ["a", "b"]}),
         ([{"name": "x", "some": 3.0}, {"name": "y", "some": float("nan")}], {"bars": ["some"]}),
         ([{"a": 1.0}], {"bars": ["b"]}),
-        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "probability": True}),
-        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "against_one": True}),
+        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "bars_of": "probability"}),
+        ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "bars_of": "share"}),
     ],
 )
 def test_rows_that_are_not_alike_and_bars_of_no_numbers_are_refused(rows, options):
@@ -134,12 +134,15 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     assert re.findall(r"width:(\d+)%", shown) == ["25", "100", "50"]
     assert shown.count("border:1px solid") == 1
     assert "0.50" in shown and "\u22122.00" in shown, "a minus, not a hyphen"
-    likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], probability=True)
+    likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], bars_of="probability")
     assert re.findall(r"width:(\d+)%", likely["text/html"]) == ["50", "25"]
     assert likely["text/html"].count(theme.LIKELY.light) == 2
-    share = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], against_one=True)
+    share = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], bars_of="share")
     assert re.findall(r"width:(\d+)%", share["text/html"]) == ["50", "25"]
-    assert theme.LIKELY.light not in share["text/html"]
+    assert theme.LIKELY.light not in share["text/html"] and "50\xa0%" in share["text/plain"]
+    score = page([["a", 0.5], ["b", -0.25]], columns=["name", "p"], bars=["p"], bars_of="score")
+    assert re.findall(r"width:(\d+)%", score["text/html"]) == ["50", "25"]
+    assert "0.50" in score["text/plain"]
 
 
 OURS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)]}

@@ -29,6 +29,8 @@ NOTHING = "At present, none of what this page tells."
 """The paragraph of verdicts that no claim has."""
 NO_NUMBER = "(not to be had)"
 """Stands for what was not measured, as a control that a reader's own model lacks."""
+WHITE = ", white basis"
+"""With what the name of a control in the white basis ends."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
 
@@ -117,6 +119,8 @@ def say(
         "off": _range((abs(mean - rule.threshold) for mean in means), unit),
         "threshold": _range([rule.threshold], unit),
         "white": _range(of_white, unit),
+        "as_stored": _answer(rule, seeds, _of(controls, white=False)),
+        "in_white": _answer(rule, white or {}, _of(controls, white=True)),
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(
@@ -130,6 +134,21 @@ def say(
         found = controls.get(name)
         places[name.replace(" ", "_")] = _range([found.mean] if found else [], unit)
     return ANSWERS.get(verdict, "") + wording.format(**places)
+
+
+def _answer(
+    rule: rules.Rule, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]
+) -> str:
+    """What a rule says of these seeds, in a word or two; where nothing decides, "undecided"."""
+    verdict = rules.verdict(rule, seeds, controls)[0] if seeds else rules.NO_CASE
+    return ANSWERS.get(verdict, "undecided").strip(": ").lower()
+
+
+def _of(controls: Mapping[str, Interval | None], *, white: bool) -> dict[str, Interval]:
+    """The controls that are there, in one of the two bases."""
+    return {
+        name: found for name, found in controls.items() if found and name.endswith(WHITE) == white
+    }
 
 
 def _of_seeds(n: int, of: int) -> str:

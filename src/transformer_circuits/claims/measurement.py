@@ -139,7 +139,7 @@ class Measurement:
             found = rules.in_both(
                 found, rules.verdict(self.rule, white, of_controls, windows=windows)
             )
-            controls |= {f"{name}, white basis": one for name, one in of_controls.items()}
+            controls |= {name + findings.WHITE: one for name, one in of_controls.items()}
         return Decision(self, *found, seeds, controls, planted, power, white)
 
     def _on(

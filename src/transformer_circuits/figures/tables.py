@@ -51,6 +51,9 @@ class Picture:
 
 Cell = str | Link | Picture
 Look = Literal["table", "lines", "cards"]
+BarsOf = Literal["any size", "score", "share", "probability"]
+LEAST = {"score": -1, "share": 0, "probability": 0}
+"""The least of what bars are of, where they go up to 1."""
 
 
 def _html(cell: Cell) -> str:
@@ -78,11 +81,10 @@ class Table:
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1; or of 1, if it is a probability or a share with a bar. None elsewhere."""
+    1; or of 1, if `bars_of` says so and it has a bar. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
-    probability: bool = False
-    """Whether bars are of probabilities, and so have their colour."""
+    bars_of: BarsOf = "any size"
     look: Look = "table"
     """`lines`: each row is a line, of its first cell and its last, that opens; `cards`: each is a card."""
 
@@ -153,7 +155,7 @@ class Table:
     def _bar(self, share: float) -> str:
         """As long as its share of the column's room; below zero it is hollow."""
         filled = "border:1px solid" if share < 0 else "background:currentColor;opacity:0.55"
-        if self.probability:
+        if self.bars_of == "probability":
             filled = f"background:{theme.LIKELY.light}"
         return f"width:{100 * abs(share):.0f}%;{filled}"
 
@@ -165,8 +167,7 @@ def table(
     columns: Sequence[str] = (),
     digits: int = 2,
     bars: Collection[str] = (),
-    probability: bool = False,
-    against_one: bool = False,
+    bars_of: BarsOf = "any size",
     look: Look = "table",
 ) -> Table:
     """A table; `caption` says what it shows.
@@ -179,14 +180,15 @@ def table(
     measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
-    against the column's largest as a bar below it, hollow below zero; with `against_one`, as for
-    shares, in per cent and against 1; with `probability` so, too, in the colour of probabilities.
+    as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
+    column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
+    numbers are in per cent; or a "probability", the same in the colour of probabilities.
     `look`: how rows are laid out.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
-            per column, `bars` names what is no column of finite numbers, or a `probability` or
-            what is drawn `against_one` does not lie between 0 and 1.
+            per column, `bars` names what is no column of finite numbers, or one of these does not
+            lie where `bars_of` says.
     """
     if not rows:
         raise ValueError(f'the table "{caption}" has no rows')
@@ -204,14 +206,14 @@ def table(
     barred = [i for i, name in enumerate(headers) if name in bars]
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
-    if probability or against_one:
-        for i in barred:
-            shares[i] = [row[i] for row in cells]
-            if not 0 <= min(shares[i]) <= max(shares[i]) <= 1:
-                raise ValueError(
-                    f'probabilities and shares are from 0 to 1, but "{headers[i]}" has {shares[i]}'
-                )
-    in_percent = barred if probability or against_one else []
+    least = LEAST.get(bars_of)
+    for i in barred if least is not None else []:
+        shares[i] = [row[i] for row in cells]
+        if not least <= min(shares[i]) <= max(shares[i]) <= 1:
+            raise ValueError(
+                f'each {bars_of} is from {least} to 1, but "{headers[i]}" has {shares[i]}'
+            )
+    in_percent = barred if least == 0 else []
     shown = tuple(
         tuple(
             percent(value) if i in in_percent else _shown(value, digits)
@@ -221,7 +223,7 @@ def table(
     )
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)
-    return Table(tuple(headers), shown, record, by_row, frozenset(bars), probability, look)
+    return Table(tuple(headers), shown, record, by_row, frozenset(bars), bars_of, look)
 
 
 def _record(headers, cells, shown, caption: str, digits: int) -> Record:
