@@ -44,7 +44,10 @@ def test_a_table_has_its_caption_and_escapes_its_text(look):
 
 
 def test_what_was_not_to_be_measured_is_a_dash():
-    assert "<td>–</td>" in page([{"a": "x", "b": None}, {"a": "y", "b": 0.5}])["text/html"]
+    assert (
+        '<td class="number">–</td>'
+        in page([{"a": "x", "b": None}, {"a": "y", "b": 0.5}])["text/html"]
+    )
     tokens = views.tokens(["<begin>", "a"], [float("nan"), 0.5], unit="nats", label="l")
     assert ">–<" in tokens.without_scripts and "None" not in tokens.without_scripts
 
@@ -134,7 +137,9 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     assert re.findall(r"width:(\d+)%", shown) == ["25", "100", "50"]
     assert shown.count("border:1px solid") == 1
     assert "0.50" in shown and "\u22122.00" in shown, "a minus, not a hyphen"
-    likely = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], bars_of="probability")
+    likely = page(
+        [["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], bars_of="probability"
+    )
     assert re.findall(r"width:(\d+)%", likely["text/html"]) == ["50", "25"]
     assert likely["text/html"].count(theme.LIKELY.light) == 2
     share = page([["a", 0.5], ["b", 0.25]], columns=["name", "p"], bars=["p"], bars_of="share")

@@ -53,3 +53,15 @@ def test_sinusoids_begin_at_the_highest_frequency_and_have_unit_size():
 def test_too_few_patterns_are_refused(model):
     with pytest.raises(ValueError, match="0 patterns given but the model has 2 layers"):
         model(torch.zeros(1, 3, dtype=torch.long), [])
+
+
+def test_logits_are_those_of_the_pass_or_refused(model, tokens):
+    asked, late, later = (model.trace(tokens) for _ in range(3))
+    before = asked.logits
+    model.W_U.mul_(2)
+    close(asked.logits, before)  # made before
+    with pytest.raises(ValueError, match="W_U was changed after this pass was made"):
+        late.logits  # noqa: B018
+    model.W_U = torch.nn.Parameter(model.W_U / 2, requires_grad=False)
+    with pytest.raises(ValueError, match="trace the tokens again"):
+        later.logits  # noqa: B018

@@ -1,6 +1,7 @@
 """How induction heads are said to work: edges, score terms, spectra, scrubbing."""
 
 import math
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -17,6 +18,7 @@ from transformer_circuits.analysis import (
     patterns,
     repeats,
 )
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import about_induction, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
@@ -189,26 +191,40 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
 
-    Causal scrubbing, by document of held-out text: every last-layer head that matches prefixes with 0.2
-    or more (or the best one alone) keeps of its queries and values what the embedding gives, of
-    its keys what the previous-token head gives; all else comes from another window, the mean of three
-    partners. 0 is the loss when all that these heads write comes from there, 1 the whole model's. A
-    document's share is of the mean that they are worth (Redwood Research).
+    Causal scrubbing, by document of held-out text: the heads of `scrubbed_team` keep of their queries
+    and values what the embedding gives, of their keys what the previous-token head gives; all else
+    comes from another window, the mean of three partners. 0 is the loss when all that these heads
+    write comes from there, 1 the whole model's. A document's share is of the mean that they are worth
+    (Redwood Research).
     """
-    model, matching = subject.model, subject.matching
-    team = [h for h, found in enumerate(matching.tolist()) if found >= 0.2]
-    team = team or [subject.induction_head.head]
+    whole, scrubbed, none = scrubbed_losses(subject)
+    return (none - scrubbed) / (none - whole).mean()
+
+
+def scrubbed_team(subject: Subject) -> list[Head]:
+    """The heads of the last layer that match prefixes with 0.2 or more, or the best one alone."""
+    team = [h for h, found in enumerate(subject.matching.tolist()) if found >= 0.2]
+    return [Head(1, h) for h in team] or [subject.induction_head]
+
+
+@cache
+def scrubbed_losses(
+    subject: Subject, as_token: tuple[Head, ...] = ()
+) -> Float[Tensor, "three document"]:
+    """The three losses of `causal_scrubbing.losses` by document of held-out text. [nats per token]
+
+    `as_token`: heads of the first layer that count with the embedding.
+    """
     inputs, targets = subject.windows(*samples.SHORT)
-    story = [(1, h) for h in team], subject.previous_token_head
+    story = scrubbed_team(subject), subject.previous_token_head, as_token
     every = torch.arange(len(inputs)) % (len(inputs) // 16)  # far apart, so that partners differ
     found = torch.zeros(3, *inputs.shape, dtype=torch.float64)
     for part in every.unique():
         some = every == part
         found[:, some] = causal_scrubbing.losses(
-            model, inputs[some], targets[some], *story
+            subject.model, inputs[some], targets[some], *story
         ).double()
-    whole, scrubbed, none = (subject.by_document(row) for row in found)
-    return (none - scrubbed) / (none - whole).mean()
+    return torch.stack([subject.by_document(row) for row in found])
 
 
 @decides("fuzzy-induction", controls=[untrained, random_heads, heads_without_effect])

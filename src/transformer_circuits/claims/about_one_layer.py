@@ -51,10 +51,12 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     layer, rows, saved = model.layers[0], [], []
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(of)
-        pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E))
+        pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E), samples.PLACES)
+        present = x[:, samples.PLACES]
+        added = layer(x, W_P)[:, samples.PLACES], 0, layer(x, W_P, pattern)
         whole, direct, by_itself = (
-            _losses(model, stream, wanted)
-            for stream in (x + layer(x, W_P), x, x + layer(x, W_P, pattern))
+            cross_entropy.per_token(model.unembed(present + more), wanted[:, samples.PLACES])
+            for more in added
         )
         rows.append((whole + direct) / 2 - by_itself)
         saved.append(direct - whole)

@@ -15,6 +15,8 @@ MANY: Sample = (128, 256)
 want of text."""
 EVERY = 4
 """Where predictions cost the most, every so many-th place of `MANY` is a target."""
+PLACES = slice(EVERY - 1, None, EVERY)
+"""These places: the last of each so many."""
 WHOLE: Sample = (64, None)
 """Whole contexts, where what is measured depends on their length: as many tokens as `MANY` has."""
 WINDOWS = 16
@@ -55,11 +57,11 @@ def by_group(
 
 def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
     """Every so many-th place along a dimension: those that are targets."""
-    return values.unfold(dim, EVERY, EVERY)[..., -1]
+    return values[(slice(None),) * dim + (PLACES,)]
 
 
 def spread(values: Float[Tensor, "n target"], n_ctx: int) -> Float[Tensor, "n n_ctx"]:
     """What was measured at such places, among all places; the others are not a number."""
     found = torch.full((len(values), n_ctx), torch.nan, dtype=values.dtype)
-    found[:, EVERY - 1 : EVERY * values.shape[1] : EVERY] = values
+    found[:, PLACES] = values
     return found

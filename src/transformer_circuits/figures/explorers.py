@@ -400,7 +400,8 @@ def rulers(
         below, middle = k == len(across) - 1, k == len(across) // 2
         return dots.encode(
             altair.X("x:Q", scale=log[0], title=of_all if below else None, axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=y if middle else None, axis=ticks),
+            # A blank title takes the room of one, so that all panels begin at the same place.
+            altair.Y("effect:Q", scale=log[1], title=y if middle else " ", axis=ticks),
             colour,
             shape,
             tooltip=tips,

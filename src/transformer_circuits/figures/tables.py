@@ -103,15 +103,16 @@ class Table:
         if self.look != "table":
             return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
+        numbers = [all(map(_is_number, column)) for column in zip(*self.rows, strict=True)]
         head = "".join(
-            f'<th scope="col"{NUMBER if share is not None else ""}>{_html(name)}</th>'
+            f'<th scope="col"{NUMBER if aligned else ""}>{_html(name)}</th>'
             if name.strip()
             else "<td></td>"
-            for name, share in zip(self.columns, shares[0], strict=True)
+            for name, aligned in zip(self.columns, numbers, strict=True)
         )
         lines = []
         for row, parts in zip(self.rows, shares, strict=True):
-            cells = "".join(map(self._cell, self.columns[1:], row[1:], parts[1:]))
+            cells = "".join(map(self._cell, self.columns[1:], row[1:], parts[1:], numbers[1:]))
             lines.append(f'<tr><th scope="row">{_html(row[0])}</th>{cells}</tr>')
         title = html.escape(self.record.title)
         caption = f"<caption>{title}</caption>"
@@ -145,11 +146,9 @@ class Table:
         last = html.escape(str(row[-1])) if len(row) > 1 else ""
         return f"<details><summary><b>{name}</b> <i>{last}</i></summary>{more}</details>"
 
-    def _cell(self, column: str, cell: Cell, share: float | None) -> str:
-        if share is None:
-            return f"<td>{_html(cell)}</td>"
-        if column not in self.bars:
-            return f"<td{NUMBER}>{_html(cell)}</td>"
+    def _cell(self, column: str, cell: Cell, share: float | None, aligned: bool) -> str:
+        if share is None or column not in self.bars:
+            return f"<td{NUMBER if aligned else ''}>{_html(cell)}</td>"
         return f"<td{NUMBER}>{_BAR.format(number=_html(cell), share=self._bar(share))}</td>"
 
     def _bar(self, share: float) -> str:
@@ -179,7 +178,7 @@ def table(
     tensor). A `Link` leads somewhere, a `Picture` is drawn, and None, where there is nothing to be
     measured, is a dash. Everything else is shown as `str` has it.
 
-    A column of numbers alone is aligned at its right. Those named in `bars` show each number's size
+    A column of numbers alone, or of shares in per cent, is aligned at its right. Those named in `bars` show each number's size
     as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
     column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
     numbers are in per cent; or a "probability", the same in the colour of probabilities.
@@ -243,6 +242,11 @@ def _record(headers, cells, shown, caption: str, digits: int) -> Record:
 def _plain(value: object) -> object:
     """A value itself, or the number in an array or a tensor of one."""
     return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _is_number(cell: Cell) -> bool:
+    """Whether it is a number as it is shown, maybe in per cent, or the dash that stands for none."""
+    return bool(re.fullmatch(r"–|(<\s)?[−+]?[\d.,]+(e[−+]?\d+)?(\s?%)?", str(cell)))
 
 
 def _shown(value: object, digits: int) -> Cell:

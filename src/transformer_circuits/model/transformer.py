@@ -10,7 +10,8 @@ logits.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 import torch
@@ -80,9 +81,30 @@ class Trace:
     head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
     residual: tuple[Float[Tensor, "batch pos d_model"], ...]
     """The residual stream before the first layer, after it, …: one more entry than layers."""
-    logits: Float[Tensor, "batch pos n_vocab"]
-    mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...] = ()
+    mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Empty for the attention-only models."""
+    model: "Transformer" = field(repr=False)
+    """Whose pass it was."""
+    W_U: Tensor = field(repr=False)
+    """That of the model, then."""
+    n_changes: int = field(repr=False)
+    """How often W_U had been changed in place by then, as PyTorch counts."""
+
+    @cached_property
+    def logits(self) -> Float[Tensor, "batch pos n_vocab"]:
+        """Made when they are first asked for: of all in a pass they take the longest.
+
+        Raises:
+            ValueError: if W_U was changed before.
+        """
+        W_U = self.model.W_U
+        if W_U is not self.W_U or W_U._version != self.n_changes:
+            raise ValueError(
+                "W_U was changed after this pass was made and before its logits were asked for: "
+                "trace the tokens again"
+            )
+        with torch.no_grad():
+            return self.model.unembed(self.residual[-1])
 
 
 class Transformer(nn.Module):
@@ -202,7 +224,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
-        """The same pass with every intermediate value kept."""
+        """The same pass with every intermediate value kept; logits are made when asked for."""
         x, W_P = self.embed(tokens)
         patterns, outputs, of_mlps, residual = [], [], [], [x]
         for index, layer in enumerate(self.layers):
@@ -213,8 +235,8 @@ class Transformer(nn.Module):
                 of_mlps.append(self.mlps[index](x))
                 x = x + of_mlps[-1]
             residual.append(x)
-        logits = self.unembed(x)
-        return Trace(tuple(patterns), tuple(outputs), tuple(residual), logits, tuple(of_mlps))
+        kept = map(tuple, (patterns, outputs, residual, of_mlps))
+        return Trace(*kept, self, self.W_U, self.W_U._version)
 
     def require_attention_only(self, *takes: str) -> None:
         """Raise a ValueError if there are MLPs, or what `require` refuses."""

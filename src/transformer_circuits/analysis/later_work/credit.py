@@ -123,7 +123,7 @@ def _of_edges(
     rows = []
     for window in inputs.split(1):
         trace = model.trace(window)
-        logits = trace.logits[0, places]
+        logits = model.unembed(trace.residual[-1][0, places])
         asks = model.W_U[logits.argmax(dim=-1)] - logits.softmax(dim=-1) @ model.W_U
         each = [
             rule(_reading(model, trace, h, places, asks))[:, 2:].abs().mean(dim=-1)

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.model.attention import Pattern
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -61,33 +60,36 @@ def copying(
 
 
 def each_by_itself(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], frequency: Float[Tensor, " n_vocab"]
-) -> Pattern:
-    """Attention of the first layer's heads if sources did not compete with each other.
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    frequency: Float[Tensor, " n_vocab"],
+    places: slice = slice(None),
+) -> Float[Tensor, "batch head place src"]:
+    """Attention of the first layer's heads if sources did not compete with each other, from some places.
 
     The softmax divides a source's weight by the sum of the weights of all sources that happen to be
     there. Here it is divided by what they would sum to if every other source were average text:
     at each place, the mean over tokens by their `frequency`. So what a destination pays a source
     depends on these two tokens and their places alone, as a skip-trigram's strength does. It need
-    not sum to one; each head is scaled so that on these inputs the two sums agree in geometric
+    not sum to one; each head is scaled so that at these places the two sums agree in geometric
     mean.
     """
     model.require()
     layer, config = model.layers[0], model.config
     x, W_P = model.embed(inputs)
-    scores = layer.scores(x, x, W_P)  # [batch, head, dst, src], -inf beyond
+    scores = layer.scores(x, x, W_P)[:, :, places]  # [batch, head, dst, src], -inf beyond
     n_pos, rows = inputs.shape[1], []
-    future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)
+    future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)[places]
     share = (frequency / frequency.sum()).log()
     for h in range(config.n_heads):
-        q = (x + W_P) @ layer.W_Q[h].T / math.sqrt(config.d_head)  # [batch, dst, d_head]
+        q = (x + W_P)[:, places] @ layer.W_Q[h].T / math.sqrt(config.d_head)  # [batch, dst, d_head]
         keys = layer.W_K[h] @ model.W_E  # [d_head, token]
         # One window at a time: the scores of a batch would not fit into the processor's cache.
         of_token = torch.stack([torch.addmm(share, one, keys).logsumexp(dim=-1) for one in q])
         of_place = q @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
         average = (of_place + of_token[..., None]).masked_fill(future, -math.inf)
         own = scores[:, h]
-        known = torch.eye(n_pos, dtype=torch.bool) | (inputs == BEGIN)[:, None]
+        known = torch.eye(n_pos, dtype=torch.bool)[places] | (inputs == BEGIN)[:, None]
         total = torch.where(known, own, average).logsumexp(dim=-1)  # [batch, dst]
         scale = (own.logsumexp(dim=-1) - total).mean()
         rows.append((own - (total + scale)[..., None]).exp())
