@@ -46,11 +46,12 @@ def test_every_rule_of_the_two_layer_model_is_measured_or_says_why_not(subject, 
     assert len(edges["reliability"]) == 3 and len(edges["places"]) > 0
 
 
-def test_a_model_with_a_norm_has_the_rules_of_circuits_and_scores_in_the_basis_it_is_stored_in(
-    subject, generator
+def test_a_model_with_a_norm_has_the_rules_of_circuits_and_scores_as_stored_and_all_edges(
+    subject, generator, monkeypatch
 ):
     model = general.with_norm(subject.model.config).requires_grad_(False).eval()
     model.randomise(generator=generator)
+    monkeypatch.setattr(corpus, "tokens", lambda profile, split: subject.text)
     normed = dataclasses.replace(subject, name="normed", model=model, own=True)
     found = sizes.measured(normed)
     assert {*found["estimates"]} == {*sizes.WITH_NORM} and found["estimates_white"] == {}
@@ -58,7 +59,7 @@ def test_a_model_with_a_norm_has_the_rules_of_circuits_and_scores_in_the_basis_i
     assert of_rule["mean"] == pytest.approx(
         sum(found["edges"]["agreement"]["stored"]) / 3, abs=1e-3
     )
-    assert {*found["edges"]["agreement"]} == {"stored"}
+    assert {*found["edges"]["agreement"]} == {"stored", "white"}
 
 
 def test_the_loss_is_given_by_character_too_and_numbers_have_four_significant_digits(

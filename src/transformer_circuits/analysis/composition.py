@@ -50,6 +50,7 @@ def scores(
 
     `basis`: "stored", or T, in whose precision scores then are: those of `change_basis`, without a
     copy of the model. `white_basis` gives the one in which scores order edges as their effects do.
+    A model with a norm is no longer the same function in T, but it has scores there.
     The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
     the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
     their scores a null.
@@ -63,6 +64,7 @@ def scores(
     read = [reader(model, kind, head) for head in later]
     written = [heads.W_OV(model, head) for head in earlier]
     if not isinstance(basis, str):
+        heads.require_plain(model, general.NORM)
         T, back = basis, _inverse(basis, model)
         out = T if kind == "V" else back.T  # a query and a key are read, values are also written
         read = [LowRank(out @ one.left.to(T), one.right.to(T) @ back) for one in read]
@@ -119,7 +121,6 @@ def _moment(x: Float[Tensor, "*place d_model"]) -> Float[Tensor, "d_model d_mode
 
 def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_too"]:
     """T⁻¹, for a T in which the stream of this model can be written at all."""
-    heads.require_plain(model)
     d_model = model.config.d_model
     if T.shape != (d_model, d_model):
         raise ValueError(f"a basis is {tuple(T.shape)} but the stream has {d_model} dimensions")
@@ -236,6 +237,7 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
     Logits, patterns and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and
     so composition scores, do not (unless T is orthogonal).
     """
+    heads.require_plain(model)
     other, back = copy.deepcopy(model), _inverse(T, model)
     writers, readers = [other.W_E], [other.W_U]
     for layer in other.layers:

@@ -8,6 +8,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
@@ -85,7 +87,6 @@ def measured(subject: Subject) -> dict[str, Any]:
     `edges`: see `edges`.
     """
     normed, measurements = bool(subject.model.forms), catalogue.measurements()
-    bases = {"stored": subject} if normed else {"stored": subject, "white": subjects.white(subject)}
     of = [
         name
         for name, measurement in measurements.items()
@@ -97,8 +98,8 @@ def measured(subject: Subject) -> dict[str, Any]:
         "measured": study.MEASURED,
         "held_out": held_out(subject),
         "estimates": estimates(subject, of),
-        "estimates_white": {} if normed else estimates(bases["white"], in_both),
-        "edges": edges(bases),
+        "estimates_white": {} if normed else estimates(subjects.white(subject), in_both),
+        "edges": edges(subject),
     }
     return _rounded(found)
 
@@ -128,21 +129,23 @@ def estimates(subject: Subject, names: list[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def edges(bases: dict[str, Subject]) -> dict[str, Any]:
-    """Every edge between the layers: its scores in each basis, and what it does on held-out text.
-
-    `bases`: the model "stored", and in others by their names.
+def edges(subject: Subject) -> dict[str, Any]:
+    """Every edge between the layers: its scores in both bases, and what it does on held-out text.
 
     All by kind, in the order of `composition.KINDS`, then by head of the second layer, then of the
     first. `change` and `loss` are those of `edge_effects.Effects`, over the windows and places of
     `about_composition.sample`; `agreement` is Spearman's of a score with `change`, by kind, and
     `reliability` how well `change` agrees between halves of the windows.
     """
-    subject = bases["stored"]
     effects, (inputs, _, places) = edges_of.effects(subject), edges_of.sample(subject)
     change = effects.change.double()
     mean = change.mean(dim=0)
-    scores = {name: edges_of.scores(one) for name, one in bases.items()}
+    scores = {
+        name: torch.stack(
+            [composition.scores(subject.model, kind, basis=basis) for kind in composition.KINDS]
+        )
+        for name, basis in {"stored": "stored", "white": subjects.white_basis(subject)}.items()
+    }
     return {
         "kinds": list(composition.KINDS),
         "windows": len(inputs),

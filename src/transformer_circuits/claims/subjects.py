@@ -259,22 +259,26 @@ def random_weights(subject: Subject) -> Transformer:
     return model
 
 
+def white_basis(subject: Subject) -> Float[Tensor, "d_model d_model_too"]:
+    """`composition.white_basis` on `WHITE` windows of the small training text; of the subject's own
+    text, if that is not the book's."""
+    text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
+    (n, n_ctx), shape = WHITE, subject.model.config
+    inputs, _ = windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))
+    return composition.white_basis(subject.model, inputs)
+
+
 @once
 def white(subject: Subject) -> Subject:
     """The subject where the stream after its first layer is white on text, see `composition.white_basis`.
 
-    On `WHITE` windows of the small training text; of its own text, if that is not the book's. A basis
-    in which all directions that text uses count alike.
+    A basis in which all directions that text uses count alike.
 
     Raises:
-        NotToBeHad: if the text does not fill the stream's dimensions.
+        NotToBeHad: if the text does not fill the stream's dimensions, or a norm holds the basis.
     """
-    model = subject.model
-    text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
-    n, n_ctx = WHITE
-    inputs, _ = windows.evenly(text, n, model.config, n_ctx=min(n_ctx, model.config.n_ctx))
     try:
-        other = composition.change_basis(model, composition.white_basis(model, inputs))
+        other = composition.change_basis(subject.model, white_basis(subject))
     except ValueError as error:
         raise NotToBeHad(f"{subject.name} has no white basis: {error}") from error
     return dataclasses.replace(
