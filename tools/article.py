@@ -13,6 +13,7 @@ from transformer_circuits import files
 from transformer_circuits.claims import findings, registry, rules, scorecard
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.experiments import study
+from transformer_circuits.figures.values import written
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -220,7 +221,11 @@ def _study() -> dict[str, str | int]:
     for basis in ("stored", "white"):
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]
         found[f"study_{basis}"] = f"{min(means):.2f} to {max(means):.2f}"
-    return found
+    normed = study.read(normed=True)
+    for name, claim in {"lead": "k-composition", "agreement": "score-is-not-use"}.items():
+        means = [one.interval(claim)[0] for one in normed]
+        found[f"normed_{name}"] = f"{written(min(means), '.2f')} to {written(max(means), '.2f')}"
+    return found | {"normed_n": len(normed), "normed_width": normed[0].width}
 
 
 def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:

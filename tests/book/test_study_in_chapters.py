@@ -65,3 +65,20 @@ def test_what_the_chapter_on_size_keeps_of_scores_is_so():
     trained, side = study.in_width_alone(), registry.rules()["below-random"].side
     assert study.trend(trained, "below-random", side, study.WHITE) == "nearer"
     assert study.trend(trained, "below-random", side) == "farther"
+
+
+def test_what_a_norm_makes_of_scores_is_what_the_records_have():
+    """Three models with a norm: the lead of the keys holds, and scores say little of effects."""
+    text = " ".join(sources("22-which-basis", "markdown"))
+    normed = study.read(normed=True)
+    [width] = {one.width for one in normed}
+    assert len(normed) == 3 and "So we trained three more" in text
+
+    def verdict(claim):
+        return sizes.verdicts(normed, claim)[width]
+
+    assert "the previous-token head's keys lead in all three" in text
+    assert verdict("k-composition") == rules.REPRODUCED
+    assert "scores say next to nothing of what edges do" in text
+    assert verdict("score-is-not-use") == rules.REPRODUCED
+    assert all(abs(one.interval("score-is-not-use")[0]) < 0.2 for one in normed)

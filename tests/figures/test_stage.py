@@ -83,6 +83,15 @@ def test_what_gets_a_quarter_of_the_look_is_found_there_and_on_paper(page, share
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("p, told", [(0.3, 1), (0.2, 0)])
+def test_only_what_gets_a_quarter_of_the_probability_is_given(page, p, told):
+    run = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), p)], [2], SAYS)
+    shown = page({"runs": [run, run]}, reduced_motion="reduce")
+    assert shown.locator(".given").count() == told
+    assert shown.locator(".arcs .moves").count() == shown.locator(".arcs .head").count() == 1 + told
+
+
+@pytest.mark.browser
 def test_the_switch_takes_notes_and_name_away_by_key(page):
     shown = page(reduced_motion="reduce")
     switch = shown.get_by_role("switch", name="Head 0.0")
@@ -106,7 +115,7 @@ def test_the_switch_takes_notes_and_name_away_by_key(page):
 def test_one_of_several_runs_is_chosen_by_key(page):
     step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
     runs = [
-        Run(name, step, [2], (*SAYS[:2], f"end of {name}"), [2] if name == "keys" else [])
+        Run(name, step, [] if name == "keys" else [2], (*SAYS[:2], f"end of {name}"))
         for name in ("all", "keys", "values")
     ]
     shown = page({"runs": runs}, reduced_motion="reduce")
@@ -140,7 +149,7 @@ def test_a_second_note_is_left_where_the_first_is_struck(page):
     step = [Step(4, looks(p3=0.75, p0=0.25), 0.9)]
     runs = [
         Run("all", step, [2, 3], SAYS, two_back=[3]),
-        *(Run("keys", step, [2, 3], SAYS, unread=[2, 3], two_back=[3]),) * 2,
+        *(Run("keys", step, [], SAYS, two_back=[3]),) * 2,
     ]
     assert "␣and two after ␣A" in made(runs=runs).record.text
     shown = page({"runs": runs}, reduced_motion="reduce")

@@ -27,7 +27,7 @@ from transformer_circuits.record import Record
 
 FOUND = 0.25
 """What was looked for counts as found where so much of the attention lies: heads that look at one
-place each may share it so."""
+place each may share it so. And what comes next is told if it gets so much of the probability."""
 LEAST = 0.1
 """Attention below this is not drawn."""
 _LETTER = 8.5
@@ -56,12 +56,10 @@ class Run:
     """"as it is", or what was done to the model."""
     steps: Sequence[Step]
     notes: Sequence[int]
-    """Places that have a note of what stood before them."""
+    """Places that have a note of what stood before them; those that only the first run has are
+    struck out in the others."""
     says: tuple[str, str, str]
     """What is said while the notes come, at the first look, and at the end."""
-    unread: Sequence[int] = ()
-    """Places with a note that no search can find: they are struck out, as are those that only the
-    first run has."""
     tokens: Sequence[str] = ()
     """The labels of its line, if it is not that of the others."""
     two_back: Sequence[int] = ()
@@ -157,7 +155,7 @@ def _told(name: str, run: Run) -> str:
             f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
             f"{percent(step.probability)} likely"
         )
-    noted = noted and f"notes {'that no search finds ' if run.unread else ''}say {noted}; "
+    noted = noted and f"notes say {noted}; "
     return f"{name}: {noted}{'; '.join(each)}."
 
 
@@ -178,20 +176,19 @@ def _of_name(run: Run) -> set[int]:
 
 
 def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
-    first, lost = runs[0], set()
+    first, steps, lost = runs[0], [], set()
     if run.tokens == first.tokens and not in_time:  # not yet there is not lost
         lost = {*first.notes} - {*run.notes}
-    steps, struck = [], lost | {*run.unread}
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
         drawn = [[int(src), round(float(looks[src]), 4)] for src in shown]
         found = _found(step, run.tokens)
         steps.append(
-            {"at": step.at, "looks": drawn, "found": found, "p": round(step.probability, 4)}
+            {"at": step.at, "looks": drawn, "found": found, "finds": bool(looks[found] >= FOUND)}
+            | {"p": round(step.probability, 4), "tells": step.probability >= FOUND}
         )
-    notes = [place for place in run.notes if place not in struck]
-    said = {"notes": notes, "struck": sorted(struck), "says": [*run.says], "steps": steps}
+    said = {"notes": [*run.notes], "struck": sorted(lost), "says": [*run.says], "steps": steps}
     return said | {"line": [*_lines(runs)].index(run.tokens)}
 
 
@@ -247,7 +244,8 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strips}'
         f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
-        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol>'
+        f'<div><p class="of-bars" aria-hidden="true">how likely, before it comes</p>'
+        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
         f'</div><div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
         f'<button type="button" class="play">{play}</button></div></div>'
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
@@ -280,7 +278,11 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
     canvas, run = Canvas(room), next(iter(runs.values()))
     tokens, noted, first = run.tokens, {*run.notes}, run.steps[shown]
     found = _found(first, tokens)
-    marked = {first.at, found} | ({first.at + 1} if _brings(first, tokens) else set())
+    marked = {first.at}
+    if array(first.looks)[found] >= FOUND:
+        marked |= {found}
+    if _brings(first, tokens) and first.probability >= FOUND:
+        marked |= {first.at + 1}
     of_name = _of_name(run)
     deep = 40.0 if run.two_back else 0.0
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
@@ -358,4 +360,6 @@ def _arcs(
         over, above = y_from - 18, y_to - 18
         way = [(away, y_to), (away, above), (10, above), (10, over), (back, over), (back, y_from)]
         canvas.line(way, "second")
-    canvas.curve([(start + 8, y_from), (start + 8, hop), (onward, hop), (onward, y_from)], "second")
+    if step.probability >= FOUND:
+        onwards = [(start + 8, y_from), (start + 8, hop), (onward, hop), (onward, y_from)]
+        canvas.curve(onwards, "second")

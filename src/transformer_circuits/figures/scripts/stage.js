@@ -95,14 +95,16 @@
       if (strong) say(path, start, end, `look ${percent(share)}`);
     }
 
-    // What was found moves to where it was looked for, and from there makes the next token likelier.
-    function move(found, { at }) {
+    // What was found moves to where it was looked for, and from there, if it is enough, makes the next
+    // token likely.
+    function move(found, { at, tells }) {
       const beside = (place, x) => ({ x: top(place).x + x, y: top(place).y });
       const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
       const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
       say(back, from, to, `move ${word(found)}`);
       head(to);
+      if (!tells) return back;
       const hop = `M${here.x} ${here.y - 5}C${here.x} ${high} ${next.x} ${high} ${next.x} ${next.y - 9}`;
       drawn(hop, "moves", 2.5);
       return back;
@@ -181,11 +183,9 @@
       const { steps, notes: noted, says: words } = run(), step = steps[shown];
       notes(noted);
       looks(step);
-      tokens[step.found].classList.add("found");
-      if (brings(step)) {
-        move(step.found, step);
-        give(step.at + 1);
-      }
+      tokens[step.found].classList.toggle("found", step.finds);
+      if (brings(step)) move(step.found, step);
+      if (brings(step) && step.tells) give(step.at + 1);
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
       says.innerHTML = words[2];
@@ -231,7 +231,7 @@
         carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
       }
       carried.hidden = true;
-      give(to);
+      if (step.tells) give(to);
     }
 
     async function one(k, still) {
@@ -241,7 +241,7 @@
       if (!still()) return;
       await uncover(k ? 200 : 500);
       if (!still()) return;
-      tokens[found].classList.add("found");
+      tokens[found].classList.toggle("found", step.finds);
       says.innerHTML = k ? then(step) : run().says[1];
       await wait(k ? 50 : 900);
       if (still() && brings(step)) await carry(found, step, k, still);
