@@ -161,12 +161,17 @@ def must_be(claim: Claim, _: object = None) -> str:
 
 
 def said(claim: Claim, found: Mapping) -> str:
-    """What was found, in the sentence that the verdict chooses."""
-    measured = (
+    """What was found, in the sentence that the verdict chooses.
+
+    A manifest leaves out the seeds that have no case of a claim in the white basis.
+    """
+    seeds, controls, white = (
         {name: interval(one) for name, one in found.get(group, {}).items() if one}
         for group in ("seeds", "controls", "white")
     )
-    return findings.say(claim.id, found["verdict"], *measured)
+    if white:
+        white = dict.fromkeys(seeds, rules.NOTHING) | white
+    return findings.say(claim.id, found["verdict"], seeds, controls, white)
 
 
 def _means(claim: Claim, found: Mapping) -> str:
