@@ -7,7 +7,7 @@ from conftest import PLAN, SHAPE
 from safetensors.torch import save_file
 
 from transformer_circuits import files
-from transformer_circuits.model import quantisation
+from transformer_circuits.model import general, quantisation
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint, config
@@ -38,6 +38,13 @@ def test_what_is_saved_is_loaded_frozen(store, generator):
     assert not any(weight.requires_grad for weight in again.parameters())
     assert checkpoint.settings("m") == (model.config, PLAN)
     assert checkpoint.records("m") == [{"tokens": 123}]
+
+
+def test_what_a_config_does_not_say_is_not_saved(store):
+    model = general.with_norm(SHAPE).requires_grad_(False)
+    with pytest.raises(files.UserError, match="does not know a norm"):
+        checkpoint.save(store / "m", model, PLAN, "0" * 64, [{"tokens": 123}])
+    assert not (store / "m" / "config.toml").exists()
 
 
 def test_what_does_not_belong_together_is_noticed(store, generator):

@@ -235,8 +235,8 @@ class Transformer(nn.Module):
                 of_mlps.append(self.mlps[index](x))
                 x = x + of_mlps[-1]
             residual.append(x)
-        kept = map(tuple, (patterns, outputs, residual, of_mlps))
-        return Trace(*kept, self, self.W_U, self.W_U._version)
+        weights = self, self.W_U, self.W_U._version
+        return Trace(tuple(patterns), tuple(outputs), tuple(residual), tuple(of_mlps), *weights)
 
     def require_attention_only(self, *takes: str) -> None:
         """Raise a ValueError if there are MLPs, or what `require` refuses."""

@@ -38,6 +38,9 @@ def save(
     Weights are written in eight bits, to be small enough for the repository and for a page.
 
     `log`: the records of the training; the last says on how many `tokens`.
+
+    Raises:
+        UserError: if the model has what a config does not say, such as a norm.
     """
     _write(folder / "weights.safetensors", model)
     with files.atomic(folder / "training.jsonl") as temporary:
@@ -60,6 +63,7 @@ def save_moment(folder: Path, model: Transformer, step: int) -> None:
 
 
 def _write(path: Path, model: Transformer) -> None:
+    model.require()  # a config says nothing of a norm, say, so it would be loaded without
     with files.atomic(path) as temporary:
         temporary.write_bytes(safetensors.torch.save(quantisation.packed(model)))
 
