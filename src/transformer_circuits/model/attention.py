@@ -178,8 +178,9 @@ class Attention(nn.Module):
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None = None,
-    ) -> Float[Tensor, "batch pos d_model"]:
-        """What the layer adds to the residual stream; with `A`, under these frozen patterns.
+    ) -> Float[Tensor, "batch dst d_model"]:
+        """What the layer adds to the residual stream; with `A`, under these frozen patterns, to the
+        destinations that they have.
 
         Without them it takes `causal_results`, which never keep a pattern.
         """
@@ -191,7 +192,7 @@ class Attention(nn.Module):
         x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
         A: Pattern | None,
-    ) -> Float[Tensor, "batch head pos d_head"]:
+    ) -> Float[Tensor, "batch head dst d_head"]:
         """What each head brings to each position, before its W_O: the paper's result vectors r."""
         v = self._split(self.read(x), self.W_V_concat)  # [batch, head, src, d_head]
         if A is not None:
