@@ -75,9 +75,12 @@ def of_mean(
 @once
 def scores(subject: Subject) -> Scores:
     """Composition scores of all pairs, in the order of `composition.KINDS`, as the model is stored."""
-    return torch.stack(
-        [composition.scores(subject.model, kind, basis="stored") for kind in composition.KINDS]
-    )
+    return scores_in(subject.model, "stored")
+
+
+def scores_in(model: Transformer, basis: composition.Basis) -> Scores:
+    """The same of a model in any basis, see `composition.scores`."""
+    return torch.stack([composition.scores(model, kind, basis=basis) for kind in composition.KINDS])
 
 
 @cache

@@ -8,8 +8,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
@@ -141,10 +139,8 @@ def edges(subject: Subject) -> dict[str, Any]:
     change = effects.change.double()
     mean = change.mean(dim=0)
     scores = {
-        name: torch.stack(
-            [composition.scores(subject.model, kind, basis=basis) for kind in composition.KINDS]
-        )
-        for name, basis in {"stored": "stored", "white": subjects.white_basis(subject)}.items()
+        "stored": edges_of.scores(subject),
+        "white": edges_of.scores_in(subject.model, subjects.white_basis(subject)),
     }
     return {
         "kinds": list(composition.KINDS),

@@ -259,6 +259,7 @@ def random_weights(subject: Subject) -> Transformer:
     return model
 
 
+@once
 def white_basis(subject: Subject) -> Float[Tensor, "d_model d_model_too"]:
     """`composition.white_basis` on `WHITE` windows of the small training text; of the subject's own
     text, if that is not the book's."""

@@ -186,7 +186,7 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         found = _found(step, run.tokens)
         steps.append(
             {"at": step.at, "looks": drawn, "found": found, "finds": bool(looks[found] >= FOUND)}
-            | {"p": round(step.probability, 4), "tells": step.probability >= FOUND}
+            | {"p": round(step.probability, 4), "tells": _tells(step, run.tokens)}
         )
     said = {"notes": [*run.notes], "struck": sorted(lost), "says": [*run.says], "steps": steps}
     return said | {"line": [*_lines(runs)].index(run.tokens)}
@@ -281,7 +281,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
     marked = {first.at}
     if array(first.looks)[found] >= FOUND:
         marked |= {found}
-    if _brings(first, tokens) and first.probability >= FOUND:
+    if _tells(first, tokens):
         marked |= {first.at + 1}
     of_name = _of_name(run)
     deep = 40.0 if run.two_back else 0.0
@@ -334,6 +334,11 @@ def _brings(step: Step, tokens: Sequence[str]) -> bool:
     return plain(tokens[_found(step, tokens)]) == plain(tokens[step.at + 1])
 
 
+def _tells(step: Step, tokens: Sequence[str]) -> bool:
+    """Whether it is brought, and likely enough to count as told."""
+    return _brings(step, tokens) and step.probability >= FOUND
+
+
 def _arcs(
     canvas: Canvas, tops: Sequence[tuple[float, float]], step: Step, found: int, tokens
 ) -> None:
@@ -360,6 +365,6 @@ def _arcs(
         over, above = y_from - 18, y_to - 18
         way = [(away, y_to), (away, above), (10, above), (10, over), (back, over), (back, y_from)]
         canvas.line(way, "second")
-    if step.probability >= FOUND:
+    if _tells(step, tokens):
         onwards = [(start + 8, y_from), (start + 8, hop), (onward, hop), (onward, y_from)]
         canvas.curve(onwards, "second")

@@ -185,7 +185,7 @@
       looks(step);
       tokens[step.found].classList.toggle("found", step.finds);
       if (brings(step)) move(step.found, step);
-      if (brings(step) && step.tells) give(step.at + 1);
+      if (step.tells) give(step.at + 1);
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
       says.innerHTML = words[2];
