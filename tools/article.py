@@ -10,7 +10,7 @@ from statistics import mean
 
 from tools import about, manifest
 from transformer_circuits import files
-from transformer_circuits.claims import findings, registry, rules, scorecard
+from transformer_circuits.claims import findings, registry, rules, scorecard, sizes
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.experiments import study
 from transformer_circuits.figures.values import written
@@ -79,7 +79,10 @@ def text(found: Mapping) -> str:
         references=_references(),
         **_study(),
         **_basis(found["chapters"]),
-        **_size([claim for claim, _ in of["paper", "not"] + of["paper", "basis"]]),
+        **_size(
+            [claim for claim, _ in of["paper", "not"] + of["paper", "basis"]],
+            [claim for claim, _ in of["paper", "part"]],
+        ),
         composition="\n".join(
             f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
             if claim.id in COMPOSITION
@@ -220,22 +223,24 @@ def _rules() -> dict[str, int]:
 def _study() -> dict[str, str | int]:
     """How composition scores agree with effects over the models of the study that have the paper's
     proportions; fewer than `ENOUGH_HEADS` heads have too few edges."""
-    enough = study.ENOUGH_HEADS
-    runs = [one.line for one in study.in_width_alone() if one.n_heads >= enough]
+    alike = [one for of in study.in_width_alone().values() for one in of]
+    runs = [one.line for one in alike if one.n_heads >= study.ENOUGH_HEADS]
     found: dict[str, str | int] = {"study_n": len(runs)}
     for basis in ("stored", "white"):
         means = [mean(run["edges"]["agreement"][basis]) for run in runs]
         found[f"study_{basis}"] = f"{min(means):.2f} to {max(means):.2f}"
-    normed = study.read(normed=True)
-    for name, claim in {"lead": "k-composition", "agreement": "score-is-not-use"}.items():
-        means = [one.interval(claim)[0] for one in normed]
-        found[f"normed_{name}"] = f"{written(min(means), '.2f')} to {written(max(means), '.2f')}"
-    return found | {"normed_n": len(normed), "normed_width": normed[0].width}
+    normed = study.in_width_alone(normed=True)
+    for when, of in zip(("early", "late"), normed.values(), strict=True):
+        for name, claim in {"lead": "k-composition", "agreement": "score-is-not-use"}.items():
+            means = [written(one.interval(claim)[0], ".2f") for one in of]
+            found[f"normed_{name}_{when}"] = ", ".join(means)
+    return found | {"normed_width": of[0].width}
 
 
-def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
-    """Which rules come nearer to their claim with width; of the claims that came out otherwise, too."""
-    runs = study.in_width_alone()
+def _size(otherwise: Sequence[Claim], stay_open: Sequence[Claim]) -> dict[str, str | int]:
+    """Which rules come nearer to their claim with width; of the claims that came out otherwise, too,
+    and which of these, and of those that stay open, the widest models meet."""
+    *_, runs = study.in_width_alone().values()
     went = {
         name: study.trend(runs, name, rule.side)
         for name, rule in registry.rules().items()
@@ -244,9 +249,18 @@ def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
     enough = [of for of in study.by_width(runs).values() if of[0].n_heads >= study.ENOUGH_HEADS]
     luck = study.by_luck(len(enough[0]), len(enough[-1])) * len(went)
 
-    def statements(way: str) -> str:
-        of = [claim.statement for claim in otherwise if went.get(claim.id) == way]
-        return "; ".join(of) or "none"
+    def listed(of: Sequence[Claim]) -> str:
+        return "; ".join(claim.statement for claim in of) or "none"
+
+    def going(way: str) -> str:
+        return listed([claim for claim in otherwise if went.get(claim.id) == way])
+
+    widest = max(one.width for one in runs)
+    arrived = [
+        claim
+        for claim in [*otherwise, *stay_open]
+        if claim.id in went and sizes.verdicts(runs, claim.id)[widest] == rules.REPRODUCED
+    ]
 
     counted = {
         f"size_{way}": [*went.values()].count(way) for way in ("nearer", "farther", "neither")
@@ -254,10 +268,11 @@ def _size(otherwise: Sequence[Claim]) -> dict[str, str | int]:
     return counted | {
         "size_n": len(runs),
         "size_widths": ", ".join(map(str, study.by_width(runs))),
+        "size_arrived": listed(arrived),
         "size_rules": len(went),
         "size_luck": f"{luck:.0f}",
-        "size_hope": statements("nearer"),
-        "size_no_hope": statements("farther"),
+        "size_hope": going("nearer"),
+        "size_no_hope": going("farther"),
     }
 
 

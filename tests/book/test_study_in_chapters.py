@@ -32,7 +32,8 @@ MEETS = {
 
 
 def sentence(name):
-    (section, what), trained, said = SAID_OF[name], study.in_width_alone(), {}
+    (section, what), said = SAID_OF[name], {}
+    *_, trained = study.in_width_alone().values()
     widest = max(one.width for one in trained)
     for basis in (study.STORED, study.WHITE):
         if trained[0].interval(name, basis):
@@ -62,23 +63,30 @@ def test_what_the_chapter_on_size_keeps_of_scores_is_so():
     text = " ".join(sources("23-what-changes-with-size", "markdown"))
     said = "comes nearer to the paper in the white basis and goes farther from it as stored"
     assert f"The share of pairs below random {said}" in text
-    trained, side = study.in_width_alone(), registry.rules()["below-random"].side
+    *_, trained = study.in_width_alone().values()
+    side = registry.rules()["below-random"].side
     assert study.trend(trained, "below-random", side, study.WHITE) == "nearer"
     assert study.trend(trained, "below-random", side) == "farther"
 
 
 def test_what_a_norm_makes_of_scores_is_what_the_records_have():
-    """Three models with a norm: the lead of the keys holds, and scores say little of effects."""
+    """Models with a norm, early and late: whose keys lead, and how far scores and effects agree."""
     text = " ".join(sources("22-which-basis", "markdown"))
-    normed = study.read(normed=True)
-    [width] = {one.width for one in normed}
-    assert len(normed) == 3 and "So we trained three more" in text
+    early, late = study.in_width_alone(normed=True).values()
+    own = {one.seed: one for one in [*study.in_width_alone().values()][-1] if one.width == 384}
 
-    def verdict(claim):
-        return sizes.verdicts(normed, claim)[width]
+    def of(models, claim):
+        return [one.interval(claim)[0] for one in models]
 
-    assert "the previous-token head's keys lead in all three" in text
-    assert verdict("k-composition") == rules.REPRODUCED
-    assert "scores say next to nothing of what edges do" in text
-    assert verdict("score-is-not-use") == rules.REPRODUCED
-    assert all(abs(one.interval("score-is-not-use")[0]) < 0.2 for one in normed)
+    assert [one.seed for one in early] == [one.seed for one in late] == [0, 1, 2]
+    assert "with more text the lead shrinks in every seed, and in one another head" in text
+    leads = of(early, "k-composition"), of(late, "k-composition")
+    assert min(leads[0]) > 0 and sum(lead < 0 for lead in leads[1]) == 1
+    assert all(after < before for before, after in zip(*leads, strict=True))
+    assert "a poor guide to what edges do, at first none at all, and white ones a better one" in text
+    assert max(map(abs, of(early, "score-is-not-use"))) < 0.2
+    agreement = of(late, "score-is-not-use")
+    assert sum(agreement) < sum(of(own.values(), "score-is-not-use"))
+    for one, stored in zip(late, agreement, strict=True):
+        of_kinds = one.line["edges"]["agreement"]["white"]
+        assert sum(of_kinds) / len(of_kinds) > stored

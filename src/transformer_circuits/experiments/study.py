@@ -89,11 +89,17 @@ def read(*, normed: bool = False) -> list[Trained]:
     )
 
 
-def in_width_alone() -> list[Trained]:
-    """Those that differ in nothing but width and seed: the paper's proportions, the fewest tokens."""
-    proportioned = [one for one in read() if not one.crowded]
-    fewest = min(one.tokens for one in proportioned)
-    return [one for one in proportioned if one.tokens == fewest]
+def in_width_alone(*, normed: bool = False) -> dict[int, list[Trained]]:
+    """Those of the paper's proportions, by how many tokens they read, the fewest first.
+
+    Trainings of one entry differ in nothing but width and seed; those of the last entry read as many
+    tokens as the book's own models, which are among them. `normed`: see `read`.
+    """
+    found: dict[int, list[Trained]] = {}
+    for one in read(normed=normed):
+        if not one.crowded:
+            found.setdefault(one.tokens, []).append(one)
+    return found
 
 
 def by_width(trained: Sequence[Trained]) -> dict[int, list[Trained]]:
