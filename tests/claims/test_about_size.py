@@ -40,7 +40,7 @@ def toward(by):
 @pytest.fixture
 def recorded(monkeypatch):
     def made(*lines):
-        monkeypatch.setattr(study, "read", lambda: [*lines])
+        monkeypatch.setattr(study, "read", lambda *, normed: [*lines])
 
     return made
 
