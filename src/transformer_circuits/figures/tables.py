@@ -49,7 +49,17 @@ class Picture:
         return self.text
 
 
-Cell = str | Link | Picture
+@dataclass(frozen=True)
+class Tokens:
+    """A cell of tokens, as they are printed, each in a frame of its own; in plain text, a space between."""
+
+    labels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.labels)
+
+
+Cell = str | Link | Picture | Tokens
 Look = Literal["table", "lines", "cards"]
 BarsOf = Literal["any size", "score", "share", "probability"]
 LEAST = {"score": -1, "share": 0, "probability": 0}
@@ -61,6 +71,9 @@ def _html(cell: Cell) -> str:
         return f'<a href="{html.escape(cell.href)}">{html.escape(cell.text)}</a>'
     if isinstance(cell, Picture):
         return cell.html
+    if isinstance(cell, Tokens):
+        framed = " ".join(f"<code>{html.escape(label)}</code>" for label in cell.labels)
+        return f'<span class="tokens">{framed}</span>'
     # An edge is not broken at its arrow, nor a number before % and ±.
     return html.escape(re.sub(r" (?=→)|(?<=→) |(?<=\d) (?=[%±])|(?<=±) ", "\u00a0", cell))
 
@@ -175,7 +188,7 @@ def table(
     alone; then two columns may have the same header.
 
     Numbers with a fraction get `digits` decimals, wherever they come from (Python, NumPy, a 0-dim
-    tensor). A `Link` leads somewhere, a `Picture` is drawn, and None, where there is nothing to be
+    tensor). A `Link` leads somewhere, a `Picture` is drawn, `Tokens` are framed, and None, where there is nothing to be
     measured, is a dash. Everything else is shown as `str` has it.
 
     A column of numbers alone, or of shares in per cent, is aligned at its right. Those named in `bars` show each number's size
@@ -250,7 +263,7 @@ def _is_number(cell: Cell) -> bool:
 
 
 def _shown(value: object, digits: int) -> Cell:
-    if isinstance(value, (Link, Picture)):
+    if isinstance(value, (Link, Picture, Tokens)):
         return value
     if value is None:
         return "–"
