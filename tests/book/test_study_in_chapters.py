@@ -1,11 +1,15 @@
 """Where a verdict may be about the size of our models, its chapter says what the study of size has."""
 
+from pathlib import Path
+
 import pytest
 from test_findings_in_prose import sources
 
+from tools import manifest
 from transformer_circuits.claims import registry, rules, sizes
 from transformer_circuits.experiments import study
 
+ROOT = Path(__file__).parents[2]
 SAID_OF = {
     "embedding-pca": ("size-basis", "How evenly W_E and W_U are spread"),
     "resting-place": ("size-nearer", "The rest on the begin token"),
@@ -83,10 +87,25 @@ def test_what_a_norm_makes_of_scores_is_what_the_records_have():
     leads = of(early, "k-composition"), of(late, "k-composition")
     assert min(leads[0]) > 0 and sum(lead < 0 for lead in leads[1]) == 1
     assert all(after < before for before, after in zip(*leads, strict=True))
-    assert "a poor guide to what edges do, at first none at all, and white ones a better one" in text
+    assert (
+        "a poor guide to what edges do, at first none at all, and white ones a better one" in text
+    )
     assert max(map(abs, of(early, "score-is-not-use"))) < 0.2
     agreement = of(late, "score-is-not-use")
     assert sum(agreement) < sum(of(own.values(), "score-is-not-use"))
     for one, stored in zip(late, agreement, strict=True):
         of_kinds = one.line["edges"]["agreement"]["white"]
         assert sum(of_kinds) / len(of_kinds) > stored
+
+
+def test_every_claim_of_the_paper_that_fails_here_is_drawn_over_width():
+    committed = manifest.read(ROOT / manifest.COMMITTED)["claims"]
+    *_, trained = study.in_width_alone().values()
+    fail = {
+        claim.id
+        for claim in registry.read().values()
+        if claim.source == "paper" and committed[claim.id]["verdict"] != rules.REPRODUCED
+        if claim.id in trained[0].line["estimates"] and trained[0].interval(claim.id)
+    }
+    code = "\n".join(sources("23-what-changes-with-size", "code"))
+    assert fail and [name for name in sorted(fail) if f'"{name}": ' not in code] == []

@@ -107,7 +107,7 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     shown = few.decided("mixed", "not reproduced")
     assert [str(row["claim"]) for row in shown] == ["three holds", "two holds"]
     assert shown[0]["made in, reported"] == "Model Details: 1"
-    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "This of three.")
+    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "≈ This of three.")
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert few.untested("not testable here")[0]["because"] == "why"
     assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]

@@ -121,6 +121,8 @@ def verdict(claim: Claim, found: Evidence | None) -> str:
 
 def part(claim: Claim) -> str:
     """The part of the paper in which a claim is made; of others, who makes it."""
+    if claim.own:
+        return "This book"
     if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
         return {"follow-up": "Follow-ups", "retelling": "Retellings"}[claim.source]
     if "video" in claim.section:
@@ -206,7 +208,7 @@ class Scorecard:
         Parts and verdicts without a claim are left out.
         """
         order = [name for name in _SYMBOLS if name in self.verdicts.values()]
-        names = (*PARTS, "Follow-ups", "Retellings")
+        names = (*PARTS, "Follow-ups", "Retellings", "This book")
         found: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
         for claim in self.claims:
             found[part(claim)][self.verdicts[claim.id]].append(claim)
@@ -272,7 +274,7 @@ class Scorecard:
                     "must be": row["must be"],
                     "every seed, and controls": Picture(decision["forest plot"], str(row)),
                     "verdict": row["verdict"],
-                    "what was found": decision["finding"],
+                    "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {decision['finding']}",
                 }
             )
         return rows or [{"claim": "none"}]
