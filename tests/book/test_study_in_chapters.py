@@ -45,9 +45,10 @@ def sentence(name):
             found = sizes.verdicts(trained, name, basis)[widest]
             said[basis] = goes, MEETS.get(found, "the widest leave the rule open")
     goes, meet = said[study.STORED]
-    stored = ", as stored," if study.WHITE in said else ""
+    alike = said.get(study.WHITE) == (goes, meet)
+    stored = f", as stored{' and white' * alike}," if study.WHITE in said else ""
     first = f"{what}{stored} {goes} as models [grow in width alone]({section}), and {meet}"
-    if study.WHITE not in said:
+    if alike or study.WHITE not in said:
         return f"{first}."
     return f"{first}; in the white basis it {said[study.WHITE][0]}, and {said[study.WHITE][1]}."
 
