@@ -82,6 +82,7 @@ def text(found: Mapping) -> str:
         **_size(
             [claim for claim, _ in of["paper", "not"] + of["paper", "basis"]],
             [claim for claim, _ in of["paper", "part"]],
+            [claim for claim, _ in of["paper", "reproduced"]],
         ),
         composition="\n".join(
             f"- {said(claim, row)}" for claim, row in of["paper", "tested"] + of["later", "tested"]
@@ -237,9 +238,14 @@ def _study() -> dict[str, str | int]:
     return found | {"normed_width": of[0].width}
 
 
-def _size(otherwise: Sequence[Claim], stay_open: Sequence[Claim]) -> dict[str, str | int]:
-    """Which rules come nearer to their claim with width; of the claims that came out otherwise, too,
-    and which of these, and of those that stay open, the widest models meet."""
+def _size(
+    otherwise: Sequence[Claim], stay_open: Sequence[Claim], hold: Sequence[Claim]
+) -> dict[str, str | int]:
+    """Which rules come nearer to their claim with width; of the claims that came out otherwise, too.
+
+    And which of these, and of those that stay open, the widest models meet; and which that hold they
+    do not.
+    """
     *_, runs = study.in_width_alone().values()
     went = {
         name: study.trend(runs, name, rule.side)
@@ -256,11 +262,9 @@ def _size(otherwise: Sequence[Claim], stay_open: Sequence[Claim]) -> dict[str, s
         return listed([claim for claim in otherwise if went.get(claim.id) == way])
 
     widest = max(one.width for one in runs)
-    arrived = [
-        claim
-        for claim in [*otherwise, *stay_open]
-        if claim.id in went and sizes.verdicts(runs, claim.id)[widest] == rules.REPRODUCED
-    ]
+    there = {name: sizes.verdicts(runs, name)[widest] == rules.REPRODUCED for name in went}
+    arrived = [claim for claim in [*otherwise, *stay_open] if there.get(claim.id)]
+    left = [claim for claim in hold if there.get(claim.id) is False]
 
     counted = {
         f"size_{way}": [*went.values()].count(way) for way in ("nearer", "farther", "neither")
@@ -269,6 +273,7 @@ def _size(otherwise: Sequence[Claim], stay_open: Sequence[Claim]) -> dict[str, s
         "size_n": len(runs),
         "size_widths": ", ".join(map(str, study.by_width(runs))),
         "size_arrived": listed(arrived),
+        "size_left": listed(left),
         "size_rules": len(went),
         "size_luck": f"{luck:.0f}",
         "size_hope": going("nearer"),

@@ -242,8 +242,8 @@ def with_norm(
     """A model of the paper's, but for a root mean square norm before every read from the stream.
 
     Its weights begin as those of `Transformer(config, generator=generator)`. The norm has no gains, as
-    those are weights of what reads. So turning the stream is all that changes no logit: the basis in
-    which it is stored is the model's own, up to rotation. Positions are added after the norm.
+    those are weights of what reads. So turning the stream, or scaling all of it (but for `eps`), is all
+    that changes no logit: the basis in which it is stored is the model's own, up to that. Positions are added after the norm.
 
     >>> shape = ModelConfig(
     ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0
