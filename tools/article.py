@@ -14,6 +14,7 @@ from transformer_circuits.claims import findings, registry, rules, scorecard, si
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.experiments import study
 from transformer_circuits.figures.values import written
+from transformer_circuits.training import checkpoint
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -262,9 +263,18 @@ def _size(
         return listed([claim for claim in otherwise if went.get(claim.id) == way])
 
     widest = max(one.width for one in runs)
-    there = {name: sizes.verdicts(runs, name)[widest] == rules.REPRODUCED for name in went}
-    arrived = [claim for claim in [*otherwise, *stay_open] if there.get(claim.id)]
-    left = [claim for claim in hold if there.get(claim.id) is False]
+    own = checkpoint.settings("two-layer")[0].d_model
+
+    def met(claim: Claim, width: int) -> bool:
+        return sizes.verdicts(runs, claim.id)[width] == rules.REPRODUCED
+
+    otherwise_there = [
+        claim
+        for claim in [*otherwise, *stay_open, *hold]
+        if claim.id in went and met(claim, own) != met(claim, widest)
+    ]
+    arrived = [claim for claim in otherwise_there if met(claim, widest)]
+    left = [claim for claim in otherwise_there if claim not in arrived]
 
     counted = {
         f"size_{way}": [*went.values()].count(way) for way in ("nearer", "farther", "neither")
