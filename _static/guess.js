@@ -4,16 +4,10 @@
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
-  // What the box asks about: all outputs of the cells below it, up to the next words. The scorecard's
-  // marks, to which other pages lead, wait for nobody.
+  // What the box asks about: all outputs of the cells below it in its section, of which the first keeps
+  // its place. The scorecard's marks, to which other pages lead, wait for nobody.
   function answers(box) {
-    const outputs = [];
-    for (
-      let next = box.nextElementSibling;
-      next?.matches("div.cell");
-      next = next.nextElementSibling
-    )
-      outputs.push(...next.querySelectorAll(":scope > .cell_output"));
+    const outputs = [...box.parentElement.querySelectorAll(":scope > .predict ~ div.cell > .cell_output")];
     return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 

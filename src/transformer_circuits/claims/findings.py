@@ -139,9 +139,10 @@ def say(
 def _answer(
     rule: rules.Rule, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]
 ) -> str:
-    """What a rule says of these seeds, in a word or two; where nothing decides, "undecided"."""
+    """What a rule says of these seeds, in a word or two; where nothing decides, "undecided" or "no case"."""
     verdict = rules.verdict(rule, seeds, controls)[0] if seeds else rules.NO_CASE
-    return ANSWERS.get(verdict, "undecided").strip(": ").lower()
+    other = verdict if verdict == rules.NO_CASE else rules.UNDECIDED
+    return ANSWERS.get(verdict, other).strip(": ").lower()
 
 
 def _of(controls: Mapping[str, Interval | None], *, white: bool) -> dict[str, Interval]:

@@ -226,23 +226,14 @@ class Scorecard:
             linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
         )
 
-    def failures(self, most: int = 3) -> Table:
-        """The paper's first claims, of different parts, that do not hold here, and what was found instead."""
-        of_parts: dict[str, Claim] = {}
-        for claim in self.trained:
-            if claim.source == "paper" and self.verdicts[claim.id] == rules.NOT_REPRODUCED:
-                of_parts.setdefault(part(claim), claim)
-        rows = []
-        for claim in [*of_parts.values()][:most]:
-            decision = self.evidence[claim.id].decision
-            rows.append(
-                {
-                    "claim": _link(claim),
-                    "found": decision["finding"],
-                    "must be": decision["row"]["must be"],
-                }
-            )
-        title = "What the paper says and our models do not do: one of each part"
+    def failures(self, *claims: str) -> Table:
+        """Those of the claims, by id, that do not hold here, and what was found instead."""
+        rows = [
+            {"claim": _link(claim), "found": self.evidence[claim.id].decision["finding"]}
+            for claim in map(registry.read().__getitem__, claims)
+            if self.verdicts[claim.id] == rules.NOT_REPRODUCED
+        ]
+        title = "Some of what the paper says and our models do not do"
         return table(rows or [{"claim": "none"}], caption=title, look="cards")
 
     def counts(self) -> list[dict[str, str | int]]:

@@ -116,7 +116,8 @@ class Table:
         if self.look != "table":
             return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
-        numbers = [all(map(_is_number, column)) for column in zip(*self.rows, strict=True)]
+        names, *columns = zip(*self.rows, strict=True)  # what a row is called is not aligned
+        numbers = [False, *(all(map(_is_number, column)) for column in columns)]
         head = "".join(
             f'<th scope="col"{NUMBER if aligned else ""}>{_html(name)}</th>'
             if name.strip()

@@ -42,6 +42,11 @@
       });
       host.append(controls, list, row, this.say);
       this.choose(0);
+      const [here, then] = data.opens;
+      const place = (pairs, word) => Math.max(0, pairs.findIndex(([one]) => one === word));
+      this.destination = place(this.looks, here);
+      this.output = place(this.raises, then);
+      this.draw();
     }
 
     // The source that is meant by what was typed: the same, with its capitals or without, or the first
@@ -52,7 +57,7 @@
       if (!wanted) return;
       const names = this.data.sources.map((word) => spelled(this.data.words[word]));
       const small = names.map((name) => name.toLowerCase());
-      const found = [[names, wanted], [small, wanted.toLowerCase()]]
+      const found = [[this.data.sources.map((word) => this.data.words[word]), wanted], [names, wanted], [small, wanted.toLowerCase()]]
         .flatMap(([all, word]) => [(name) => name === word, (name) => name === "␣" + word,
           (name) => name.startsWith(word), (name) => name.startsWith("␣" + word)].map((same) => all.findIndex(same)))
         .find((index) => index >= 0);

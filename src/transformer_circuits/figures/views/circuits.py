@@ -21,13 +21,15 @@ def head_circuits(
     label: str,
     head: str | None = None,
     weight: Numbers | None = None,
+    opens: tuple[int, int] | None = None,
 ) -> View:
     """Choose a head and a source token: which destinations look at it, and what it then does.
 
     `by_head`: by a head's name its attention [dst, src], from 0 to 1, and its logits [out, src].
     `tokens`: the name of every token; `sources`: those that can be chosen, in their order. It opens
     at the first of them, in `head`, or in the first head if none is named.
-    `weight`: [token], what destinations and raised outputs are ranked with, besides their value.
+    `weight`: [token], what destinations and raised outputs are chosen by, besides their value.
+    `opens`: a destination and an output that are listed and chosen where it opens.
 
     Attention is carried in thousandths, logits in hundredths.
     """
@@ -42,7 +44,12 @@ def head_circuits(
             (what, _first(what[:, chosen] * rank[:, None], MOST), 100),
             (what, _first(-what[:, chosen], LEAST), 100),
         )
+        if opens and name == (head or next(iter(by_head))):
+            for (_, best, _), token in zip(lists, opens, strict=False):
+                best[-1, 0] = best[-1, 0] if token in best[:, 0] else token
         for (matrix, best, _), values in zip(lists, listed.values(), strict=True):
+            order = np.abs(matrix[best, chosen]).argsort(axis=0, kind="stable")[::-1]
+            best[:] = np.take_along_axis(best, order, axis=0)
             values.append(matrix[best, chosen])
         for column, source in enumerate(sources):
             for matrix, best, scale in lists:
@@ -55,6 +62,7 @@ def head_circuits(
         "heads": list(by_head),
         "head": 0 if head is None else list(by_head).index(head),
         "sources": [used.setdefault(source, len(used)) for source in sources],
+        "opens": [used[token] for token in opens or ()],
         "words": [tokens[token] for token in used],
         "most": MOST,
         "least": LEAST,
