@@ -116,7 +116,7 @@ class Table:
         if self.look != "table":
             return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
-        names, *columns = zip(*self.rows, strict=True)  # what a row is called is not aligned
+        _names, *columns = zip(*self.rows, strict=True)  # what a row is called is not aligned
         numbers = [False, *(all(map(_is_number, column)) for column in columns)]
         head = "".join(
             f'<th scope="col"{NUMBER if aligned else ""}>{_html(name)}</th>'

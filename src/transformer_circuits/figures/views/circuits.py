@@ -47,8 +47,9 @@ def head_circuits(
         if opens and name == (head or next(iter(by_head))):
             for (_, best, _), token in zip(lists, opens, strict=False):
                 best[-1, 0] = best[-1, 0] if token in best[:, 0] else token
-        for (matrix, best, _), values in zip(lists, listed.values(), strict=True):
-            order = np.abs(matrix[best, chosen]).argsort(axis=0, kind="stable")[::-1]
+        for (matrix, best, _), (kind, values) in zip(lists, listed.items(), strict=True):
+            sign = -1 if kind == "lowered" else 1  # the lowest first, else the largest
+            order = (-sign * matrix[best, chosen]).argsort(axis=0, kind="stable")
             best[:] = np.take_along_axis(best, order, axis=0)
             values.append(matrix[best, chosen])
         for column, source in enumerate(sources):
