@@ -118,7 +118,11 @@ def spectrum(
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
     ).properties(
-        title=altair.Title("● real   ○ in a complex pair", fontSize=12, fontWeight="normal")
+        title=altair.Title(
+            ["● real   ○ in a complex pair", "· where the slider takes them"],
+            fontSize=12,
+            fontWeight="normal",
+        )
     )
     slider = altair.binding_range(
         min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "

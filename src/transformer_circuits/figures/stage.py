@@ -242,12 +242,13 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
     return (
         f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
-        f'<div class="moving">{strips}'
-        f'<div class="below"><p class="says" aria-live="polite">{run.says[2]}</p>'
-        f'<div><p class="of-bars" aria-hidden="true">how likely, before it comes</p>'
-        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
-        f'</div><div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
+        f'<div class="moving">{strips}<p class="arc-words" aria-hidden="true"></p>'
+        f'<div class="below"><div class="told"><p class="says" aria-live="polite">{run.says[2]}</p>'
+        f'<div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
         f'<button type="button" class="play">{play}</button></div></div>'
+        '<div class="likely"><p class="of-bars" aria-hidden="true">how likely, before it comes: choose one</p>'
+        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
+        "</div></div>"
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
         f'</style></noscript><div class="still">{still.body}</div>'
         f"<figcaption>{markup.escape(still.record.title)}</figcaption>{data}</figure>"

@@ -25,6 +25,7 @@
     const lines = [...stage.querySelectorAll(".strip")].map(line);
     let { strip, tokens, arcs, carried } = lines[0]; // those of the run that is shown
     const says = stage.querySelector(".says");
+    const arcWords = stage.querySelector(".arc-words"); // on a phone arcs have no room for theirs
     const bars = [...stage.querySelectorAll(".bars button")];
     const was = stage.querySelector(".was"); // what the marks at the bars mean
     const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
@@ -121,6 +122,7 @@
 
     function clear() {
       arcs.replaceChildren();
+      arcWords.textContent = "\u00a0";
       carried.hidden = true;
       tokens.forEach((token) => token.classList.remove("now", "found", "given"));
     }
@@ -164,11 +166,20 @@
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(step.found) === word(step.at + 1);
 
+    // What the arcs are of, and what they show.
+    function legend(step) {
+      const strong = step.looks.filter(([source, share]) => share >= 0.2 || source === step.found);
+      const at = strong.map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
+      const moved = brings(step) ? ` Solid: ${word(step.found)} moves.` : "";
+      return `Dotted: the finders together look from ${word(step.at)} at ${at}.${moved}`;
+    }
+
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
     function looks(step) {
       clear();
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
+      arcWords.textContent = legend(step);
       step.looks.forEach(([source, share], k) => look(step.at, source, share, k, share >= 0.2 || source === step.found));
     }
 
@@ -243,12 +254,12 @@
       if (!still()) return;
       tokens[found].classList.toggle("found", step.finds);
       says.innerHTML = k ? then(step) : run().says[1];
-      await wait(k ? 50 : 900);
+      await wait(k ? 600 : 3500); // to read what was said
       if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
       tokens[step.at + 1].classList.remove("to-come");
       bar(k, step.p);
-      await wait(k ? 100 : 400);
+      await wait(k ? 300 : 1000);
     }
 
     async function play() {
@@ -266,7 +277,7 @@
         notes(noted.slice(0, k));
         await wait(110);
       }
-      await wait(900);
+      await wait(1500);
       for (let k = 0; k < steps.length && still(); k++) await one(k, still);
       if (still()) end();
     }
