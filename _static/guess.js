@@ -7,7 +7,9 @@ document.addEventListener("DOMContentLoaded", () => {
   // What the box asks about: all outputs of the cells below it in its section, of which the first keeps
   // its place. The scorecard's marks, to which other pages lead, wait for nobody.
   function answers(box) {
-    const outputs = [...box.parentElement.querySelectorAll(":scope > .predict ~ div.cell > .cell_output")];
+    const outputs = [
+      ...box.parentElement.querySelectorAll(":scope > .predict ~ div.cell > .cell_output"),
+    ];
     return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
