@@ -307,7 +307,7 @@ def _basis(chapters: Mapping) -> dict[str, str]:
     bases = [
         of("Rank correlation with effects, the mean of Q, K and V", seed, "basis") for seed in seeds
     ]
-    parts = figures["What a product is divided by, and how well the result agrees with effects"]
+    parts = figures["Without the writer's norm, the basis hardly matters"]
     norms = {"norm": ("as stored", "the reader's norm"), "pairs_stored": ("as stored", "pairs only"),
              "pairs_white": ("white", "pairs only")}  # fmt: skip
     found = {f"basis_{name}": measures[word]
