@@ -14,7 +14,6 @@ from transformer_circuits.claims import findings, registry, rules, scorecard, si
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.experiments import study
 from transformer_circuits.figures.values import written
-from transformer_circuits.training import checkpoint
 
 NAME = "article.md"
 """The article's file, beside its manifest."""
@@ -263,7 +262,6 @@ def _size(
         return listed([claim for claim in otherwise if went.get(claim.id) == way])
 
     widest = max(one.width for one in runs)
-    own = checkpoint.settings("two-layer")[0].d_model
 
     def met(claim: Claim, width: int) -> bool:
         return sizes.verdicts(runs, claim.id)[width] == rules.REPRODUCED
@@ -271,7 +269,7 @@ def _size(
     otherwise_there = [
         claim
         for claim in [*otherwise, *stay_open, *hold]
-        if claim.id in went and met(claim, own) != met(claim, widest)
+        if claim.id in went and met(claim, study.OWN_WIDTH) != met(claim, widest)
     ]
     arrived = [claim for claim in otherwise_there if met(claim, widest)]
     left = [claim for claim in otherwise_there if claim not in arrived]

@@ -80,7 +80,11 @@ def test_what_a_norm_makes_of_scores_is_what_the_records_have():
     """Models with a norm, early and late: whose keys lead, and how far scores and effects agree."""
     text = " ".join(sources("22-which-basis", "markdown"))
     early, late = study.in_width_alone(normed=True).values()
-    own = {one.seed: one for one in [*study.in_width_alone().values()][-1] if one.width == 384}
+    own = {
+        one.seed: one
+        for one in [*study.in_width_alone().values()][-1]
+        if one.width == study.OWN_WIDTH
+    }
 
     def of(models, claim):
         return [one.interval(claim)[0] for one in models]

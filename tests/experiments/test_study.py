@@ -5,6 +5,7 @@ import pytest
 from transformer_circuits.claims import registry, rules, sizes
 from transformer_circuits.experiments import study
 from transformer_circuits.experiments.study import Trained
+from transformer_circuits.training import checkpoint
 
 
 def line(width, seed, mean, n_heads=4, tokens=1):
@@ -45,6 +46,12 @@ def test_verdicts_by_width_are_those_of_the_rule():
     found = sizes.verdicts(lines, "resting-place")
     assert found == {256: rules.UNDECIDED, 512: rules.REPRODUCED}, "one number each is not wholly"
     assert sizes.verdicts(lines, "icl-score") == {256: "", 512: ""}
+
+
+def test_the_books_own_models_are_among_those_that_read_most():
+    assert checkpoint.settings("two-layer")[0].d_model == study.OWN_WIDTH
+    *_, most = study.in_width_alone().values()
+    assert {one.seed for one in most if one.width == study.OWN_WIDTH} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("basis", [study.STORED, study.WHITE])

@@ -14,6 +14,8 @@ from transformer_circuits.experiments import plan
 
 STORED, WHITE = "estimates", "estimates_white"
 """In which basis of the stream an estimate was made: as training left it, or white on text."""
+OWN_WIDTH = 384
+"""d_model of the book's own two-layer models."""
 ENOUGH_HEADS = 4
 """Models with fewer heads in a layer are left out of trends: there is little among which to choose."""
 Trend = Literal["nearer", "farther", "neither"]
