@@ -243,7 +243,7 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
         f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strips}<p class="arc-words" aria-hidden="true"></p>'
-        f'<div class="below"><div class="told"><p class="says" aria-live="polite">{run.says[2]}</p>'
+        f'<div class="below"><div class="spoken"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
         f'<button type="button" class="play">{play}</button></div></div>'
         '<div class="likely"><p class="of-bars" aria-hidden="true">how likely, before it comes: choose one</p>'
