@@ -166,10 +166,12 @@
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(step.found) === word(step.at + 1);
 
+    // Whether it is said how strong a look is.
+    const isStrong = (step, source, share) => share >= 0.2 || source === step.found;
+
     // What the arcs are of, and what they show.
     function legend(step) {
-      const strong = step.looks.filter(([source, share]) => share >= 0.2 || source === step.found);
-      const at = strong.map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
+      const at = step.looks.filter(([source, share]) => isStrong(step, source, share)).map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
       const moved = brings(step) ? ` Solid: ${word(step.found)} moves.` : "";
       return `Dotted: the finders together look from ${word(step.at)} at ${at}.${moved}`;
     }
@@ -180,7 +182,7 @@
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
       arcWords.textContent = legend(step);
-      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, share >= 0.2 || source === step.found));
+      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
     }
 
     // How it ends: one look and what it moves, all notes and all bars.
