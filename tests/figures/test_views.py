@@ -63,11 +63,8 @@ def test_circuits_carry_the_largest_entries_by_weight(generator):
     assert [data["words"][word] for word in data["sources"]] == ["t3", "t17"]
     for of_source, source in zip(entries, sources, strict=True):
         found = [data["words"][word] for word, _ in of_source]
-        looks, raised = (
-            best[m[best, source].argsort(descending=True)]
-            for m in (attention, logits)
-            for best in [(m[:, source] * weight).topk(6).indices]
-        )
+        chosen = [(m, (m[:, source] * weight).topk(6).indices) for m in (attention, logits)]
+        looks, raised = (best[m[best, source].argsort(descending=True)] for m, best in chosen)
         lowered = logits[:, source].topk(3, largest=False).indices
         assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
         values = attention[looks, source] * 1000

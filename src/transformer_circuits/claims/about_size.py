@@ -25,7 +25,7 @@ def nearer_when_wide(subject: Subject) -> Float[Tensor, " claim"]:
     narrowest model against that of the next seed.
     """
     subject.require(not subject.own, "trainings of other widths beside it")
-    fewest = next(iter(study.in_width_alone().values()))
+    fewest, *_ = study.in_width_alone().values()
     of_width = study.by_width([one for one in fewest if one.n_heads >= study.ENOUGH_HEADS])
     narrow, models = of_width[min(of_width)], [*of_width[min(of_width)], *of_width[max(of_width)]]
     n = len(narrow)

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
@@ -174,19 +174,25 @@ def patterns_over_virtual(subject: Subject) -> Gain:
     return pattern_cost(subject) - _size(gains(subject)["virtual"])
 
 
+def passages(subject: Subject) -> list[Int[Tensor, "n length"]]:
+    """What is read twice where heads are lost: passages of the held-out text, of three lengths."""
+    longest = (subject.model.config.n_ctx - 1) // 2
+    lengths = sorted({max(2, min(longest, k)) for k in (20, 40, 60)})
+    return [repeats.passages(subject.text, samples.PASSAGES_CUT, length) for length in lengths]
+
+
 @once
 def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     """What losing the previous-token head costs the second copy, less the first. [nats per token]
 
     By the way it is lost: "full", where later heads' patterns may change, and "patterns kept"
-    (Olsson et al. 2022). Two copies of passages of the held-out text, of three lengths, for with a
-    single one a head that always looks that far back would do.
+    (Olsson et al. 2022). Two copies of `passages`, of several lengths, for with a single one a head
+    that always looks that far back would do.
     """
     model, head = subject.model, subject.previous_token_head
-    longest = (model.config.n_ctx - 1) // 2
     found: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
-    for length in sorted({max(2, min(longest, k)) for k in (20, 40, 60)}):
-        tokens = repeats.copies(repeats.passages(subject.text, samples.PASSAGES_CUT, length))
+    for group in passages(subject):
+        tokens, length = repeats.copies(group), group.shape[1]
         trace = model.trace(tokens)
         nothing = torch.zeros_like(trace.head_outputs[0][:, head[1]])
         intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]

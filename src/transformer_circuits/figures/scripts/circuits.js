@@ -41,12 +41,7 @@
         return { kind, title, rows };
       });
       host.append(controls, list, row, this.say);
-      this.choose(0);
-      const [here, then] = data.opens;
-      const place = (pairs, word) => Math.max(0, pairs.findIndex(([one]) => one === word));
-      this.destination = place(this.looks, here);
-      this.output = place(this.raises, then);
-      this.draw();
+      this.choose(0, data.opens);
     }
 
     // The source that is meant by what was typed: the same, with its capitals or without, or the first
@@ -55,9 +50,10 @@
       const { value } = this.word;
       const wanted = (value.trimEnd() || value).replaceAll(" ", "␣");
       if (!wanted) return;
-      const names = this.data.sources.map((word) => spelled(this.data.words[word]));
+      const printed = this.data.sources.map((word) => this.data.words[word]);
+      const names = printed.map(spelled);
       const small = names.map((name) => name.toLowerCase());
-      const found = [[this.data.sources.map((word) => this.data.words[word]), wanted], [names, wanted], [small, wanted.toLowerCase()]]
+      const found = [[printed, wanted], [names, wanted], [small, wanted.toLowerCase()]]
         .flatMap(([all, word]) => [(name) => name === word, (name) => name === "␣" + word,
           (name) => name.startsWith(word), (name) => name.startsWith("␣" + word)].map((same) => all.findIndex(same)))
         .find((index) => index >= 0);
@@ -70,15 +66,18 @@
       this.say.textContent = `“${value}” is not among the ${names.length} sources of this figure.`;
     }
 
-    choose(source) {
+    // Of both lists what is named is chosen, else what stands first.
+    choose(source, [here, then] = []) {
       this.source = source;
-      this.destination = this.output = 0;
       const { entries, sources, most, least, words } = this.data;
       const size = 2 * (2 * most + least);
       let at = (this.head.selectedIndex * sources.length + source) * size;
       const take = (n, scale) => Array.from({ length: n }, () => [entries[at++], entries[at++] / scale]);
       this.looks = take(most, 1000);
       this.raises = [...take(most, 100), ...take(least, 100)];
+      const place = (pairs, word) => Math.max(0, pairs.findIndex(([one]) => one === word));
+      this.destination = place(this.looks, here);
+      this.output = place(this.raises, then);
       const name = words[sources[source]];
       this.fill(this.columns[0], `Who looks at “${name}”: attention`, this.looks, 0, 1);
       const logits = this.raises.map(([, value]) => value);

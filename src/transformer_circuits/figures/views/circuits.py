@@ -46,7 +46,8 @@ def head_circuits(
         )
         if opens and name == (head or next(iter(by_head))):
             for (_, best, _), token in zip(lists, opens, strict=False):
-                best[-1, 0] = best[-1, 0] if token in best[:, 0] else token
+                if token not in best[:, 0]:
+                    best[-1, 0] = token
         for (matrix, best, _), (kind, values) in zip(lists, listed.items(), strict=True):
             sign = -1 if kind == "lowered" else 1  # the lowest first, else the largest
             order = (-sign * matrix[best, chosen]).argsort(axis=0, kind="stable")
