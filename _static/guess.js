@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function answers(box) {
     const outputs = [
       ...box.parentElement.querySelectorAll(":scope > .predict ~ div.cell > .cell_output"),
-    ];
+    ].filter((output) => output.childElementCount); // of a warning that is not shown, an empty one is left
     return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
