@@ -41,7 +41,7 @@ def _short(value: float) -> float | None:
     return None if np.isnan(value) else float(f"{value:.4g}")
 
 
-def _heading(text: str) -> altair.Title:
+def _heading(text: str | list[str]) -> altair.Title:
     return altair.Title(text, anchor="start", fontSize=12)
 
 
@@ -370,7 +370,7 @@ def rulers(
     title: str,
     alt: str,
 ) -> vega.HoverChart:
-    """Every edge, measure across and effect upwards, a panel below the other for each measure.
+    """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
     `measures`: by its name, what each is said to be worth, [kind, edge]; `effects`: what it does,
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
@@ -395,27 +395,24 @@ def rulers(
     )
 
     def panel(k: int, measure: str) -> altair.Chart:
-        points = vega.chart(rows, 290, 125).transform_calculate(x=f"datum.across[{k}]")
+        points = vega.chart(rows, 155, 170).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
-        dots = points.mark_point(filled=True, size=36, opacity=0.8)
-        below, middle = k == len(across) - 1, k == len(across) // 2
+        dots = points.mark_point(filled=True, size=28, opacity=0.8)
         return dots.encode(
-            altair.X("x:Q", scale=log[0], title=of_all if below else None, axis=ticks),
-            # A blank title takes the room of one, so that all panels begin at the same place.
-            altair.Y("effect:Q", scale=log[1], title=y if middle else " ", axis=ticks),
+            altair.X("x:Q", scale=log[0], title="over the mean of its kind", axis=ticks),
+            altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y, axis=ticks),
             colour,
             shape,
             tooltip=tips,
         ).properties(
-            title=_heading(f"{measure}: rank correlation {number(agreement[measure]):.2f}")
+            title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 
-    of_all = f"relative to the mean of its kind ({', '.join(kinds)})"
     return vega.finish(
-        altair.vconcat(*(panel(k, name) for k, name in enumerate(across)), spacing=12),
+        altair.concat(*(panel(k, name) for k, name in enumerate(across)), columns=3, spacing=10),
         title,
         alt,
         numbers={
@@ -425,6 +422,7 @@ def rulers(
         },
         units={"effects": y},
         words={"kinds": kinds, "edges": labels, "measures": [*across]},
+        wraps=True,
     )
 
 

@@ -185,12 +185,14 @@ def bars(
     alt: str,
     baseline: tuple[str, Number] | None = None,
     shares: bool = False,
+    ends: tuple[Number, Number] | None = None,
 ) -> Plot:
     """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
     where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
-    cent, on an axis of all of it.
+    cent, on an axis of all of it. `ends`: the least and the largest value of all figures that are
+    compared with this one, and so have one axis.
     """
 
     rows = [textwrap.fill(name, 16) for name in values]
@@ -215,6 +217,10 @@ def bars(
         if shares:
             axes.set_xlim(0, 1)
             axes.xaxis.set_major_formatter(in_percent())
+        if ends:
+            least, most = map(number, ends)
+            beyond = 0.04 * (most - least)
+            axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
             line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
             labels.legend(axes, [line], [baseline[0]])

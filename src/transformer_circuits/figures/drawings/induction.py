@@ -1,12 +1,12 @@
-"""The two steps of an induction head on a line of text."""
+"""The two steps of an induction head on a line of text, and the search for two tokens in a row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Anchor, Canvas
 from transformer_circuits.figures.drawings.words import cut, plain, width, wrap
-from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
+from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, TEXT, THIN, Name, Px
 from transformer_circuits.figures.values import Number, number, percent
 
 _CELL = 28.0
@@ -180,3 +180,74 @@ def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, he
         canvas.text(x + wide / 2, y + _CELL / 2, token, anchor="middle", size=TEXT, role="muted")
     else:
         canvas.token(x, y, wide, _CELL, token, role=role, here=here)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked for at one place of a line, and what the place that is looked for offers."""
+
+    now: int
+    """The place that asks; its own token and the one before it are what it asks for."""
+    found: int
+    """The place after an earlier token like that at `now`; its notes say what stands before it."""
+    looks: Mapping[str, Number]
+    """How much of its attention each head pays from `now` to `found`, by its name, from 0 to 1."""
+
+
+def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> page.Drawing:
+    """Which of two notes match at each of two places: what stood one back, and what stood two back.
+
+    `tokens`: labels of the line. Two searches stand side by side, or below each other on a phone.
+    """
+    told = []
+    for one in asked:
+        shares = ", ".join(f"head {name} {percent(share)}" for name, share in one.looks.items())
+        matches = " and ".join(
+            f'"{tokens[one.found - back]}" {back} back, wanted "{tokens[one.now - back + 1]}"'
+            for back in (1, 2)
+        )
+        told.append(
+            f'At "{tokens[one.now]}": the notes at "{tokens[one.found]}" say {matches}; '
+            f"attention there: {shares}."
+        )
+
+    def paint(room: Px) -> Canvas:
+        canvas, wide = Canvas(room), room > TALL
+        for k, one in enumerate(asked):
+            with canvas.click():
+                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 240.0)
+                _search(canvas, left, top, tokens, one)
+        return canvas
+
+    numbers = {
+        f"attention, {name}": [number(one.looks[name]) for one in asked] for name in asked[0].looks
+    }
+    return page.twice(paint, title, " ".join(told), numbers=numbers)
+
+
+def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Search) -> None:
+    """The place that is looked for with its notes, the place that asks with its wants, and the looks."""
+    note, want, cell = left + 48, left + 292, 90.0
+    small = {"size": SMALL, "anchor": "middle"}
+    canvas.text(left, top + 8, f"At the second {plain(tokens[one.now])}", bold=True)
+    canvas.text(note, top + 36, "the key offers", role="key", **small)
+    canvas.text(want, top + 36, "the query asks", role="query", **small)
+    for x, place, here in ((note, one.found, False), (want, one.now, True)):
+        word = cut(plain(tokens[place]), cell - 4)
+        canvas.token(x - cell / 2, top + 48, cell, _CELL, word, role="second", here=here)
+    for back, y in ((1, top + 100), (2, top + 134)):
+        has, wanted = (plain(tokens[k]) for k in (one.found - back, one.now - back + 1))
+        said = "after" if back == 1 else "2 after"
+        canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
+        canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
+        ends = [(left + 234, y), (left + 106, y)]
+        if has == wanted:
+            canvas.look([ends[0], ends[0], ends[1], ends[1]], "second")
+            canvas.text(left + 170, y - 9, "matches", role="second", **small)
+        else:
+            canvas.text(left + 170, y, "no match", role="muted", **small)
+    for k, (name, share) in enumerate(one.looks.items()):
+        y = top + 170 + 22 * k
+        canvas.text(left + 90, y, f"{name} looks there", size=SMALL, anchor="end")
+        canvas.bar(left + 102, y - 6, 180 * number(share), 12, LAYERS[int(name[0])])
+        canvas.text(left + 110 + 180 * number(share), y, percent(number(share)), size=SMALL)
