@@ -21,7 +21,7 @@ import numpy as np
 from transformer_circuits.figures import html, theme
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import EYE, LOOK, Canvas
-from transformer_circuits.figures.drawings.words import plain
+from transformer_circuits.figures.drawings.words import plain, width
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 from transformer_circuits.record import Record
 
@@ -32,6 +32,8 @@ LEAST = 0.1
 """Attention below this is not drawn."""
 _LETTER = 8.5
 """Width of a letter of a token in the drawing. [pixels]"""
+_WIDE = 900.0
+"""The drawing's width where there is room, so that a line of text needs one line. [pixels]"""
 _MARGIN = 14.0
 """What lies left of all lines of the drawing: there an arc goes from one to another. [pixels]"""
 
@@ -87,6 +89,7 @@ def stage(
     title: str,
     in_time: bool = False,
     shown: int = 0,
+    off: tuple[str, Sequence[Run]] | None = None,
 ) -> Stage:
     """The line on its stage, with a switch between two runs of the same steps, or a choice of more.
 
@@ -95,11 +98,16 @@ def stage(
     alternative is made of the runs, which have equally many steps. `in_time`: the runs are moments of
     one training, the last first. They are chosen from the first to the last and shown as they end, and
     to play means to go through them. `shown`: the step whose looks are seen at the end, and on paper.
+    `off`: what a switch beside the choice turns off, and every run without it, in their order.
 
     Raises:
-        ValueError: if a run has more or fewer steps than the first, and so no bar for each.
+        ValueError: if a run has more or fewer steps than the first, and so no bar for each; or if
+            not every run has one without what is turned off.
     """
-    runs = [_whole(run, tokens) for run in runs]
+    turned_off, without = off or ("", ())
+    if off and len(without) != len(runs):
+        raise ValueError(f"there are {len(runs)} runs, but {len(without)} without {turned_off}")
+    runs, chosen = [_whole(run, tokens) for run in (*runs, *without)], len(runs)
     for run in runs:
         if len(run.steps) != len(runs[0].steps):
             raise ValueError(
@@ -111,14 +119,17 @@ def stage(
         numbers[f"attention, {name}"] = np.stack([array(step.looks) for step in run.steps])
         numbers[f"probability, {name}"] = [step.probability for step in run.steps]
     alt = " ".join(_told(name, run) for name, run in said.items())
-    still = page.twice(
-        lambda width: _drawing(said, width, shown),
+    still = page.drawing(
+        _drawing(said, _WIDE, shown),
+        _drawing(said, theme.TALL, shown),
         title,
         alt,
         numbers=numbers,
         words={"tokens": [token for line in _lines(runs) for token in line]},
     )
-    return Stage(still.record, _html(runs, switch, in_time, shown, still), still.svgs[0])
+    knobs = _knob(runs[:chosen], switch, in_time, still.record.id)
+    knobs += _switch(turned_off) if off else ""
+    return Stage(still.record, _html(runs, knobs, in_time, shown, still), still.svgs[0])
 
 
 def _whole(run: Run, tokens: Sequence[str]) -> Run:
@@ -176,9 +187,9 @@ def _of_name(run: Run) -> set[int]:
 
 
 def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
-    first, steps, lost = runs[0], [], set()
-    if run.tokens == first.tokens and not in_time:  # not yet there is not lost
-        lost = {*first.notes} - {*run.notes}
+    steps, lost = [], set()
+    if not in_time:  # not yet there is not lost
+        lost = {*_lines(runs)[run.tokens].notes} - {*run.notes}
     for step in run.steps:
         looks = array(step.looks)
         shown = np.flatnonzero(looks > min(LEAST, looks.max() / 2))  # the strongest, in any case
@@ -220,7 +231,7 @@ def _note(kind: str, said: str, before: str) -> str:
     return f'<span class="{kind}" aria-hidden="true">{said} <b>{word}</b></span>'
 
 
-def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: page.Drawing) -> str:
+def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: page.Drawing) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     run, *_ = runs
     strips = "".join(
@@ -233,9 +244,9 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
             f'<li><button type="button"><b>{word}</b><i style="--p:{100 * step.probability:.0f}%"></i>'
             f"<output>{percent(step.probability)}</output></button></li>"
         )
-    # What the marks mean that the bars of other runs of this line have where those of the first one end.
+    # What the marks mean that the bars of other runs of a line have where those of its first one end.
     before = "at the end" if in_time else "before the cut"
-    compared = any(other.tokens == run.tokens for other in runs[1:])
+    compared = len(_lines(runs)) < len(runs)
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs], "shown": shown})
     play = "▶ Watch it grow" if in_time else "Play again"
@@ -244,7 +255,7 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strips}<p class="arc-words" aria-hidden="true"></p>'
         f'<div class="below"><div class="spoken"><p class="says" aria-live="polite">{run.says[2]}</p>'
-        f'<div class="knobs">{_knob(runs, switch, in_time, still.record.id)}'
+        f'<div class="knobs">{knobs}'
         f'<button type="button" class="play">{play}</button></div></div>'
         '<div class="likely"><p class="of-bars" aria-hidden="true">how likely, before it comes: choose one</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
@@ -257,18 +268,22 @@ def _html(runs: Sequence[Run], switch: str, in_time: bool, shown: int, still: pa
 
 def _knob(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
     """What chooses the run: a switch between two, buttons of which one is pressed for more."""
-    said = markup.escape(switch)
     if len(runs) == 2 and not in_time:
-        return (
-            '<button type="button" role="switch" aria-checked="true">'
-            f'<span class="knob" aria-hidden="true"></span>{said}</button>'
-        )
+        return _switch(switch)
     choices = "".join(
         f'<label><input type="radio" name="{name}" value="{index}"{" checked" * (index == 0)}>'
         f"<span>{markup.escape(run.name)}</span></label>"
         for index, run in (reversed if in_time else list)([*enumerate(runs)])
     )
-    return f'<fieldset class="choice"><legend>{said}</legend>{choices}</fieldset>'
+    return f'<fieldset class="choice"><legend>{markup.escape(switch)}</legend>{choices}</fieldset>'
+
+
+def _switch(what: str) -> str:
+    """Turns something off and on."""
+    return (
+        '<button type="button" role="switch" aria-checked="true">'
+        f'<span class="knob" aria-hidden="true"></span>{markup.escape(what)}</button>'
+    )
 
 
 def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
@@ -289,36 +304,42 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
     at: list[tuple[float, float, float]] = []  # left, top and width of every token
     x, top = _MARGIN, 54.0
     for word in words_of(tokens):
-        wide = []
+        widths = []
         for place in word:
             boxed = place in of_name
             least = 42.0 if place in noted else 0.0
             letters = _LETTER * len(plain(tokens[place]))
-            wide.append(max(letters + (12 if boxed else 0), least))
-        if x + sum(wide) + 4 * len(wide) > room:
+            widths.append(max(letters + (12 if boxed else 0), least))
+        if x + sum(widths) + 4 * len(widths) > room:
             x, top = _MARGIN, top + 92 + deep
-        for place, width in zip(word, wide, strict=True):
+        for place, wide in zip(word, widths, strict=True):
             boxed, words = place in of_name, plain(tokens[place])
             if boxed:
                 role = "second" if place in marked else "muted"
-                canvas.token(x, top, width, 28, words, role=role, here=place == first.at)
+                canvas.token(x, top, wide, 28, words, role=role, here=place == first.at)
             else:
                 canvas.text(x, top + 14, words, mono=True)
             if place in noted:
-                canvas.after(x + width / 2, top + 28, plain(tokens[place - 1]))
+                canvas.after(x + wide / 2, top + 28, plain(tokens[place - 1]))
             if place in run.two_back:
-                canvas.after(x + width / 2, top + 28 + deep, plain(tokens[place - 2]), two=True)
-            at.append((x, top, width))
-            x += width + (4 if boxed else 1)
+                canvas.after(x + wide / 2, top + 28 + deep, plain(tokens[place - 2]), two=True)
+            at.append((x, top, wide))
+            x += wide + (4 if boxed else 1)
         x += 9
-    _arcs(canvas, [(x + width / 2, y) for x, y, width in at], first, found, tokens)
-    below = at[-1][1] + 86 + deep
+    _arcs(canvas, [(x + wide / 2, y) for x, y, wide in at], first, found, tokens)
+    below = at[-1][1] + 96 + deep
+    canvas.text(
+        0, below, "How likely each piece is, before it comes", size=theme.SMALL, role="muted"
+    )
+    first_column = 0.0 if room < _WIDE else 20 + max(width(name) for name in runs)
     for name, each in runs.items():
-        shares = ", ".join(
-            f"{plain(each.tokens[step.at + 1])}\u00a0{percent(step.probability)}"
-            for step in each.steps
-        )
-        below = canvas.note(0, below, f"{name}: {shares}", room) + 6
+        below += 24
+        canvas.text(0, below, name)
+        if not first_column:  # a phone has no room beside the name
+            below += 20
+        for k, step in enumerate(each.steps):
+            said = f"{plain(each.tokens[step.at + 1])} {percent(step.probability)}"
+            canvas.text(first_column + 84 * k, below, said, mono=True)
     return canvas
 
 

@@ -28,14 +28,16 @@
     const arcWords = stage.querySelector(".arc-words"); // on a phone arcs have no room for theirs
     const bars = [...stage.querySelectorAll(".bars button")];
     const was = stage.querySelector(".was"); // what the marks at the bars mean
-    const knob = stage.querySelector("[role=switch]"); // between two runs; else there are choices
+    const knob = stage.querySelector("[role=switch]"); // off, it is the later half of the runs
     const choices = [...stage.querySelectorAll(".choice input")];
     const again = stage.querySelector(".play");
     const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
 
-    const run = () => runs[knob ? Number(knob.getAttribute("aria-checked") !== "true") : choices.find((one) => one.checked).value];
+    const isOff = () => knob?.getAttribute("aria-checked") === "false";
+    const run = () => runs[Number(choices.find((one) => one.checked)?.value ?? 0) + (isOff() ? runs.length / 2 : 0)];
+    const whole = () => runs.find(({ line }) => line === run().line); // nothing is taken from it
     const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
     // Where a token stands in the strip: the middle of its upper edge.
@@ -127,8 +129,8 @@
       tokens.forEach((token) => token.classList.remove("now", "found", "given"));
     }
 
-    // Whether the bars can be compared with those of the first run.
-    const other = () => run() !== runs[0] && run().line === runs[0].line;
+    // Whether the bars can be compared with those of the first run of this line.
+    const other = () => run() !== whole();
 
     // The notes at these places, and struck out those that this run has lost; beside a run that is not
     // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
@@ -148,7 +150,7 @@
     function bar(k, p) {
       const filled = bars[k].querySelector("i").style;
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
-      filled.setProperty("--was", other() ? `${100 * runs[0].steps[k].p}%` : "-9%");
+      filled.setProperty("--was", other() ? `${100 * whole().steps[k].p}%` : "-9%");
       bars[k].querySelector("output").textContent = p === null ? "" : percent(p);
     }
 
@@ -305,7 +307,7 @@
     }
     const playAll = inTime ? grow : play;
     knob?.addEventListener("click", () => {
-      knob.setAttribute("aria-checked", String(knob.getAttribute("aria-checked") !== "true"));
+      knob.setAttribute("aria-checked", String(isOff()));
       begin();
     });
     choices.forEach((one) => one.addEventListener("change", begin));
