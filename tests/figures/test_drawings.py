@@ -51,6 +51,20 @@ DRAWINGS = {
     "induction": induction.induction_steps(
         LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
     ),
+    "channel": heads.channel(
+        "␣queen",
+        {"embedding": 5.0, "0.0": 9.1, "0.1": 2.0, "1.0": 7.3, "1.1": 0.4},
+        "One channel",
+        called={"0.1": "note-taker", "1.0": "finder"},
+    ),
+    "searches": induction.searches(
+        LINE,
+        [
+            induction.Search(10, 2, {"1.0": 0.93, "1.2": 0.08}),
+            induction.Search(9, 3, {"1.0": 0.8, "1.2": 0.7}),
+        ],
+        title="One match is enough for one finder",
+    ),
 } | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
 
 

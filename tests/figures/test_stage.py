@@ -39,6 +39,12 @@ def test_its_record_and_its_words_are_those_of_the_runs():
     assert html.escape(found["text"]) in shown[record.SVG]
 
 
+def test_a_switch_beside_a_choice_needs_every_run_without_what_it_turns_off():
+    one = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], SAYS)
+    with pytest.raises(ValueError, match="2 runs, but 1 without Head 0.0"):
+        stage.stage(TOKENS, [one, one], switch="Line:", title="A name", off=("Head 0.0", [one]))
+
+
 @pytest.fixture
 def page(watched, tmp_path):
     def opened(changed=(), **media):
@@ -141,7 +147,7 @@ def test_a_run_may_have_a_line_of_its_own(page):
     expect(shown.locator(".strip:visible")).to_have_attribute("aria-label", "Evera and Evera")
     expect(shown.locator(".bars b")).to_have_text("ra")
     expect(shown.locator(".strip:visible .given")).to_have_text("ra")
-    expect(shown.locator(".was")).to_have_count(0)  # bars of another line are no measure
+    expect(shown.locator(".was")).to_be_hidden()  # bars of another line are no measure
 
 
 @pytest.mark.browser
@@ -235,3 +241,27 @@ def test_no_arc_lies_on_a_word(page, width):
     shown.get_by_role("switch").press("Enter")
     assert shown.locator(".arcs :is(.looks, .moves)").count() == 4
     assert shown.evaluate(LAID) == []
+
+
+@pytest.mark.browser
+def test_a_choice_can_have_a_switch_beside_it(page):
+    lines = [TOKENS, [*TOKENS[:1], "␣B", "ob", "␣and", "␣B", "ob"]]
+    runs = [
+        Run(name, [Step(4, looks(p2=0.9), p)], [2], ("", "", f"{name} ends"), line)
+        for name, line, p in (("Ada", lines[0], 0.9), ("Bob", lines[1], 0.8))
+    ]
+    without = [
+        Run(f"{run.name} blind", [Step(4, looks(p0=1.0), 0.1)], [], ("", "", "lost"), run.tokens)
+        for run in runs
+    ]
+    shown = page({"runs": runs, "off": ("Head 0.0", without)}, reduced_motion="reduce")
+    shown.get_by_role("radio", name="Bob").check()
+    expect(shown.locator("output")).to_have_text("80\u00a0%")
+    knob = shown.get_by_role("switch", name="Head 0.0")
+    knob.press("Enter")
+    expect(shown.locator(".says")).to_have_text("lost")
+    expect(shown.locator("output")).to_have_text("10\u00a0%")
+    expect(shown.locator(".was")).to_be_visible()
+    expect(shown.locator(".strip:visible .struck")).to_have_count(1)
+    knob.press("Enter")
+    expect(shown.locator(".says")).to_have_text("Bob ends")

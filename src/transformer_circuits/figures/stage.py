@@ -48,6 +48,8 @@ class Step:
     """Attention from there to every place of the line, [src], from 0 to 1."""
     probability: Number
     """How likely the token after that place is held to be before it comes."""
+    is_first: bool | None = None
+    """Whether it is ranked first of all tokens; None if that is not known, and is judged by `FOUND`."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,11 @@ def stage(
         numbers=numbers,
         words={"tokens": [token for line in _lines(runs) for token in line]},
     )
-    knobs = _knob(runs[:chosen], switch, in_time, still.record.id)
-    knobs += _switch(turned_off) if off else ""
+    if chosen == 2 and not in_time and not off:
+        knobs = _switch(switch)
+    else:
+        knobs = _choice(runs[:chosen], switch, in_time, still.record.id)
+        knobs += _switch(turned_off) if off else ""
     return Stage(still.record, _html(runs, knobs, in_time, shown, still), still.svgs[0])
 
 
@@ -266,10 +271,8 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
     )
 
 
-def _knob(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
-    """What chooses the run: a switch between two, buttons of which one is pressed for more."""
-    if len(runs) == 2 and not in_time:
-        return _switch(switch)
+def _choice(runs: Sequence[Run], switch: str, in_time: bool, name: str) -> str:
+    """Buttons for the runs, of which one is pressed."""
     choices = "".join(
         f'<label><input type="radio" name="{name}" value="{index}"{" checked" * (index == 0)}>'
         f"<span>{markup.escape(run.name)}</span></label>"
@@ -357,8 +360,9 @@ def _brings(step: Step, tokens: Sequence[str]) -> bool:
 
 
 def _tells(step: Step, tokens: Sequence[str]) -> bool:
-    """Whether it is brought, and likely enough to count as told."""
-    return _brings(step, tokens) and step.probability >= FOUND
+    """Whether it is brought, and ranked first or likely enough to count as told."""
+    is_told = step.probability >= FOUND if step.is_first is None else step.is_first
+    return _brings(step, tokens) and is_told
 
 
 def _arcs(

@@ -51,7 +51,7 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
         canvas.text(bars + scale * lengths[name] + 6, y, f"{lengths[name]:.1f}", size=SMALL)
 
     canvas.token(x - 30, 2, 60, 26, cut(plain(token), 56), role="ink")
-    canvas.text(bars, 15, "length of what is written", size=SMALL, role="muted")
+    canvas.text(bars, 15, "length written", size=SMALL, role="muted")
     first, *heads = lengths
     writes(48, first, left, "direct")
     y = 82.0
@@ -62,7 +62,7 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
         canvas.text(
             left + 8,
             y,
-            f"Heads of layer {layer} read all of it, and each adds:",
+            f"Layer {layer}: each reads all, and adds",
             size=SMALL,
             role="muted",
         )
@@ -71,7 +71,7 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
         y += 24 + 22 * len(here) + 20
     canvas.line([(x, 30), (x, y - 10)], "direct", arrow=False, thick=8)
     canvas.text(x, y + 4, "W_U", anchor="middle", bold=True)
-    said = "reads the sum of all that was written, as logits"
+    said = "reads the sum of it all: the logits"
     canvas.text(x + 26, y + 4, said, size=SMALL, role="muted")
     return canvas
 

@@ -227,7 +227,7 @@ def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> p
 
 def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Search) -> None:
     """The place that is looked for with its notes, the place that asks with its wants, and the looks."""
-    note, want, cell = left + 48, left + 292, 90.0
+    note, want, cell = left + 54, left + 284, 90.0
     small = {"size": SMALL, "anchor": "middle"}
     canvas.text(left, top + 8, f"At the second {plain(tokens[one.now])}", bold=True)
     canvas.text(note, top + 36, "the key offers", role="key", **small)
@@ -240,7 +240,7 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         said = "after" if back == 1 else "2 after"
         canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
         canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
-        ends = [(left + 234, y), (left + 106, y)]
+        ends = [(left + 222, y), (left + 118, y)]
         if has == wanted:
             canvas.look([ends[0], ends[0], ends[1], ends[1]], "second")
             canvas.text(left + 170, y - 9, "matches", role="second", **small)
@@ -248,6 +248,6 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
             canvas.text(left + 170, y, "no match", role="muted", **small)
     for k, (name, share) in enumerate(one.looks.items()):
         y = top + 170 + 22 * k
-        canvas.text(left + 90, y, f"{name} looks there", size=SMALL, anchor="end")
-        canvas.bar(left + 102, y - 6, 180 * number(share), 12, LAYERS[int(name[0])])
-        canvas.text(left + 110 + 180 * number(share), y, percent(number(share)), size=SMALL)
+        canvas.text(left, y, f"{name} looks there", size=SMALL)
+        canvas.bar(left + 112, y - 6, 170 * number(share), 12, LAYERS[int(name[0])])
+        canvas.text(left + 120 + 170 * number(share), y, percent(number(share)), size=SMALL)
