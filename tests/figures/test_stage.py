@@ -41,7 +41,7 @@ def test_its_record_and_its_words_are_those_of_the_runs():
 
 def test_a_switch_beside_a_choice_needs_every_run_without_what_it_turns_off():
     one = Run("as it is", [Step(4, looks(p2=0.75, p0=0.25), 0.9)], [2], SAYS)
-    with pytest.raises(ValueError, match="2 runs, but 1 without Head 0.0"):
+    with pytest.raises(ValueError, match=r"2 runs, but 1 without Head 0\.0"):
         stage.stage(TOKENS, [one, one], switch="Line:", title="A name", off=("Head 0.0", [one]))
 
 
