@@ -128,7 +128,7 @@ def spectrum(
         min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "
     )
     drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
-    told = {"copying part": shares, "Σλ/Σ|λ|": scores}
+    told = {"copying part": shares, "copying score": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
     kept = {"copying": added, "rest": base, **told}
     kept |= {"real parts": np.sort(spectra.real), "imaginary parts": np.sort(spectra.imag)}
@@ -402,7 +402,7 @@ def rulers(
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=28, opacity=0.8)
         return dots.encode(
-            altair.X("x:Q", scale=log[0], title="over the mean of its kind", axis=ticks),
+            altair.X("x:Q", scale=log[0], title="÷ mean of its kind", axis=ticks),
             altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y, axis=ticks),
             colour,
             shape,

@@ -16,7 +16,7 @@ from transformer_circuits import files
 from transformer_circuits.figures import theme
 from transformer_circuits.record import SVG, Record, slug
 
-LEGIBLE, LARGE = 9.0, 17.0
+LEGIBLE, LARGE = 9.0, 15.0
 """The least size of words in a figure, and the most that one has which grows. [pixels]"""
 BREAK = 610
 """Columns narrower than this show the narrow one of two pictures: the words of the wide one would be

@@ -271,19 +271,19 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
 
 
 def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
-    """Named rows, one below the other, each with the same named values on an axis from 0 to 1.
+    """Named rows, one below the other, each with the same named values on an axis that ends at 1.
 
     A line joins the marks of a row. Of the first name they are hollow, of the others full. Rows
     named as heads have the colours of their layers.
 
     Raises:
-        ValueError: if rows have different values, or one lies outside of 0 to 1.
+        ValueError: if rows have different values, or one lies outside of −1 to 1.
     """
     table = {name: _floats(values) for name, values in rows.items()}
     names = list(next(iter(table.values())))
     for name, row in table.items():
-        if list(row) != names or not all(0 <= value <= 1 for value in row.values()):
-            raise ValueError(f'"{name}" must have {names}, each from 0 to 1, but has {row}')
+        if list(row) != names or not all(-1 <= value <= 1 for value in row.values()):
+            raise ValueError(f'"{name}" must have {names}, each from -1 to 1, but has {row}')
 
     def paint(axes):
         places = range(len(table))
@@ -303,7 +303,7 @@ def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
             for k in range(len(names))
         ]
         labels.legend(axes, keys, names)
-        axes.set(xlim=(0, 1), xlabel=unit)
+        axes.set(xlim=(min(0, *itertools.chain(*ends)), 1), xlabel=unit)
         axes.set_yticks(places, list(table))
         axes.invert_yaxis()
 

@@ -68,6 +68,8 @@ class Run:
     """The labels of its line, if it is not that of the others."""
     two_back: Sequence[int] = ()
     """Places that also have a note of what stood two before them, left by another head."""
+    unread: Sequence[int] = ()
+    """Places whose note is there but not read; it is pale."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,8 @@ def stage(
         numbers[f"probability, {name}"] = [step.probability for step in run.steps]
     alt = " ".join(_told(name, run) for name, run in said.items())
     still = page.drawing(
-        _drawing(said, _WIDE, shown),
-        _drawing(said, theme.TALL, shown),
+        _drawing(said, _WIDE, shown, in_time),
+        _drawing(said, theme.TALL, shown, in_time),
         title,
         alt,
         numbers=numbers,
@@ -204,7 +206,8 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
             {"at": step.at, "looks": drawn, "found": found, "finds": bool(looks[found] >= FOUND)}
             | {"p": round(step.probability, 4), "tells": _tells(step, run.tokens)}
         )
-    said = {"notes": [*run.notes], "struck": sorted(lost), "says": [*run.says], "steps": steps}
+    said = {"notes": [*run.notes], "struck": sorted(lost), "unread": [*run.unread]}
+    said |= {"says": [*run.says], "steps": steps}
     return said | {"line": [*_lines(runs)].index(run.tokens)}
 
 
@@ -262,7 +265,7 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
         f'<div class="below"><div class="spoken"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<div class="knobs">{knobs}'
         f'<button type="button" class="play">{play}</button></div></div>'
-        '<div class="likely"><p class="of-bars" aria-hidden="true">how likely, before it comes: choose one</p>'
+        '<div class="likely"><p class="of-bars" aria-hidden="true">How likely is each piece? Choose one to see its arcs.</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
         "</div></div>"
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
@@ -289,7 +292,7 @@ def _switch(what: str) -> str:
     )
 
 
-def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
+def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool) -> Canvas:
     """The end of a play as one picture: a look of the first run, what it moves, and what each run brings.
 
     `runs`: by what is said of them.
@@ -335,7 +338,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int) -> Canvas:
         0, below, "How likely each piece is, before it comes", size=theme.SMALL, role="muted"
     )
     first_column = 0.0 if room < _WIDE else 20 + max(width(name) for name in runs)
-    for name, each in runs.items():
+    for name, each in (reversed if in_time else list)(runs.items()):
         below += 24
         canvas.text(0, below, name)
         if not first_column:  # a phone has no room beside the name

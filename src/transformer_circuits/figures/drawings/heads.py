@@ -113,7 +113,7 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     canvas.text(left + cell + 12, 28, "what?", role="value", bold=True)
     canvas.text(left + cell / 2, 10, "head", anchor="middle", size=SMALL, role="muted")
     canvas.text(left + cell / 2, 28, head, anchor="middle", bold=True)
-    scale = (left - 62) / max(where.max(), 1e-9)
+    scale = left - 62  # of all of the attention, so that lines of text can be compared
     for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
         y, role = 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
         here = i == len(tokens) - 1

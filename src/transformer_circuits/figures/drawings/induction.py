@@ -130,9 +130,8 @@ def _across(line: _Line) -> Canvas:
 def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) -> None:
     canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
     canvas.token(x, y, wide, _CELL, predicted, role="second")
-    middle = min(x + wide / 2, 668)
     below = {"size": SMALL, "role": "muted"}
-    canvas.text(middle, y + _CELL + 16, "put first", anchor="middle", **below)
+    canvas.text(x + wide, y + _CELL + 16, "put first by the model", anchor="end", **below)
 
 
 def _down(line: _Line) -> Canvas:

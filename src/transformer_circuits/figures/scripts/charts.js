@@ -4,7 +4,7 @@
   // Where Vega comes from outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
-  const TEXT = 14, LEGIBLE = 9, LARGE = 17; // the size of words in a figure, the least, and the most, in pixels, as in html.py
+  const TEXT = 14, LEGIBLE = 9, LARGE = 15; // the size of words in a figure, the least, and the most, in pixels, as in html.py
   const PHONE = 430; // where what wraps does so [pixels]
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const STYLE = `

@@ -105,6 +105,7 @@
       const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
       const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
+      arcWords.textContent += ` Solid: ${word(found)} moves.`;
       say(back, from, to, `move ${word(found)}`);
       head(to);
       if (!tells) return back;
@@ -135,12 +136,13 @@
     // The notes at these places, and struck out those that this run has lost; beside a run that is not
     // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
     function notes(shown) {
-      const { struck } = run();
+      const { struck, unread } = run();
       if (was) was.style.visibility = other() ? "visible" : "hidden";
       tokens.forEach((token, place) => {
         for (const note of token.querySelectorAll(".note")) {
           note.classList.toggle("gone", !shown.includes(place) && !struck.includes(place));
           note.classList.toggle("struck", struck.includes(place) && !note.matches(".further"));
+          note.classList.toggle("unread", unread.includes(place) && !note.matches(".further"));
         }
       });
     }
@@ -171,11 +173,12 @@
     // Whether it is said how strong a look is.
     const isStrong = (step, source, share) => share >= 0.2 || source === step.found;
 
-    // What the arcs are of, and what they show.
+    // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
-      const at = step.looks.filter(([source, share]) => isStrong(step, source, share)).map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
-      const moved = brings(step) ? ` Solid: ${word(step.found)} moves.` : "";
-      return `Dotted: the finders together look from ${word(step.at)} at ${at}.${moved}`;
+      const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
+      const at = strong.map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
+      const most = strong.length < step.looks.length ? "most " : "";
+      return `Dotted: the finders together look from ${word(step.at)} ${most}at ${at}.`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -185,6 +188,13 @@
       tokens[step.at].classList.add("now");
       arcWords.textContent = legend(step);
       step.looks.forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
+    }
+
+    // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
+    function reserve() {
+      says.style.minHeight = "";
+      const heights = runs.flatMap((each) => each.says).map((words) => ((says.innerHTML = words), says.offsetHeight));
+      says.style.minHeight = `${Math.max(...heights)}px`;
     }
 
     // How it ends: one look and what it moves, all notes and all bars.
@@ -252,12 +262,12 @@
     async function one(k, still) {
       const { steps } = run(), step = steps[k], { found } = step;
       looks(step);
+      says.innerHTML = k ? then(step) : run().says[1];
       await wait(100);
       if (!still()) return;
       await uncover(k ? 200 : 500);
       if (!still()) return;
       tokens[found].classList.toggle("found", step.finds);
-      says.innerHTML = k ? then(step) : run().says[1];
       await wait(k ? 600 : 3500); // to read what was said
       if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
@@ -316,7 +326,10 @@
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
     let wide = -1;
     new ResizeObserver(([{ contentRect }]) => {
-      if (contentRect.width !== wide) end();
+      if (contentRect.width !== wide) {
+        reserve();
+        end();
+      }
       wide = contentRect.width;
     }).observe(stage);
     end();
