@@ -42,6 +42,7 @@ def test_each_verdict_says_something_else_and_fills_every_place(name):
 
 def test_sentences_are_plain_and_have_no_numbers_of_ours():
     assert findings.read().keys() == {"general", *registry.rules()}
+    assert all(" {whether}: " in wording for wording in findings.read()["general"].values())
     for name, sentences in findings.read().items():
         for verdict, wording in sentences.items():
             assert not re.search(r"\d", re.sub(r"\{\w+\}", "", wording)), (name, verdict)

@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry, rules, scorecard
+from transformer_circuits.claims import findings, registry, rules, scorecard
 
 STAND_IN = """
 from IPython.display import display
@@ -105,13 +105,32 @@ def test_facts_are_counted_by_who_claims_them(few, monkeypatch):
 
 def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     shown = few.decided("mixed", "not reproduced")
-    assert [str(row["claim"]) for row in shown] == ["three holds", "two holds"]
+    assert [str(row["claim"]) for row in shown] == ["Three holds", "Two holds"]
     assert shown[0]["made in, reported"] == "Model Details: 1"
     assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "≈ This of three.")
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert few.untested("not testable here")[0]["because"] == "why"
     assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]
     assert few.held("identity") == []
+
+
+def test_what_several_sentences_open_with_is_said_once_before_them(few):
+    for name, found in few.evidence.items():
+        found.decision.update(verdict="undecided", finding=f"We cannot tell whether {name}: so.")
+    paragraph = few.told(few.evidence, "undecided", "reproduced")
+    assert str(paragraph) == "We cannot tell whether one: so. two: so. three: so."
+    shown = paragraph._repr_mimebundle_()[0]["text/html"]
+    assert shown.startswith(
+        '<p class="told">We cannot tell whether …</p><ul class="told"><li>one: so. <a'
+    )
+    assert str(few.told(["one"], "undecided")) == "We cannot tell whether one: so."
+    assert few.decided("undecided")[0]["what was found"] == "? So."
+
+
+def test_the_page_says_how_many_of_the_paper_came_out_so(few):
+    said = few.how_many(["two", "three"], "not reproduced")
+    assert str(said) == "These are 1 of the 1 claims of the paper that came out otherwise."
+    assert str(few.how_many(["two"], "mixed")) == findings.NOTHING
 
 
 def test_a_verdict_by_hand_is_refused(executed):

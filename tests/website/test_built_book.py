@@ -94,10 +94,11 @@ def test_every_formula_is_set_no_id_is_there_twice_and_no_phone_zooms_into_a_tex
     ids = opened.eval_on_selector_all("[id]", "all => all.map((element) => element.id)")
     assert sorted({name for name in ids if ids.count(name) > 1}) == []
     boxes = "input:is(:not([type]), [type=text], [type=search]), textarea, select"
-    sizes = opened.eval_on_selector_all(
-        boxes, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
-    )
-    assert min(sizes) >= 16
+    for _ in at_every_width(opened, (390,)):
+        sizes = opened.eval_on_selector_all(
+            boxes, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
+        )
+        assert min(sizes) >= 16
 
 
 def weight(page, kind):

@@ -206,6 +206,8 @@ def test_level_one_is_played_by_mouse_to_wrong_answers_and_by_keyboard_to_the_ri
     expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
     expect(verdict(hunting)).to_have_text("")
     expect(hunting.locator(".lm-mine input:checked")).to_have_count(0)
+    hunting.reload()
+    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
 
 
 @pytest.mark.browser

@@ -193,6 +193,13 @@ def test_the_chosen_head_says_what_it_does_with_one_token(live):
     live.get_by_role("button", name="head 1.3", exact=True).click()
     box = live.locator(".lm-circuits")
     expect(box.locator("h2")).to_contain_text("Head 1.3")
+    keep(live, "ad", 1)
+    live.get_by_role("button", name="head 1.0", exact=False).click()
+    expect(box.locator("caption").first).to_contain_text("“ne”")  # the token that it brings here
+    box.get_by_label("Source token:").fill("no token")
+    box.get_by_role("button", name="Show").click()
+    expect(box.locator("[role=status]")).to_contain_text("not one token")
+    expect(box.locator("table").first).to_be_hidden()  # it was about another
     box.get_by_label("Source token:").fill(" work")
     box.get_by_role("button", name="Show").click()
     expect(box.locator("caption").first).to_contain_text("␣work")
@@ -244,8 +251,16 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
     assert host.inner_text().strip() == "The model is starting …"  # no heads of empty tables
     watched.wait_for_selector(READY)
     expect(watched.locator(".lm-guesses button").last).to_be_visible()
+    for cover in watched.locator(".lm-cover").all():  # what is awaited has a frame that says so
+        box, table = (one.bounding_box() for one in (cover, cover.locator("xpath=..")))
+        assert "here" in cover.inner_text() and box == table
+    if width >= 1200:
+        in_view = ".lm-controls:visible, .lm-tile, .lm-pattern canvas, .lm-veiled"
+        for part in watched.locator(f".lm-bench :is({in_view})").all():
+            box = part.bounding_box()
+            assert box["y"] + box["height"] <= height, part
     watched.wait_for_timeout(300)
-    assert watched.evaluate("shifts") < 0.1
+    assert watched.evaluate("shifts") < 0.05
     before = watched.locator(".lm-tiles").bounding_box()["y"]
     watched.locator(".lm-guesses button").last.click()
     expect(watched.locator(".lm-answer")).to_contain_text("%")
@@ -256,7 +271,7 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
     watched.wait_for_timeout(300)
     if width >= 1200:
         assert watched.locator(".lm-tiles").bounding_box()["y"] == before
-    assert watched.evaluate("shifts") < 0.1
+    assert watched.evaluate("shifts") < 0.05
 
 
 def test_heads_and_switches_are_one_stop_of_the_tab_key_each(live):

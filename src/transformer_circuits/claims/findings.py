@@ -94,6 +94,20 @@ def bare(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
+def opened(said: str) -> tuple[str, str, str]:
+    """With what a sentence of `general` opens, whether what, and what is said of it; else only the last.
+
+    >>> opened("We cannot tell whether heads copy: 60 % is not clear of 50 %.")
+    ('We cannot tell whether', 'heads copy', '60 % is not clear of 50 %.')
+    """
+    for wording in read()["general"].values():
+        opening, found, _ = wording.partition(" {whether}: ")
+        if found and said.startswith(f"{opening} "):
+            whether, _, rest = said.removeprefix(f"{opening} ").partition(": ")
+            return opening, whether, rest
+    return "", "", said
+
+
 def say(
     claim_id: str,
     verdict: str,

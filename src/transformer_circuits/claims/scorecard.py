@@ -7,9 +7,10 @@ of the executed copy, so half a chapter, or one executed with other code, has de
 
 import html
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
@@ -149,30 +150,51 @@ _BECAME = {
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text."""
+    """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text.
+
+    With what several open, one after the other, is said once, before them.
+    """
 
     sentences: tuple[tuple[str, Link | None], ...]
-    record: Record
+    about: str
+
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, Link | None]]]]:
+        """The sentences, without what stands before them."""
+        for opening, group in groupby(self.sentences, lambda each: findings.opened(each[0])[0]):
+            alike = list(group)
+            if len(alike) == 1 or not opening:
+                yield "", alike
+            else:
+                yield opening, [(said.removeprefix(f"{opening} "), link) for said, link in alike]
 
     def __str__(self) -> str:
-        return " ".join(sentence for sentence, _ in self.sentences)
+        return " ".join(
+            " ".join(filter(None, (opening, *(said for said, _ in items))))
+            for opening, items in self.groups()
+        )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        items = [
-            html.escape(sentence)
-            + (f' <a href="{html.escape(link.href)}">{html.escape(link.text)}</a>' if link else "")
-            for sentence, link in self.sentences
-        ]
-        one = f'<p class="told">{items[0]}</p>'
-        many = f'<ul class="told">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
-        shown = one if len(items) == 1 else many
-        data = {"text/html": shown, "text/plain": str(self)}
-        return data, self.record.metadata
+        shown = "".join(
+            (opening and f'<p class="told">{html.escape(opening)} …</p>') + _listed(items)
+            for opening, items in self.groups()
+        )
+        record = Record("paragraph", self.about, str(self))
+        return {"text/html": shown, "text/plain": str(self)}, record.metadata
+
+
+def _listed(sentences: list[tuple[str, Link | None]]) -> str:
+    items = [
+        html.escape(sentence)
+        + (f' <a href="{html.escape(link.href)}">{html.escape(link.text)}</a>' if link else "")
+        for sentence, link in sentences
+    ]
+    if len(items) == 1:
+        return f'<p class="told">{items[0]}</p>'
+    return f'<ul class="told">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
 
 
 def _paragraph(about: str, sentences: Iterable[tuple[str, Link | None]]) -> Paragraph:
-    sentences = tuple(sentences) or ((findings.NOTHING, None),)
-    return Paragraph(sentences, Record("paragraph", about, " ".join(said for said, _ in sentences)))
+    return Paragraph(tuple(sentences) or ((findings.NOTHING, None),), about)
 
 
 def read() -> "Scorecard":
@@ -254,18 +276,21 @@ class Scorecard:
         ]
 
     def decided(self, *verdicts: str) -> list[Row]:
-        """The facts about trained models with these verdicts, each with its seeds and controls."""
+        """The facts about trained models with these verdicts, each with its seeds and controls.
+
+        Of what was found a row has what is said of its claim, which stands before it.
+        """
         rows: list[Row] = []
         for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
             decision = self.evidence[claim.id].decision
-            row = decision["row"]
+            row, found = decision["row"], findings.opened(decision["finding"])[-1]
             rows.append(
                 _told(claim)
                 | {
                     "must be": row["must be"],
                     "every seed, and controls": Picture(decision["forest plot"], str(row)),
                     "verdict": row["verdict"],
-                    "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {decision['finding']}",
+                    "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {found[:1].upper()}{found[1:]}",
                 }
             )
         return rows or [{"claim": "none"}]
@@ -287,6 +312,14 @@ class Scorecard:
         of = Counter(self.verdicts[claim.id] for claim in self.trained if claim.source == source)
         parts = [f"{n} {_BECAME.get(verdict, verdict)}" for verdict, n in of.most_common()]
         return _paragraph("all claims", [(f"Of {of.total()}, {', '.join(parts)}.", None)])
+
+    def how_many(self, claims: Iterable[str], verdict: str, source: str = "paper") -> Paragraph:
+        """How many of a source's claims with this verdict are among these, by id, as a sentence."""
+        of = [c.id for c in self.trained if (c.source, self.verdicts[c.id]) == (source, verdict)]
+        n = len({*of} & {*claims})
+        said = f"These are {n} of the {len(of)} claims of the {source} that {_BECAME[verdict]}."
+        every = Link(f"(all {len(of)})", f"{notebooks.SCORECARD}.html#scorecard-against")
+        return _paragraph(verdict, [(said, every)] if of else [])
 
     def held(self, kind: str) -> list[Row]:
         """The claims of a kind that had to hold, with our figures, or what was checked."""
@@ -315,4 +348,4 @@ def _to_chapter(claim: Claim) -> Link:
 def _link(claim: Claim) -> Link:
     """To what decided it, or to where it is said why nothing did."""
     where = f"{claim.chapter}.html#claim-{claim.id}" if claim.chapter else "#scorecard-untested"
-    return Link(claim.statement, where)
+    return Link(claim.statement[:1].upper() + claim.statement[1:], where)

@@ -1,5 +1,5 @@
 // What comes next, and which parts of the model say so: the tables of the live page.
-import { asking, bar, button, fill, h, table } from "./parts.js";
+import { asking, bar, button, fill, h, number, table, veiled } from "./parts.js";
 import { name, percent, quoted } from "./seen.js";
 import { labels, other, single } from "./state.js";
 
@@ -16,14 +16,14 @@ export class Next {
     this.lists = ["", ""].map(() => table(["token", "chance", "bar", "all on"]));
     const tables = h("div", { class: "lm-two" }, ...this.lists.map(({ box }) => box));
     const show = button("Show without a guess", () => page.change({ example: null }));
-    const guess = "Guess first: the example asks a question. ";
-    const cover = h("p", { class: "lm-note lm-cover" }, guess, show);
+    const awaited =
+      "The likeliest next tokens will stand here, each with its chance. Guess first: the tour asks.";
     const { form, said } = asking("Another token:", "Ask", (text) => {
       const [id, problem] = single(text);
       said.textContent = problem;
       if (id !== null) this.ask(id);
     });
-    host.append(this.title, cover, tables, form);
+    host.append(this.title, veiled(tables, awaited, show), form);
   }
 
   ask(id) {
@@ -48,7 +48,7 @@ export class Next {
       const attributes = { class: "lm-choose", "aria-pressed": String(id === target) };
       const choose = button(labels[id], () => this.ask(id), attributes);
       if (id === came) choose.append(" (came)");
-      return [choose, percent(p[i]), bar(p[i]), before ? percent(before[i]) : ""];
+      return [choose, percent(p[i]), bar(p[i], "likely"), before ? percent(before[i]) : ""];
     });
     fill(body, rows);
   }
@@ -59,7 +59,9 @@ export class Parts {
   constructor(host, page) {
     this.page = page;
     this.list = table(["path", "logits", "bar"]);
-    host.append(this.list.box);
+    const awaited =
+      "And here, who raised such a token, and who lowered it: path by path, head by head.";
+    host.append(veiled(this.list.box, awaited));
   }
 
   paint(view) {
@@ -74,13 +76,14 @@ export class Parts {
     const ordered = all.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const rest = together(ordered.slice(PARTS));
     const most = Math.max(Math.abs(ordered[0].value), Math.abs(rest)) || 1;
-    const shown = (path, value) => [path, value.toFixed(2), bar(Math.abs(value) / most, value < 0)];
+    const size = (value) => bar(Math.abs(value) / most, value < 0 ? "less" : "more");
+    const shown = (path, value) => [path, number(value), size(value)];
     this.list.caption.textContent = `Why ${quoted(view.next.target)}: what adds to its logit`;
     const rows = ordered.slice(0, PARTS).map(({ path, value, from }) => {
       const said = from && h("span", { class: "lm-from" }, from);
       return shown(h("span", {}, path, said), value);
     });
-    rows.push(shown("all others", rest), ["together", together(all).toFixed(2), ""]);
+    rows.push(shown("all others", rest), ["together", number(together(all)), ""]);
     fill(this.list.body, rows);
   }
 
@@ -90,6 +93,6 @@ export class Parts {
     const most = Math.max(...sizes);
     const i = sizes.indexOf(most);
     if (!most || most < NOTABLE * Math.abs(value)) return "";
-    return ` from ${name(view, i)} ${sources[i].toFixed(1)}`;
+    return ` from ${name(view, i)} ${number(sources[i], 1)}`;
   }
 }

@@ -1,11 +1,11 @@
 // What the chosen head does with one token, read off the weights: its two full circuits.
 import { latest } from "./models.js";
 import { asking, bar, fill, h, table } from "./parts.js";
-import { quoted } from "./seen.js";
-import { begin, labels, single } from "./state.js";
+import { foremost, quoted } from "./seen.js";
+import { begin, labels, single, tokenizer } from "./state.js";
 
+const { css, isDark, ofHead } = Circuits.views;
 const LISTED = 8;
-const EXAMPLE = " king";
 const NOTE =
   "No text is needed for this. If the source comes earlier: which present tokens look at it, and what " +
   "does it make likelier? Begin, source and destination are the whole context, and positions are left out.";
@@ -21,41 +21,46 @@ export class FullCircuits {
       table([first, ["attention", "logits"][i], "bar"]),
     );
     this.asking = asking("Source token:", "Show", (source) => page.change({ source }));
-    const tables = h("div", { class: "lm-two" }, ...this.lists.map(({ box }) => box));
-    host.append(this.title, this.note, this.asking.form, tables);
+    this.tables = h("div", { class: "lm-two" }, ...this.lists.map(({ box }) => box));
+    host.append(this.title, this.note, this.asking.form, this.tables);
     this.show = latest((request) => this.ask(request));
   }
 
-  // Asks again only if the head, the model or the token has changed.
+  // Asks again only if the head, the model or the token has changed. Until the reader names a token it is
+  // the one that does most at the chosen place; one that is only pointed at changes nothing here.
   paint(view) {
     const { state } = this.page;
     const { input, said } = this.asking;
-    const source = state.source || EXAMPLE;
+    const layer = css(ofHead(view.heads[view.head], isDark()));
+    this.lists[0].box.style.setProperty("--layer", layer);
+    if (state.looked !== null) return;
+    const [token, problem] = state.source ? single(state.source) : [foremost(view), ""];
+    const source = state.source || (token === null ? "" : tokenizer.decode([token]));
     if (document.activeElement !== input) input.value = source;
     const key = JSON.stringify([state.model, view.head, source]);
     if (key === this.key) return;
     this.key = key;
-    const [token, problem] = single(source);
     said.textContent = problem;
     this.title.textContent = `Head ${view.heads[view.head]} and one token, read off the weights`;
     this.note.textContent = NOTE + (view.head >= view.shape.n_heads ? SECOND : "");
+    this.tables.hidden = token === null;
     if (token !== null) this.show({ name: state.model, head: view.head, token });
   }
 
   async ask(request) {
     const found = await this.page.ask({ kind: "circuits", begin, ...request });
     const source = quoted(request.token);
-    this.fill(this.lists[0], `They look at ${source} (QK)`, found.attention);
-    this.fill(this.lists[1], `All attention on ${source} adds (OV)`, found.logits);
+    this.fill(this.lists[0], `They look at ${source} (QK)`, found.attention, "attention");
+    this.fill(this.lists[1], `All attention on ${source} adds (OV)`, found.logits, "more");
   }
 
-  fill({ body, caption }, title, values) {
+  fill({ body, caption }, title, values, kind) {
     caption.textContent = title;
     const order = Array.from(values.keys()).sort((a, b) => values[b] - values[a]);
     const most = Math.max(1, values[order[0]]);
     const rows = order.slice(0, LISTED).map((id) => {
       const token = h("span", { class: "lm-mono" }, labels[id]);
-      return [token, values[id].toFixed(2), bar(Math.max(0, values[id]) / most)];
+      return [token, values[id].toFixed(2), bar(Math.max(0, values[id]) / most, kind)];
     });
     fill(body, rows);
   }

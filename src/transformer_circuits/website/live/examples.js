@@ -1,7 +1,7 @@
 // A tour of examples that each make one point: a question, guesses, and an answer that is computed when
 // the reader has guessed. Until then what would give it away is covered.
 import { KINDS } from "./chosen.js";
-import { button, field, h, select } from "./parts.js";
+import { button, field, h, number, select } from "./parts.js";
 import { passages, percent, previous, quoted, strongest } from "./seen.js";
 import { labels, randomRepeats, State } from "./state.js";
 
@@ -81,7 +81,7 @@ export const EXAMPLES = {
       const { state } = await ofName(page);
       return [
         state,
-        `How many of the ${state.shape.n_heads} heads of the second layer give more than half of their attention here to what followed an earlier “${PIECE}”? Point at their tiles, below, and follow the arcs.`,
+        `How many of the ${state.shape.n_heads} heads of the second layer give more than half of their attention here to what followed an earlier “${PIECE}”? Point at their tiles, and follow the arcs.`,
       ];
     },
     guesses: ["None", "One", "Two or more"],
@@ -214,7 +214,7 @@ export const EXAMPLES = {
       const then = Object.assign(new State(), { text: ONCE, off: new Set([previous]) });
       return [
         here > there ? 0 : 1,
-        `This text loses ${here.toFixed(2)} nats per token, the one with the name ${there.toFixed(2)}. If the head served only repeats, the first number would be about zero.`,
+        `This text loses ${number(here)} nats per token, the one with the name ${number(there)}. If the head served only repeats, the first number would be about zero.`,
         then,
       ];
     },
@@ -403,8 +403,8 @@ export class Examples {
       Object.assign(known, { guess, right, text });
     }
     const { right, text } = known;
-    if (this.key === key)
-      this.answer.textContent = `${right === guess ? "You guessed it." : `It is “${EXAMPLES[name].guesses[right]}”.`} ${text}`;
+    const said = right === guess ? "You guessed it." : `It is “${EXAMPLES[name].guesses[right]}”.`;
+    if (this.key === key) this.answer.replaceChildren(h("b", {}, said), ` ${text}`);
   }
 
   // Another link: what was known is of another text.

@@ -14,13 +14,20 @@ const { levels, seeds, share } = Circuits.hunts;
 const host = document.querySelector("[data-hunt]");
 const ask = asking(source);
 const added = {}; // promises that the worker has a model, by its name
-const chosen = { level: Object.keys(levels)[0], seed: seeds[0], line: 0 };
+const chosen = { ...fromAddress(), line: 0 };
 const parts = {};
 const page = { state: null, change, look, keep, peek };
 let shown = null; // what was found last
 let peeked = null; // a head pointed at
 let answer = null; // {heads, edges}, of edges their names; another object after every change
 let marked = null; // what the worker said of it
+
+// The hunt that a link names, as level-seed; else the first.
+function fromAddress() {
+  const [level, seed] = location.hash.slice(1).split("-");
+  const known = Object.hasOwn(levels, level) && seeds.includes(Number(seed));
+  return known ? { level, seed: Number(seed) } : { level: Object.keys(levels)[0], seed: seeds[0] };
+}
 
 const hunted = () => `hunt-${chosen.level}-${chosen.seed}`;
 const lines = () => Circuits.models[page.state.model].lines;
@@ -34,16 +41,17 @@ function build() {
   const [text, heads, pattern] = ["text", "heads", "pattern"].map((name) => area(name));
   parts.losses = table(["nats, in second copies", "loss", "to scale"]);
   const left = h("div", { class: "lm-left" }, area("top", buildTop()), text, heads);
-  const right = [pattern, area("parts", parts.losses.box), area("mine", ...buildAnswer())];
+  const middle = h("div", { class: "lm-middle" }, pattern, area("parts", parts.losses.box));
+  const right = h("div", { class: "lm-right" }, area("mine", ...buildAnswer()));
   parts.status = h("p", { class: "lm-starting", role: "status" }, "The hunt is starting …");
-  const bench = h("div", { class: "lm-bench" }, left, h("div", { class: "lm-right" }, ...right));
+  const bench = h("div", { class: "lm-bench" }, left, middle, right);
   host.replaceChildren(parts.status, bench);
   parts.views = [new Tokens(text, page), new Heads(heads, page), new Picture(pattern, page)];
 }
 
 function buildTop() {
   const named = Object.entries(levels).map(([level, what]) => [level, `${level}: ${what}`]);
-  const level = select(Object.fromEntries(named), (level) => start({ level }));
+  parts.level = select(Object.fromEntries(named), (level) => start({ level }));
   const numbers = Object.fromEntries(seeds.map((seed) => [seed, seed]));
   parts.seed = select(numbers, (seed) => start({ seed: Number(seed) }));
   const next = () => start({ seed: seeds[(seeds.indexOf(chosen.seed) + 1) % seeds.length] });
@@ -54,7 +62,7 @@ function buildTop() {
   return h(
     "div",
     { class: "lm-controls" },
-    field("Level", level),
+    field("Level", parts.level),
     field("Seed", parts.seed),
     button("Another one", next),
     field("Line", parts.line),
@@ -192,7 +200,7 @@ function paint() {
   const most = Math.max(...losses.map(([, nats]) => nats));
   fill(
     parts.losses.body,
-    losses.map(([who, nats]) => [who, nats.toFixed(2), bar(nats / most)]),
+    losses.map(([who, nats]) => [who, nats.toFixed(2), bar(nats / most, "plain")]),
   );
 }
 
@@ -200,7 +208,8 @@ function paint() {
 
 async function begin(what) {
   Object.assign(chosen, what, { line: 0 });
-  parts.seed.value = chosen.seed;
+  for (const what of ["level", "seed"]) parts[what].value = chosen[what];
+  history.replaceState(null, "", `#${chosen.level}-${chosen.seed}`);
   const name = hunted();
   await fetched(name);
   await (added[name] ??= ask({ kind: "add", name, packed: Circuits.models[name] }));

@@ -39,15 +39,16 @@ function area(name, into, content = "") {
 
 function build() {
   parts.starting = h("p", { class: "lm-starting", role: "status" }, STARTING);
-  const [left, right] = ["lm-left", "lm-right"].map((name) => h("div", { class: name }));
-  host.replaceChildren(parts.starting, h("div", { class: "lm-bench" }, left, right));
+  const columns = ["lm-left", "lm-middle", "lm-right"].map((name) => h("div", { class: name }));
+  const [left, middle, right] = columns;
+  host.replaceChildren(parts.starting, h("div", { class: "lm-bench" }, ...columns));
   area("top", left, buildTop());
   parts.views = [
     (parts.text = new Text(area("text", left), page)),
-    new Next(area("next", left), page),
-    (parts.examples = new Examples(area("examples", right), page)),
-    new Heads(area("heads", right), page),
-    new Picture(area("pattern", right), page),
+    (parts.examples = new Examples(area("examples", left), page)),
+    new Heads(area("heads", middle), page),
+    new Picture(area("pattern", middle), page),
+    new Next(area("next", right), page),
     new Parts(area("parts", right), page),
     new FullCircuits(area("circuits", host), page),
   ];
@@ -69,7 +70,7 @@ function buildTop() {
   });
   const title = "Twenty random tokens, three times over";
   const random = button("Random tokens", () => replace(randomRepeats(20, 3)), { title });
-  const model = field("Model", parts.model);
+  const model = field("", parts.model, "Model");
   parts.anew = button("Forget", anew, { title: "Forget what this browser keeps of this page" });
   return h("div", { class: "lm-controls" }, model, compare, random, copy, parts.anew);
 }

@@ -67,11 +67,18 @@ export function table(columns) {
   return { box: h("div", { class: "lm-scroll" }, made), body, caption };
 }
 
-export const bar = (share, negative) =>
+export const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
+
+// `kind`: what it is a bar of, which its colour says (live.css).
+export const bar = (share, kind) =>
   h("span", {
-    class: negative ? "lm-bar lm-minus" : "lm-bar",
+    class: `lm-bar lm-${kind}`,
     style: `width: ${(100 * Math.min(1, share)).toFixed(1)}%`,
   });
+
+// What gives an answer away, and what lies over it until there is a guess: it says what will stand there.
+export const veiled = (box, ...said) =>
+  h("div", { class: "lm-veiled" }, box, h("p", { class: "lm-note lm-cover" }, ...said));
 
 // Replace the rows of a table; a button that had the focus keeps it.
 export function fill(body, rows) {

@@ -61,6 +61,12 @@ export function sentence(view) {
   return `In ${head}, ${me} ${verb} ${list}${view.show === "weighted" ? " (attention × length of value)" : ""}.`;
 }
 
+// The token, other than the begin token, from which the chosen head brings most of its term.
+export function foremost({ head, parts, run }) {
+  const sizes = parts.sources[head].slice(1, run.ids.length).map(Math.abs);
+  return sizes.length ? run.ids[1 + sizes.indexOf(Math.max(...sizes))] : null;
+}
+
 // The mean loss of each of three equal passages, if that is what the tokens are.
 export function passages({ ids, loss }) {
   const n = (ids.length - 1) / 3;

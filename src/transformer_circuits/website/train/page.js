@@ -66,7 +66,8 @@ function buildControls() {
   });
   speed.value = chosen.speed;
   const fields = [field("Per picture", speed), field("Seed", seed)];
-  return h("div", { class: "train-controls" }, parts.go, again, ...fields);
+  parts.controls = h("div", { class: "train-controls" }, parts.go, again, ...fields);
+  return parts.controls;
 }
 
 function buildWhatIf() {
@@ -140,9 +141,14 @@ function build() {
   parts.status = h("p", { class: "train-status" });
   parts.aloud = h("p", { class: "visually-hidden", role: "status" }); // the same, now and then
   parts.verdict = h("p", { class: "train-verdict", role: "status" });
-  const shown = [buildControls(), parts.status, parts.aloud, ...buildFigures(), parts.verdict];
-  parts.stage = h("div", { class: "train-stage" }, ...shown);
-  host.replaceChildren(buildGuess(), parts.stage, buildWhatIf());
+  const asked = [buildGuess(), buildControls(), parts.status, parts.aloud];
+  parts.bench = h(
+    "div",
+    { class: "train-bench" },
+    h("div", { class: "train-side" }, ...asked, parts.verdict, buildWhatIf()),
+    h("div", { class: "train-figures" }, ...buildFigures()),
+  );
+  host.replaceChildren(parts.bench);
   workers = MODELS.map((_, model) => {
     const worker = workerOf(source);
     worker.onmessage = ({ data }) => receive(model, data);
@@ -175,8 +181,9 @@ function go() {
   if (last[0] && records[0].length && last[0].step >= state.end) state.end += MORE;
   state.going = true;
   parts.go.textContent = "Pause";
-  const fits = parts.stage.offsetHeight <= innerHeight;
-  parts.stage.scrollIntoView({ block: fits ? "nearest" : "start" });
+  const fits = parts.bench.offsetHeight <= innerHeight;
+  if (fits) parts.bench.scrollIntoView({ block: "nearest" });
+  else parts.controls.scrollIntoView({ block: "start" });
   advance();
 }
 

@@ -102,7 +102,7 @@ export class Picture {
       }
     }
     pen.globalAlpha = 1;
-    pen.strokeStyle = style.getPropertyValue("--train-mark");
+    pen.strokeStyle = style.getPropertyValue("--train-ink");
     if (marked) this.expected.forEach(([i, j]) => pen.strokeRect(8 * j + 0.5, 8 * i + 0.5, 7, 7));
     this.note.textContent = `${this.name}\n${said}`;
     canvas.setAttribute("aria-label", `Attention of ${this.name}: ${said}.`);
