@@ -51,7 +51,7 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
         (root / "data" / file).write_text("new = 1\n")
         assert notebooks.stale() == ["a", "b"], file
         run()
-    (root / "requirements.lock").write_text("torch==3")
+    (root / "requirements.txt").write_text("torch==3")
     assert notebooks.stale() == ["a", "b"]
 
 

@@ -46,7 +46,7 @@ SHORT = (
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
-              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
+              "data/tokenizer.json", "requirements.txt")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
     "experiments/formation.py": "data/formation/*",
