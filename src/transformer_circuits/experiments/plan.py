@@ -61,7 +61,7 @@ class Planned:
         if not choices["norm"]:  # lines of runs without one do not name it
             del choices["norm"]
         training = dataclasses.asdict(self.training)
-        del training["moments"]  # it changes nothing in what is recorded
+        del training["checkpoints"]  # it changes nothing in what is recorded
         return {
             "run": choices.pop("name"),
             "seed": self.training.seed,
@@ -121,7 +121,7 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     choices = Choices.from_dict({"norm": False} | values)
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
-    plan = dataclasses.asdict(training) | {"moments": ()} | changes["training"]
+    plan = dataclasses.asdict(training) | {"checkpoints": ()} | changes["training"]
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
         for seed in seeds
