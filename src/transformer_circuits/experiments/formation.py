@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.experiments import development, plan
 from transformer_circuits.experiments.plan import Planned
-from transformer_circuits.model import altered, general
+from transformer_circuits.model import general, modified_attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -171,7 +171,7 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
     if choices.norm:
         model: Transformer = general.with_norm(one.shape, generator=generator)
     else:
-        model = altered.model(one.shape, choices.first_layer, generator=generator)
+        model = modified_attention.model(one.shape, choices.first_layer, generator=generator)
     if choices.family == PLANTED:
         text = with_repeats(training.corpus, one.shape, training.best_of)
     elif choices.family:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_circuits import files
-from transformer_circuits.model import altered
+from transformer_circuits.model import modified_attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.settings import Table
 from transformer_circuits.training import checkpoint
@@ -35,7 +35,7 @@ class Choices(Table):
     """Whether a root mean square norm stands before every read, see `general.with_norm`."""
 
     def __post_init__(self):
-        known = altered.LAYERS
+        known = modified_attention.LAYERS
         self._require(
             self.first_layer in known, "first_layer", self.first_layer, f"be one of {[*known]}"
         )

@@ -1,7 +1,7 @@
 """A reader's own model, or one of the field's, from a folder, a file, a model hub, or memory.
 
-Any attention-only and causal model can be loaded, and what is left of it beside MLPs; `interop.foreign`
-says how it is written, `interop.names` whose names are known.
+Any attention-only and causal model can be loaded, and what is left of it beside MLPs:
+`interop.conversion` says how it is written, `interop.names` whose names are known.
 """
 
 import json
@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.interop import foreign, hub
+from transformer_circuits.interop import conversion, hub
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -64,7 +64,7 @@ def load(
     if isinstance(source, Mapping):
         if not isinstance(config, Mapping):
             raise files.UserError(f"a state dict needs its settings: {SAY}")
-        model = _foreign(source, config, "the state dict")
+        model = _converted(source, config, "the state dict")
         return _checked(model, "the state dict", begin)
     place = _place(source)
     folder = place if place.is_dir() else place.parent
@@ -87,13 +87,13 @@ def load(
         if found.get("model_type") == hub.KIND:
             model = hub.of_tensors(tensors, found, path).requires_grad_(False)
         else:
-            model = _foreign(tensors, found, path)
+            model = _converted(tensors, found, path)
     return _checked(model, source, begin)
 
 
-def _foreign(tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object) -> Transformer:
+def _converted(tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object) -> Transformer:
     try:
-        return foreign.transformer(tensors, config)
+        return conversion.transformer(tensors, config)
     except ValueError as error:
         raise files.UserError(f"{path}: {error}") from error
 
