@@ -102,11 +102,13 @@ def read(place: Path | None = None) -> list[Planned]:
         except (files.UserError, TypeError, AttributeError) as error:
             name = f'run {number}, "{run.get("name")}"'
             raise files.damaged(place, f"is not right in {name}: {error}") from error
-    titles = [one.title for _, one in planned]
-    if twice := sorted({one.choices.name for _, one in planned if titles.count(one.title) > 1}):
+    titles = [training.title for _, training in planned]
+    if twice := sorted(
+        {training.choices.name for _, training in planned if titles.count(training.title) > 1}
+    ):
         raise files.damaged(place, f"has more than one run called {twice}")
     planned.sort(key=lambda pair: (pair[0], pair[1].training.seed))
-    return [one for _, one in planned]
+    return [training for _, training in planned]
 
 
 def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:

@@ -121,9 +121,9 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
             "set n_vocab in its config.toml, and train it again"
         )
     learned_with = tables["provenance"].tokenizer_sha256
-    if (found := files.sha256(tokenizer.path())) != learned_with:
+    if (actual := files.sha256(tokenizer.path())) != learned_with:
         raise files.damaged(
-            tokenizer.path(), f"has SHA-256 {found} but {name} learned with {learned_with}"
+            tokenizer.path(), f"has SHA-256 {actual} but {name} learned with {learned_with}"
         )
     model = of_file(path)
     if step is not None:
@@ -143,10 +143,10 @@ def of_file(path: Path) -> Transformer:
     """
     tables = config.read(path.with_name("config.toml"), "model")
     known = tables.get("provenance")
-    if known and (found := files.sha256(path)) != known.weights_sha256:
+    if known and (actual := files.sha256(path)) != known.weights_sha256:
         raise files.damaged(
             path,
-            f"is not the file that [provenance] describes: it has SHA-256 {found} but its config "
+            f"is not the file that [provenance] describes: it has SHA-256 {actual} but its config "
             f"says {known.weights_sha256}",
         )
     model = Transformer(tables["model"])
@@ -204,6 +204,6 @@ def of_seed(name: str, seed: int) -> str:
 def seeds(name: str) -> list[str]:
     """A model and those that differ from it in their seed alone, `name` itself first."""
     pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
-    found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
-    others = sorted((match for match in found if match), key=lambda match: int(match[1]))
+    matches = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
+    others = sorted((match for match in matches if match), key=lambda match: int(match[1]))
     return [folder(name).name, *(match[0] for match in others)]
