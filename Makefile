@@ -2,7 +2,10 @@
 # The environment's own Python, else python3; `make PYTHON=python3.13 book` makes it of another.
 PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 BIN := .venv/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
+# What uv.lock says, into the environment that is there. torch comes by pip: any build of its
+# version will do, also the small one without CUDA.
+SYNC := $(BIN)/uv sync --quiet --locked --inexact --no-install-package torch
 
 MODELS := zero-layer one-layer two-layer two-layer-mlp
 
@@ -24,25 +27,24 @@ python:
 		echo "$(PYTHON) is $$($(PYTHON) -V), and .venv was made with $$($(BIN)/python -V)." \
 			"Remove .venv, then run the same again." >&2; exit 1; }
 
-# torch has no hash: any build of its version will do, also the small one without CUDA.
-.venv/.done: requirements.lock requirements.txt pyproject.toml | python
+$(BIN)/uv: | python
 	test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv
-	$(PIP) --no-deps --require-hashes -r requirements.lock
-	$(PIP) $$(grep ^torch== requirements.txt)
-	$(PIP) --no-deps --no-build-isolation --editable .
+	$(PIP) uv
+
+.venv/.done: uv.lock pyproject.toml | $(BIN)/uv
+	$(SYNC) --extra website
+	$(PIP) torch
 	touch $@
 
-# An extra of pyproject.toml: .venv/.lab, .venv/.lock, .venv/.peers, .venv/.grader
+# An extra of pyproject.toml: .venv/.lab, .venv/.peers, .venv/.grader, .venv/.hooks
 .venv/.%: .venv/.done
-	$(PIP) --constraint requirements.txt --no-build-isolation --editable '.[$*]'
+	$(SYNC) --extra $*
 	touch $@
 
 # Two releases of one package do not fit into one environment.
 .venv/peers4/.done: .venv/.done
-	$(PYTHON) -m venv --clear .venv/peers4
-	.venv/peers4/bin/pip install --quiet --disable-pip-version-check \
-		--constraint requirements.txt --editable '.[peers4]' \
-		$$(grep -E '^(pytest|setuptools|beartype|torch)==' requirements.txt)
+	UV_PROJECT_ENVIRONMENT=.venv/peers4 $(SYNC) --python $(BIN)/python --extra peers4
+	PIP_PYTHON=.venv/peers4 $(PIP) torch
 	touch $@
 
 node_modules/.done: .venv/.done package.json package-lock.json
@@ -148,14 +150,10 @@ colab-zip: .venv/.done  ## book.zip and book-all.zip, with what chapters need in
 chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter
 	$(BIN)/python -m transformer_circuits chapters
 
-lock: .venv/.lock  ## pin all packages that requirements.txt needs; UPGRADE=--upgrade takes the newest
-	cp requirements.lock .venv/lock   # the versions that stay, unless UPGRADE is given
-	$(BIN)/uv pip compile requirements.txt --no-config --quiet $(UPGRADE) \
-		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-		--only-binary :all: --emit-build-options --no-header --output-file .venv/lock
-	awk 'BEGIN { print "# Every package that requirements.txt needs, with hashes; torch and CUDA excepted. Made by make lock." } \
-		/^[^ ]/ { ours = !/^(torch|triton|nvidia-.*|cuda-.*)==/ } ours' .venv/lock > .venv/lock.ours
-	mv .venv/lock.ours requirements.lock
+lock: $(BIN)/uv  ## pin all packages that pyproject.toml asks for; UPGRADE=--upgrade takes the newest
+	$(BIN)/uv lock --quiet $(UPGRADE)
+	$(BIN)/uv export --quiet --locked --extra website --no-emit-project --no-hashes \
+		--output-file requirements.txt
 
 clean:  ## remove what was built and executed; keep the environment and the text
 	rm -rf _build data/cache/executed

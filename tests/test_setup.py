@@ -16,8 +16,6 @@ from packaging.utils import canonicalize_name
 from transformer_circuits.book import notebooks
 
 ROOT = Path(__file__).parents[1]
-PIP_CHOOSES = re.compile("(torch|triton|nvidia-.*|cuda-.*)$")
-"""Any build of the pinned torch will do; those for Nvidia bring packages of their own."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_NOTEBOOKS = {"ipython"}
 """What is there wherever there is a notebook."""
@@ -25,52 +23,43 @@ STARTED = {"nbclient"}
 """What chapters start as a program, without importing it."""
 
 
-def pins(name):
-    """(requirement, its hashes) of a requirements file."""
-    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"^[\w.-]+==.*$", text, re.MULTILINE):
-        requirement, *hashes = line.split("--hash=")
-        yield Requirement(requirement), [each.strip() for each in hashes]
-
-
-def versions(name):
-    """What a requirements file says for this Python and machine."""
+def versions():
+    """What requirements.txt says for this Python and machine."""
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pins = map(Requirement, re.findall(r"^[\w.-]+==.*$", text, re.MULTILINE))
     return {
         canonicalize_name(pin.name): pin.specifier
-        for pin, _ in pins(name)
+        for pin in pins
         if pin.marker is None or pin.marker.evaluate()
     }
 
 
-def needed():
-    """The packages that requirements.txt names, and what they need in turn, as installed here."""
-    found, todo = set(), [(name, "") for name in versions("requirements.txt")]
-    while todo:
-        name, extra = todo.pop()
-        if (name, extra) in found or (PIP_CHOOSES.match(name) and name != "torch"):
-            continue
-        found.add((name, extra))
-        for requirement in map(Requirement, importlib.metadata.requires(name) or ()):
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                name_of_it = canonicalize_name(requirement.name)
-                todo += [(name_of_it, each) for each in ("", *requirement.extras)]
-    return {name for name, _ in found}
+def test_requirements_txt_is_what_the_lock_exports_and_the_lock_is_of_this_pyproject(tmp_path):
+    """By the command that its own second line names; `--locked` refuses the lock of another pyproject.toml."""
+    shown = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    _, uv, *command = shown.splitlines()[1].split()
+    assert uv == "uv" and "--locked" in command
+    command[command.index("requirements.txt")] = tmp_path / "exported.txt"
+    program = Path(sys.executable).with_name(uv)
+    export = [program, *command, "--offline", "--quiet"]
+    done = subprocess.run(export, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stderr}\nmake lock writes both files anew"
+    exported = (tmp_path / "exported.txt").read_text(encoding="utf-8")
+    assert exported.splitlines()[2:] == shown.splitlines()[2:], "make lock writes it anew"
 
 
-def test_the_lock_pins_everything_by_hash_and_is_what_is_installed():
-    """Everything but torch, of which any build will do."""
-    for pin, hashes in pins("requirements.lock"):
-        assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes), pin
-        assert not PIP_CHOOSES.match(pin.name), pin
-    locked = versions("requirements.lock")
-    for name, version in versions("requirements.txt").items():
-        assert name == "torch" or locked[name] == version, name
-    for name in needed() - {"torch"}:
-        assert f"=={importlib.metadata.version(name)}" == str(locked[name]), name
-    assert importlib.metadata.version("torch") in versions("requirements.txt")["torch"]
+def test_what_is_installed_is_what_the_lock_says():
+    """Of torch any build will do, and what one for Nvidia brings is not locked."""
+    pinned = versions()
+    for name, version in pinned.items():
+        assert importlib.metadata.version(name) in version, name
+    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    names = {package["name"] for package in tomllib.loads(lock)["package"]}
+    assert pinned.keys() < names
+    assert not {name for name in names if re.match("(triton|nvidia-.*|cuda-.*)$", name)}
     for name in ("Makefile", ".binder/postBuild"):
         text = (ROOT / name).read_text(encoding="utf-8")
-        assert "--no-deps --require-hashes -r requirements.lock" in text, name
+        assert "--locked" in text and "torch" in text, name
 
 
 def imported(paths):
@@ -116,20 +105,13 @@ def test_what_is_imported_besides_is_an_extra():
     assert used - extras == packages(EXTRAS["website"])
 
 
-def test_what_pyproject_asks_for_is_pinned_at_a_version_it_allows():
-    pinned = versions("requirements.txt")
-    for requirement in map(Requirement, (*PROJECT["dependencies"], *EXTRAS["website"])):
-        (pin,) = pinned[canonicalize_name(requirement.name)]
-        assert pin.version in requirement.specifier, requirement
-
-
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
     """A folder, whose name asks for care, with the Makefile and what its rules depend on."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"):
         monkeypatch.delenv(name, raising=False)
     (folder := tmp_path / "päth with späces").mkdir()
-    pins = ("requirements.txt", "requirements.lock", "package-lock.json", "data/corpus.toml")
+    pins = ("requirements.txt", "uv.lock", "package-lock.json", "data/corpus.toml")
     book = ("_config.yml", "_toc.yml")
     for name in ("Makefile", "pyproject.toml", "package.json", *book, *pins):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -159,7 +141,8 @@ def test_a_python_that_is_too_old_is_refused_before_anything_is_installed(fresh)
 def test_an_environment_of_another_python_than_asked_for_is_named(fresh):
     program(fresh / "new", "Python 3.13.1")
     program(fresh / ".venv/bin/python", "Python 3.12.4")
-    program(fresh / ".venv/bin/pip")
+    for name in ("pip", "uv"):
+        program(fresh / ".venv/bin" / name)
     refused = make(fresh, "PYTHON=./new", ".venv/.done")
     assert refused.returncode
     assert "./new is Python 3.13.1, and .venv was made with Python 3.12.4" in refused.stderr
@@ -175,7 +158,7 @@ def test_it_is_made_in_a_folder_with_spaces_and_umlauts(fresh, target, said):
     (fresh / "data/cache").mkdir()
     (fresh / "node_modules").mkdir()
     (fresh / "_build/autograder/01-a").mkdir(parents=True)
-    for name in ("python", "pip", "npm"):
+    for name in ("python", "pip", "uv", "npm"):
         program(fresh / ".venv/bin" / name, "Python 3.12.4")
     program(fresh / ".venv/bin/otter", "packed")
     made = make(fresh, target)
@@ -192,7 +175,7 @@ def test_the_book_and_both_editions_are_built_before_they_are_tested(fresh):
 def test_the_readme_names_the_pinned_torch_and_every_python():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     asked = re.findall(r"torch(==\S+)", readme)
-    assert asked and set(asked) == {str(versions("requirements.txt")["torch"])}
+    assert asked and set(asked) == {str(versions()["torch"])}
     pythons = [each.split()[-1] for each in PROJECT["classifiers"] if "Python ::" in each]
     assert pythons and all(version in readme for version in pythons)
 

@@ -23,7 +23,7 @@ CHAPTER_NEEDS = (
 )  # fmt: skip
 """What is in `book-all.zip`, below its one folder `book/`: as the repository has it, so without a cache."""
 MOST_DO_WITHOUT = (
-    "data/models/two-layer/moments", "data/models/two-layer-mlp*", "data/models/zero-layer-seed-*",
+    "data/models/two-layer/checkpoints", "data/models/two-layer-mlp*", "data/models/zero-layer-seed-*",
 )  # fmt: skip
 """What `book.zip` lacks, as only `notebooks.ALL_MODELS` read it: half of the weights."""
 WEIGHTS = ("data/models", "data/tokenizer.json", "LICENSE")

@@ -101,14 +101,14 @@ def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
         "clean_up_tokenization_spaces": False,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(of_tokenizer, indent=2) + "\n")
-    steps = checkpoint.moments(source)
+    steps = checkpoint.steps(source)
     for step in steps:
-        moment = _empty(folder / hub.place_of(step))
-        _write_weights(moment, name, step)
-        hub.describe(moment, shape, dtype="float32", step=step, training=more["training"])
+        place = _empty(folder / hub.place_of(step))
+        _write_weights(place, name, step)
+        hub.describe(place, shape, dtype="float32", step=step, training=more["training"])
     base, _, seed = name.partition("-seed-")
     nats = {one: checkpoint.held_out_nats(one) for one in checkpoint.seeds(base)}
-    settings = {name: value for name, value in more["training"].items() if name != "moments"}
+    settings = {name: value for name, value in more["training"].items() if name != "checkpoints"}
     front_matter = ModelCardData(
         language=LANGUAGES,
         license=about.citation(root)["license"].lower(),

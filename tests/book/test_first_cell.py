@@ -29,10 +29,10 @@ def test_the_repository_address_comes_from_the_configuration(tmp_path):
     )
 
 
-def test_who_reads_moments_or_mlps_asks_for_the_archive_that_has_them():
+def test_who_reads_checkpoints_or_mlps_asks_for_the_archive_that_has_them():
     for name in notebooks.names():
         code = "\n".join(notebooks.code(notebooks.read(notebooks.path(name))))
-        if "checkpoint.moments(" in code or "two-layer-mlp" in code or "run_missing" in code:
+        if "checkpoint.steps(" in code or "two-layer-mlp" in code or "run_missing" in code:
             assert name in notebooks.ALL_MODELS
 
 

@@ -45,13 +45,13 @@ def test_a_copy_is_fresh_until_something_it_was_made_of_changes(checkout):
         "corpus.toml",
         "claims.toml",
         "models/m/seeds.jsonl",
-        f"models/m/moments/{files.SUMS}",
+        f"models/m/checkpoints/{files.SUMS}",
     ):
         (root / "data" / file).parent.mkdir(exist_ok=True)
         (root / "data" / file).write_text("new = 1\n")
         assert notebooks.stale() == ["a", "b"], file
         run()
-    (root / "requirements.lock").write_text("torch==3")
+    (root / "requirements.txt").write_text("torch==3")
     assert notebooks.stale() == ["a", "b"]
 
 
@@ -71,7 +71,7 @@ def test_what_reads_all_others_is_executed_last_and_when_one_changes(checkout, c
 
 
 def test_every_file_of_the_data_makes_chapters_stale():
-    """Moments have a list of checksums."""
+    """Checkpoints have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
     patterns = (*notebooks.DATA_FILES, *notebooks.CLAIMS)

@@ -42,7 +42,7 @@ def measured(model, held_out):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A checkout whose two-layer model is tiny."""
-    settings = dataclasses.replace(PLAN, steps=40, blind_steps=2, seed=0, moments=(9,))
+    settings = dataclasses.replace(PLAN, steps=40, blind_steps=2, seed=0, checkpoints=(9,))
     runs = [f'[[run]]\nname = "{name}"\nwhy = "x"\n{change}\n' for name, change in MADE.items()]
     (tmp_path / "plan.toml").write_text(BASE + "".join(runs))
     for target, name, value in [

@@ -46,7 +46,7 @@ def test_each_run_is_the_base_but_for_its_own_and_is_made_with_every_seed(write)
         f"{n}, seed {s}" for n in ("one", "two") for s in (0, 1, 2)
     ]
     shape, training = checkpoint.settings("two-layer")
-    same = dataclasses.replace(training, moments=())
+    same = dataclasses.replace(training, checkpoints=())
     assert (found[0].shape, found[0].training) == (shape, same)
     assert found[3].shape == dataclasses.replace(shape, begin=False)
     assert found[3].training == dataclasses.replace(same, batch=4)

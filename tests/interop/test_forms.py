@@ -8,7 +8,7 @@ from forms import as_tensors
 
 from transformer_circuits import files
 from transformer_circuits.analysis import expansion, layer_norm
-from transformer_circuits.interop import foreign
+from transformer_circuits.interop import conversion
 from transformer_circuits.model.general import GeneralTransformer
 
 TOKENS = np.random.default_rng(3).integers(1, 17, (3, 9))
@@ -18,7 +18,7 @@ PAPER = forms.config("as in the paper")
 def loaded(name, **options):
     c = forms.config(name)
     w = forms.draw(c, **options)
-    return foreign.transformer(as_tensors(w), c), w, c
+    return conversion.transformer(as_tensors(w), c), w, c
 
 
 def close(found, expected, **tolerance):
@@ -78,7 +78,7 @@ def test_a_random_model_of_the_same_form_is_a_model_of_that_form():
 def test_loading_keeps_half_precision_and_draws_nothing():
     w = {name: W.astype(np.float16) for name, W in forms.draw(PAPER).items()}
     before = torch.get_rng_state()
-    model = foreign.transformer(as_tensors(w), PAPER)
+    model = conversion.transformer(as_tensors(w), PAPER)
     assert torch.equal(before, torch.get_rng_state())
     assert model.W_E.dtype == torch.float32 and not model.W_E.requires_grad
     expected = forms.forward({name: W.astype(float) for name, W in w.items()}, PAPER, TOKENS)
@@ -94,12 +94,12 @@ def test_positions_are_left_out_of_the_stream_only_if_queries_and_keys_alone_rea
     w["pos_embed.W_pos"] *= long
     for layer in range(2):
         w[f"blocks.{layer}.attn.W_V"][:, 7:] = 0
-    assert not hasattr(foreign.transformer(as_tensors(w), c), "W_S")
+    assert not hasattr(conversion.transformer(as_tensors(w), c), "W_S")
     w["unembed.W_U"][7:] = 0.01 / long  # then they stay, or logits would be off by what it reads
-    model = foreign.transformer(as_tensors(w), c)
+    model = conversion.transformer(as_tensors(w), c)
     assert model.W_S.any() and not model.W_P.any()
     for weights in (w, w | {"unembed.W_U": 0 * w["unembed.W_U"]}):
-        model = foreign.transformer(as_tensors(weights), c)
+        model = conversion.transformer(as_tensors(weights), c)
         close(model(torch.from_numpy(TOKENS)), forms.forward(weights, c, TOKENS))
 
 
@@ -118,7 +118,7 @@ def test_a_stream_that_was_doubled_for_positions_is_halved_and_no_other():
     ):
         if changed:
             w[changed][0, -1, -1] += 0.5
-        model = foreign.transformer(as_tensors(w), c)
+        model = conversion.transformer(as_tensors(w), c)
         assert model.config.d_model == d_model
         close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))
 
@@ -138,7 +138,7 @@ def test_configs_say_the_same_in_several_words(said, meant):
     old = {k: v for k, v in PAPER.items() if not ("shortformer_pos" in said and k[-5:] == "_type")}
     kept = {name: W.copy() for name, W in w.items()}
     close(
-        foreign.transformer(as_tensors(w), old | said)(torch.from_numpy(TOKENS)),
+        conversion.transformer(as_tensors(w), old | said)(torch.from_numpy(TOKENS)),
         forms.forward(w, PAPER | meant, TOKENS),
     )
     assert all(np.array_equal(W, w[name]) for name, W in kept.items())
@@ -169,7 +169,7 @@ def test_configs_say_the_same_in_several_words(said, meant):
 )
 def test_settings_that_no_model_here_has_are_refused_with_both_sides(changes, said):
     with pytest.raises(ValueError, match=said):
-        foreign.transformer(as_tensors(forms.draw(PAPER)), PAPER | changes)
+        conversion.transformer(as_tensors(forms.draw(PAPER)), PAPER | changes)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_settings_that_no_model_here_has_are_refused_with_both_sides(changes, sa
 )
 def test_weights_that_do_not_fit_are_named(changes, said):
     with pytest.raises(ValueError, match=said):
-        foreign.transformer(as_tensors(forms.draw(PAPER)) | changes, PAPER)
+        conversion.transformer(as_tensors(forms.draw(PAPER)) | changes, PAPER)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_weights_that_do_not_fit_are_named(changes, said):
 def test_weights_by_other_names_that_do_not_fit_are_named(given, changes, said):
     weights = {name: torch.full((2, 2), float(i)) for i, name in enumerate(given)}
     with pytest.raises(ValueError, match=said):
-        foreign.transformer(weights, PAPER | changes)
+        conversion.transformer(weights, PAPER | changes)
 
 
 @pytest.mark.parametrize("unsaid", ["normalization_type", "positional_embedding_type"])
 def test_what_other_names_do_not_tell_must_be_said(unsaid):
     config = {name: value for name, value in PAPER.items() if name != unsaid}
     with pytest.raises(ValueError, match=rf"do not tell \['{unsaid}'\]: say them, config="):
-        foreign.transformer({"wte.weight": torch.ones(2, 2)}, config)
+        conversion.transformer({"wte.weight": torch.ones(2, 2)}, config)
 
 
 NAMED = {
@@ -254,5 +254,5 @@ def test_weights_by_other_names_are_the_same_model(table, name):
     c = forms.config(name)
     w = forms.draw(c)
     given = as_tensors(under_others_names(w, NAMED[table]))
-    model = foreign.transformer(given, c | {"rotary_adjacent_pairs": False})
+    model = conversion.transformer(given, c | {"rotary_adjacent_pairs": False})
     close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))

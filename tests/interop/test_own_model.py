@@ -14,7 +14,7 @@ from conftest import SHAPE
 from safetensors.torch import load_file, save_file
 
 from transformer_circuits import files, settings
-from transformer_circuits.interop import foreign, hub, own_model
+from transformer_circuits.interop import conversion, hub, own_model
 from transformer_circuits.model.transformer import Transformer
 
 CONFIG = forms.config("as in the paper")
@@ -278,7 +278,7 @@ def test_weights_that_are_no_finite_numbers_are_refused_in_memory(theirs, kind):
     change, said = WRONG[kind]
     theirs["embed.W_E"] = change(theirs["embed.W_E"])
     with pytest.raises(files.UserError, match=f"^embed.W_E {said}"):
-        foreign.transformer(theirs, CONFIG)
+        conversion.transformer(theirs, CONFIG)
     others = {"wte.weight": theirs["embed.W_E"], "lm_head.weight": torch.ones(17, 14)}
     with pytest.raises(files.UserError, match=f"^the state dict: wte.weight {said}"):
         own_model.load(others, CONFIG)

@@ -42,7 +42,7 @@ READY = {
     "data/corpus.toml": "",
     "data/tokenizer.json": "{}",
     "data/models/m/weights.safetensors": "weights",
-    "data/models/two-layer/moments/000001.safetensors": "moment",
+    "data/models/two-layer/checkpoints/000001.safetensors": "weights then",
     ".ci/run": "#!/bin/sh\n",
 }
 """A repository that can be released."""
@@ -101,12 +101,12 @@ def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(
         "book/data/models/m/weights.safetensors", "book/data/tokenizer.json", "book/pyproject.toml",
         "book/requirements.txt", "book/src/package/module.py",
     ]  # fmt: skip
-    moment = "data/models/two-layer/moments/000001.safetensors"
-    everything = {*members(folder / "book.zip"), f"book/{moment}"}
+    kept = "data/models/two-layer/checkpoints/000001.safetensors"
+    everything = {*members(folder / "book.zip"), f"book/{kept}"}
     assert {*members(folder / "book-all.zip")} == everything
     assert members(folder / f"{top}-weights.zip") == [
         f"{top}-weights/{name}"
-        for name in ("LICENSE", "data/models/m/weights.safetensors", moment, "data/tokenizer.json")
+        for name in ("LICENSE", "data/models/m/weights.safetensors", kept, "data/tokenizer.json")
     ]
     for line in (folder / "SHA256SUMS").read_text().splitlines():
         digest, _, name = line.partition("  ")

@@ -38,10 +38,10 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def quick():
-    """Only the first moments of a training are there."""
-    moments = checkpoint.moments
+    """Only the first checkpoints of a training are there."""
+    steps = checkpoint.steps
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint, "moments", lambda folder: moments(folder)[:2])
+        patch.setattr(checkpoint, "steps", lambda folder: steps(folder)[:2])
         yield
 
 
@@ -52,9 +52,9 @@ def written(root, quick):
     return {path.name: path for path in hub.write(names, "ada", root)}
 
 
-def test_the_folder_gives_the_books_model_its_moments_and_its_tokenizer(written):
+def test_the_folder_gives_the_books_model_its_checkpoints_and_its_tokenizer(written):
     folder = written["two-layer"]
-    for step in (None, *checkpoint.moments(checkpoint.folder("two-layer"))[:2]):
+    for step in (None, *checkpoint.steps(checkpoint.folder("two-layer"))[:2]):
         ours = checkpoint.load("two-layer", step=step)
         there = own_model.load(folder / (place_of(step) if step is not None else ""))
         assert torch.equal(ours(TOKENS), there(TOKENS))
@@ -80,7 +80,7 @@ def test_the_card_is_what_the_hub_asks_for_and_hides_no_setting(written):
     assert "author = {Doe, Ada and {A group}}" in text and "url = {https://example.org/b}" in text
     training = dataclasses.asdict(checkpoint.settings("two-layer")[1])
     for field in dataclasses.fields(TrainConfig):
-        if field.name != "moments":
+        if field.name != "checkpoints":
             assert f"| {field.name} | {training[field.name]} |" in text
     assert f"In the first {training['blind_steps']} steps" in text
     assert "may be a fact of this schedule" in text.partition("## Limits")[2]

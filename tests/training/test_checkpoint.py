@@ -108,14 +108,14 @@ def test_a_file_in_floating_point_is_loaded_as_well(store, generator):
     assert torch.equal(other.W_E, model.W_E)
 
 
-def test_one_run_has_the_moments_of_its_plan_and_they_are_small():
+def test_one_run_has_the_checkpoints_of_its_plan_and_they_are_small():
     folder = checkpoint.folder("two-layer")
     _, plan = checkpoint.settings("two-layer")
-    assert checkpoint.moments(folder) == list(plan.moments) and len(plan.moments) >= 6
-    assert (folder / "moments" / files.SUMS).is_file()
-    paths = [folder / "moments" / f"{step:06}.safetensors" for step in plan.moments]
+    assert checkpoint.steps(folder) == list(plan.checkpoints) and len(plan.checkpoints) >= 6
+    assert (folder / "checkpoints" / files.SUMS).is_file()
+    paths = [folder / "checkpoints" / f"{step:06}.safetensors" for step in plan.checkpoints]
     assert sum(path.stat().st_size for path in paths) < 40e6
     for path in paths:
         files.require_as_listed(path)
-    for step in (plan.moments[0], plan.moments[-1]):
+    for step in (plan.checkpoints[0], plan.checkpoints[-1]):
         checkpoint.load("two-layer", step=step)

@@ -47,7 +47,7 @@ def test_what_is_saved_is_what_was_measured_and_only_layers_are_probed(place):
     assert torch.equal(run.trainer.model.W_P, positions), "not rounded, as weights are"
     kept = checkpoint.of_file(run.folder / "weights.safetensors")
     assert torch.equal(run.trainer.model.W_U, kept.W_U)
-    assert checkpoint.moments(run.folder) == []  # which this plan does not ask for
+    assert checkpoint.steps(run.folder) == []  # which this plan does not ask for
 
 
 def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
@@ -60,39 +60,41 @@ def test_what_is_trained_goes_to_its_config_or_beside_the_other_seeds(place):
     assert (elsewhere.name, elsewhere.folder) == ("two-seed-9", place / "x")
 
 
-def test_moments_of_the_plan_are_kept_also_of_a_run_that_was_stopped(place, monkeypatch):
+def test_checkpoints_of_the_plan_are_kept_also_of_a_run_that_was_stopped(place, monkeypatch):
     monkeypatch.setattr(tokenizer, "load", lambda: SimpleNamespace(get_vocab_size=lambda: 17))
-    plan = dataclasses.replace(PLAN, steps=40, moments=(4, 12, 17, 32))
+    plan = dataclasses.replace(PLAN, steps=40, checkpoints=(4, 12, 17, 32))
     text = settings.dumps(model=SHAPE, training=plan)
     (place / "models" / "two" / "config.toml").write_text(text)
     run = runs.prepare("two", compile=False)
     run.trainer.every = 4
-    checkpoint.save_moment(run.folder, run.trainer.model, 9)  # of an earlier training
-    checkpoint.save_moment(run.state, run.trainer.model, 11)  # of one whose state was deleted
+    checkpoint.save_checkpoint(run.folder, run.trainer.model, 9)  # of an earlier training
+    checkpoint.save_checkpoint(run.state, run.trainer.model, 11)  # of one whose state was deleted
     seen = {}
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
         if record["step"] == 12:
             break
-    (run.state / "moments" / "000012.safetensors").unlink()  # stopped just before it was written
+    (
+        run.state / "checkpoints" / "000012.safetensors"
+    ).unlink()  # stopped just before it was written
     run = runs.prepare("two", compile=False)
     run.trainer.every = 4
     for record in run.records():
         seen[record["step"]] = run.trainer.model.W_E.detach().clone()
     run.save()
-    assert checkpoint.moments(run.folder) == [4, 12, 20, 32]  # 17 has no record
+    assert checkpoint.steps(run.folder) == [4, 12, 20, 32]  # 17 has no record
     for step in (4, 32):
-        moment = checkpoint.load("two", step=step)
+        model = checkpoint.load("two", step=step)
         rows = seen[step].abs().amax(dim=0)  # a token shares a scale
-        assert ((moment.W_E - seen[step]).abs() <= rows / 253).all()
+        assert ((model.W_E - seen[step]).abs() <= rows / 253).all()
     with pytest.raises(
         ValueError, match=r"no weights of step 5 were kept in .*, only of steps \[4"
     ):
         checkpoint.load("two", step=5)
-    path = run.folder / "moments" / "000012.safetensors"
+    path = run.folder / "checkpoints" / "000012.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # it has the shapes of the model still
     with pytest.raises(ValueError, match=r"000012\.safetensors has SHA-256 .* Correct it"):
         checkpoint.load("two", step=12)
-    checkpoint.take_moments(run.state, run.folder)
+    checkpoint.take_checkpoints(run.state, run.folder)
     checkpoint.load("two", step=12)

@@ -36,7 +36,7 @@ ALL_MODELS = (
     "04-zero-layers", "11-induction-heads", "13-how-they-form", "17-what-this-leaves-out",
     "19-heads-over-text", "21-scorecard", "watch-it-grow", "what-we-found",
 )  # fmt: skip
-"""Pages that need more than most: other seeds without layers, MLPs, moments along a run, or all chapters.
+"""Pages that need more than most: other seeds without layers, MLPs, checkpoints along a run, or all chapters.
 Where no repository is cloned, they need `book-all.zip`, the others `book.zip`."""
 SHORT = (
     "a-name-comes-again", "one-channel", "what-one-layer-can-say", "does-it-copy",
@@ -45,8 +45,8 @@ SHORT = (
 """The notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
-DATA_FILES = ("data/models/*/*", f"data/models/*/moments/{files.SUMS}", "data/corpus.toml",
-              "data/tokenizer.json", "requirements.txt", "requirements.lock")  # fmt: skip
+DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "data/corpus.toml",
+              "data/tokenizer.json", "requirements.txt")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
     "experiments/formation.py": "data/formation/*",

@@ -91,7 +91,7 @@ def twice(model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 12) -> Re
     """
     generator = torch.Generator().manual_seed(0)
     counts = repeats.counts(text, model.config.n_vocab)
-    found: dict[str, list[repeats.Predictions]] = {}
+    predictions: dict[str, list[repeats.Predictions]] = {}
     for length in LENGTHS:
         passages = {
             "uniform": repeats.drawn(torch.ones_like(counts), n, length, generator=generator),
@@ -99,12 +99,12 @@ def twice(model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 12) -> Re
             "text": repeats.passages(text, n, length),
         }
         for kind, tokens in passages.items():
-            found.setdefault(kind, []).append(repeats.predictions(model, tokens))
+            predictions.setdefault(kind, []).append(repeats.predictions(model, tokens))
 
     def by_kind(measure: Callable[[repeats.Predictions], Tensor]) -> dict[str, list[float]]:
         return {
-            kind: _rounded(torch.stack([measure(one) for one in seen]).mean(dim=0))
-            for kind, seen in found.items()
+            kind: _rounded(torch.stack([measure(of_length) for of_length in of_kind]).mean(dim=0))
+            for kind, of_kind in predictions.items()
         }
 
     return {
@@ -130,13 +130,13 @@ def of_weights(model: Transformer) -> Record:
             else 0.0
         )
 
-    found = {
+    record = {
         "ov_positivity": [
             [positivity(heads.full_ov(model, head)) for head in layer] for layer in layers
         ]
     }
     if len(layers) < 2:
-        return found
+        return record
     scores = composition.scores(model, "K", later_layer=len(layers) - 1, basis="stored").nan_to_num(
         0
     )
@@ -144,7 +144,7 @@ def of_weights(model: Transformer) -> Record:
         [positivity(composition.matching(model, later, earlier)) for earlier in layers[0]]
         for later in layers[-1]
     ]
-    return found | {"k_scores": [_rounded(row) for row in scores], "matching_positivity": matching}
+    return record | {"k_scores": [_rounded(row) for row in scores], "matching_positivity": matching}
 
 
 def best(records: Sequence[Record], key: str, layer: int) -> list[float]:

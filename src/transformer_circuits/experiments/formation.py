@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_circuits import files
 from transformer_circuits.experiments import development, plan
 from transformer_circuits.experiments.plan import Planned
-from transformer_circuits.model import altered, general
+from transformer_circuits.model import general, modified_attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -55,14 +55,14 @@ def write(compile: bool | None = None, series: Series | None = None) -> None:
     planned = plan.read(series.plan)
 
     def make(k: int) -> dict[str, Any]:
-        one = planned[k]
+        training = planned[k]
         with tokenizer.using(series.vocabulary):
             torch.compiler.reset()  # else it gives up after the eighth model of one process
-            run = trainer(one, compile)
-            log = log_until(run, one.choices.tokens, one.title)
-            return {"training": log} | (series.at_end(one, run) if series.at_end else {})
+            run = trainer(training, compile)
+            log = log_until(run, training.choices.tokens, training.title)
+            return {"training": log} | (series.at_end(training, run) if series.at_end else {})
 
-    complete(series.results, [one.row for one in planned], make)
+    complete(series.results, [training.row for training in planned], make)
 
 
 def complete(
@@ -75,13 +75,13 @@ def complete(
     `make`: the rest of the k-th line.
     """
     before = _lines(path)
-    found = [_line(before, begins) for begins in wanted]
+    made = [_line(before, begins) for begins in wanted]
     for k, begins in enumerate(wanted):
-        if found[k]:
+        if made[k]:
             continue
-        found[k] = begins | make(k)
+        made[k] = begins | make(k)
         with files.atomic(path) as temporary:
-            lines = [json.dumps(line) + "\n" for line in found if line]
+            lines = [json.dumps(line) + "\n" for line in made if line]
             temporary.write_text("".join(lines), encoding="utf-8")
 
 
@@ -109,8 +109,8 @@ def log_until(run: Trainer, tokens: int, title: str) -> list[development.Record]
     ]
 
 
-def _folder(one: Planned) -> Path:
-    return files.cache_dir() / "runs" / one.title_of_state
+def _folder(planned: Planned) -> Path:
+    return files.cache_dir() / "runs" / planned.title_of_state
 
 
 @torch.no_grad()
@@ -164,16 +164,16 @@ def overwritten(text: Int[Tensor, " n_tokens"], share: float) -> Int[Tensor, " n
     return torch.cat([spans.flatten(), text[spans.numel() :]])
 
 
-def trainer(one: Planned, compile: bool | None = None) -> Trainer:
+def trainer(planned: Planned, compile: bool | None = None) -> Trainer:
     """The training of a run, or the one left in the cache."""
-    choices, training = one.choices, one.training
+    choices, training = planned.choices, planned.training
     generator = torch.Generator().manual_seed(training.seed)
     if choices.norm:
-        model: Transformer = general.with_norm(one.shape, generator=generator)
+        model: Transformer = general.with_norm(planned.shape, generator=generator)
     else:
-        model = altered.model(one.shape, choices.first_layer, generator=generator)
+        model = modified_attention.model(planned.shape, choices.first_layer, generator=generator)
     if choices.family == PLANTED:
-        text = with_repeats(training.corpus, one.shape, training.best_of)
+        text = with_repeats(training.corpus, planned.shape, training.best_of)
     elif choices.family:
         text = corpus.tokens_of(training.corpus, "train", choices.family)
     else:
@@ -183,8 +183,8 @@ def trainer(one: Planned, compile: bool | None = None) -> Trainer:
         model,
         training,
         text,
-        _folder(one),
-        every=max(1, EVERY // (training.batch * one.shape.n_ctx)),
+        _folder(planned),
+        every=max(1, EVERY // (training.batch * planned.shape.n_ctx)),
         compile=compile,
         probe=lambda model: probe(model, held_out),
         repeat_weight=choices.repeat_weight,
@@ -199,14 +199,14 @@ def records(name: str) -> list[list[development.Record]]:
         ValueError: if the plan has no such run.
         UserError: naming the training and the command that makes it, if one is missing.
     """
-    planned = [one for one in plan.read() if one.choices.name == name]
+    planned = [training for training in plan.read() if training.choices.name == name]
     if not planned:
         raise ValueError(f'no run of {plan.path().name} is called "{name}"')
     lines, logs = _lines(why().results), []
-    for one in planned:
-        if not (line := _line(lines, one.row)):
+    for training in planned:
+        if not (line := _line(lines, training.row)):
             raise files.UserError(
-                f'there is no log of "{one.title}": run python -m transformer_circuits experiments'
+                f'there is no log of "{training.title}": run python -m transformer_circuits experiments'
             )
         logs.append(line["training"])
     return logs
@@ -218,7 +218,7 @@ def every_seed(name: str) -> list[list[development.Record]]:
     Raises: as `records`.
     """
     further = f"{name}, more seeds"
-    there = further in {one.choices.name for one in plan.read()}
+    there = further in {training.choices.name for training in plan.read()}
     return records(name) + (records(further) if there else [])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_circuits import files
-from transformer_circuits.model import altered
+from transformer_circuits.model import modified_attention
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.settings import Table
 from transformer_circuits.training import checkpoint
@@ -35,7 +35,7 @@ class Choices(Table):
     """Whether a root mean square norm stands before every read, see `general.with_norm`."""
 
     def __post_init__(self):
-        known = altered.LAYERS
+        known = modified_attention.LAYERS
         self._require(
             self.first_layer in known, "first_layer", self.first_layer, f"be one of {[*known]}"
         )
@@ -61,7 +61,7 @@ class Planned:
         if not choices["norm"]:  # lines of runs without one do not name it
             del choices["norm"]
         training = dataclasses.asdict(self.training)
-        del training["moments"]  # it changes nothing in what is recorded
+        del training["checkpoints"]  # it changes nothing in what is recorded
         return {
             "run": choices.pop("name"),
             "seed": self.training.seed,
@@ -102,11 +102,13 @@ def read(place: Path | None = None) -> list[Planned]:
         except (files.UserError, TypeError, AttributeError) as error:
             name = f'run {number}, "{run.get("name")}"'
             raise files.damaged(place, f"is not right in {name}: {error}") from error
-    titles = [one.title for _, one in planned]
-    if twice := sorted({one.choices.name for _, one in planned if titles.count(one.title) > 1}):
+    titles = [training.title for _, training in planned]
+    if twice := sorted(
+        {training.choices.name for _, training in planned if titles.count(training.title) > 1}
+    ):
         raise files.damaged(place, f"has more than one run called {twice}")
     planned.sort(key=lambda pair: (pair[0], pair[1].training.seed))
-    return [one for _, one in planned]
+    return [training for _, training in planned]
 
 
 def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
@@ -121,7 +123,7 @@ def _run(base: dict, run: dict, number: int) -> list[tuple[int, Planned]]:
     choices = Choices.from_dict({"norm": False} | values)
     shape, training = checkpoint.settings(choices.model)
     shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
-    plan = dataclasses.asdict(training) | {"moments": ()} | changes["training"]
+    plan = dataclasses.asdict(training) | {"checkpoints": ()} | changes["training"]
     return [
         (round, Planned(choices, shape, TrainConfig.from_dict(plan | {"seed": seed})))
         for seed in seeds

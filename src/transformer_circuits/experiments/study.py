@@ -73,10 +73,10 @@ class Trained:
         """
         if self.line.get("measured", "") < MENDED.get(claim, ""):
             return None
-        found = self.line[basis].get(claim, {})
-        if "mean" not in found:
+        measured = self.line[basis].get(claim, {})
+        if "mean" not in measured:
             return None
-        return found["mean"], found["low"], found["high"], found["n"]
+        return measured["mean"], measured["low"], measured["high"], measured["n"]
 
 
 def read(*, normed: bool = False) -> list[Trained]:
@@ -86,8 +86,8 @@ def read(*, normed: bool = False) -> list[Trained]:
     """
     lines = map(Trained, files.read_json_lines(plan.study().parent / "runs.jsonl"))
     return sorted(
-        (one for one in lines if one.normed == normed),
-        key=lambda one: (one.crowded, one.tokens, one.width, one.seed),
+        (model for model in lines if model.normed == normed),
+        key=lambda model: (model.crowded, model.tokens, model.width, model.seed),
     )
 
 
@@ -97,17 +97,17 @@ def in_width_alone(*, normed: bool = False) -> dict[int, list[Trained]]:
     Trainings of one entry differ in nothing but width and seed; those of the last entry read as many
     tokens as the book's own models, which are among them. `normed`: see `read`.
     """
-    found: dict[int, list[Trained]] = {}
-    for one in read(normed=normed):
-        if not one.crowded:
-            found.setdefault(one.tokens, []).append(one)
-    return found
+    by_tokens: dict[int, list[Trained]] = {}
+    for model in read(normed=normed):
+        if not model.crowded:
+            by_tokens.setdefault(model.tokens, []).append(model)
+    return by_tokens
 
 
 def by_width(trained: Sequence[Trained]) -> dict[int, list[Trained]]:
     """The trainings of each width, narrow to wide."""
-    widths = sorted({one.width for one in trained})
-    return {width: [one for one in trained if one.width == width] for width in widths}
+    widths = sorted({model.width for model in trained})
+    return {width: [model for model in trained if model.width == width] for width in widths}
 
 
 def trend(
@@ -118,12 +118,14 @@ def trend(
     Each seed of the widest must lie to one side of every seed of the narrowest. `side`: where the
     claim says that its measure lies. Models with fewer than `ENOUGH_HEADS` are left out.
     """
-    enough = by_width([one for one in trained if one.n_heads >= ENOUGH_HEADS])
-    found = [
-        [values[0] for one in enough[width] if (values := one.interval(claim, basis))]
+    enough = by_width([model for model in trained if model.n_heads >= ENOUGH_HEADS])
+    means_of_ends = [
+        [interval[0] for model in enough[width] if (interval := model.interval(claim, basis))]
         for width in (min(enough), max(enough))
     ]
-    narrow, wide = ([value if side == "above" else -value for value in each] for each in found)
+    narrow, wide = (
+        [mean if side == "above" else -mean for mean in means] for means in means_of_ends
+    )
     if not narrow or not wide or min(enough) == max(enough):
         return "neither"
     if min(wide) > max(narrow):

@@ -58,8 +58,8 @@ def of_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any], path: Pa
     names = {field.name for field in fields(ModelConfig)}
     given = {name: value for name, value in about.items() if name in names}
     expected = about.get("weights_sha256")
-    if expected not in (None, found := files.sha256(path)):
-        raise files.UserError(f"{path} has SHA-256 {found} but {CONFIG} says {expected}")
+    if expected not in (None, actual := files.sha256(path)):
+        raise files.UserError(f"{path} has SHA-256 {actual} but {CONFIG} says {expected}")
     weights.require_numbers(tensors, path)
     try:
         model = Transformer(cast(ModelConfig, ModelConfig.from_dict(given)))

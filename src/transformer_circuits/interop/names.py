@@ -68,22 +68,20 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     kind = config.get("model_type")
     if kind is not None and kind not in KINDS:
         raise ValueError(f"model_type is {kind!r} but those that can be read are {[*KINDS]}")
-    found = {**(KINDS[kind] if kind else {}), **config}
-    rope = found.pop("rope_parameters", None) or found.pop("rope_scaling", None) or {}
+    cfg = {**(KINDS[kind] if kind else {}), **config}
+    rope = cfg.pop("rope_parameters", None) or cfg.pop("rope_scaling", None) or {}
     rope = {**rope}
     said = {rope.pop(name, "default") for name in ("rope_type", "type")}
     if said != {"default"}:
         raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
-    found |= rope
-    if found.get("architecture") == "TransformerLensNative":  # whatever its config says
-        found["rotary_adjacent_pairs"] = True
+    cfg |= rope
+    if cfg.get("architecture") == "TransformerLensNative":  # whatever its config says
+        cfg["rotary_adjacent_pairs"] = True
     elif kind:
-        found["rotary_adjacent_pairs"] = False
-    if kind == "qwen2" and not found.pop("use_sliding_window", False):
-        found.pop("sliding_window", None)
-    said = {
-        name: value for name, value in found.items() if value is not None or name not in SETTINGS
-    }
+        cfg["rotary_adjacent_pairs"] = False
+    if kind == "qwen2" and not cfg.pop("use_sliding_window", False):
+        cfg.pop("sliding_window", None)
+    said = {name: value for name, value in cfg.items() if value is not None or name not in SETTINGS}
     return {SETTINGS.get(name, name): value for name, value in said.items()}
 
 
@@ -101,18 +99,18 @@ def _place(name: str) -> tuple[str, str, str]:
                 stem, last = name.removesuffix("_" + ending), ending
         if last not in ("weight", "bias"):
             stem, last = name, "weight"
-    found = LAYER.fullmatch(stem)
-    table, where = (PARTS, found[2]) if found else (OUTSIDE, stem)
+    of_layer = LAYER.fullmatch(stem)
+    table, where = (PARTS, of_layer[2]) if of_layer else (OUTSIDE, stem)
     for part, pattern in table.items():
         if re.fullmatch(pattern, where):
-            return (f"blocks.{found[1]}." if found else ""), part, last
+            return (f"blocks.{of_layer[1]}." if of_layer else ""), part, last
     raise ValueError(f"there is no use for {name}: no part of a model here is called so")
 
 
-def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, Tensor]:
+def weights(given: Mapping[str, Tensor], cfg: Mapping[str, Any]) -> dict[str, Tensor]:
     """Weights by TransformerLens's names and in its shapes, without what is no weight.
 
-    `found`: the `settings`, which say how many heads there are.
+    `cfg`: the `settings`, which say how many heads there are.
     """
     given = {re.sub(r"_original_component\.|_orig_mod\.", "", n): W for n, W in given.items()}
     given = {name: W for name, W in given.items() if not IGNORED.fullmatch(name)}
@@ -123,7 +121,7 @@ def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, 
     for name, W in given.items():
         if not torch.equal(placed.setdefault(place := _place(name), W), W):
             raise ValueError(f"{name} is a second {''.join(place[:2])}, and has other numbers")
-    n_heads = found.get("n_heads")
+    n_heads = cfg.get("n_heads")
     if n_heads is None and any(at for at, _, _ in placed):
         raise ValueError("no shape says how many heads there are: config={'n_heads': …, …}")
     turned = any(  # as in GPT-2 over there, whose matrices have what they read first
@@ -131,13 +129,13 @@ def weights(given: Mapping[str, Tensor], found: Mapping[str, Any]) -> dict[str, 
         for (_, part, last), W in placed.items()
     )
     of_queries = [len(W) for (_, part, _), W in placed.items() if part == "attn.W_Q"]
-    found = {"d_head": of_queries[0] // (n_heads or 1) if of_queries else None} | dict(found)
+    cfg = {"d_head": of_queries[0] // (n_heads or 1) if of_queries else None} | dict(cfg)
     made: dict[str, Tensor] = {}
     for (at, part, last), W in placed.items():
         W = W.mT if turned and W.ndim == 2 and at and last == "weight" else W
-        for name, each in _parts(part, W, n_heads or 1):
-            made[_name(at, name, last)] = _shaped(name, each, found, last)
-    if "unembed.W_U" not in made and found.get("tie_word_embeddings"):
+        for name, matrix in _parts(part, W, n_heads or 1):
+            made[_name(at, name, last)] = _shaped(name, matrix, cfg, last)
+    if "unembed.W_U" not in made and cfg.get("tie_word_embeddings"):
         made["unembed.W_U"] = made["embed.W_E"].mT
     return made
 
@@ -148,10 +146,10 @@ def _parts(part: str, W: Tensor, n_heads: int) -> list[tuple[str, Tensor]]:
     if len(W) % (3 * n_heads):
         raise ValueError(f"{part} has {len(W)} rows, which are not those of 3 × {n_heads} heads")
     if part == "attn.qkv":
-        each = W.chunk(3)
+        matrices = W.chunk(3)
     else:
-        each = [x.flatten(0, 1) for x in W.unflatten(0, (n_heads, 3, -1)).unbind(1)]
-    return [(f"attn.W_{x}", w) for x, w in zip("QKV", each, strict=True)]
+        matrices = [x.flatten(0, 1) for x in W.unflatten(0, (n_heads, 3, -1)).unbind(1)]
+    return [(f"attn.W_{x}", w) for x, w in zip("QKV", matrices, strict=True)]
 
 
 def _name(at: str, part: str, last: str) -> str:
@@ -162,29 +160,29 @@ def _name(at: str, part: str, last: str) -> str:
     return at + part
 
 
-def _shaped(part: str, W: Tensor, found: Mapping[str, Any], last: str) -> Tensor:
+def _shaped(part: str, W: Tensor, cfg: Mapping[str, Any], last: str) -> Tensor:
     if part in ("attn.W_Q", "attn.W_K", "attn.W_V"):
-        d_head = found["d_head"] or max(1, len(W) // found["n_heads"])
+        d_head = cfg["d_head"] or max(1, len(W) // cfg["n_heads"])
         if len(W) % d_head:
             raise ValueError(f"{part} has {len(W)} rows, which are not heads of {d_head} each")
         W = W.unflatten(0, (-1, d_head))
         return W.mT if last == "weight" else W
     if part == "attn.W_O" and last == "weight":
-        return W.mT.unflatten(0, (found["n_heads"], -1))
+        return W.mT.unflatten(0, (cfg["n_heads"], -1))
     return W.mT if W.ndim == 2 and part.partition(".")[0] in ("mlp", "unembed") else W
 
 
-def rotary(found: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
+def rotary(cfg: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
     """The angles of `GeneralAttention`, and in which order it has the rows of W_Q and W_K."""
-    n = found.get("rotary_dim") or int(d_head * found.get("rotary_share", 1.0))
+    n = cfg.get("rotary_dim") or int(d_head * cfg.get("rotary_share", 1.0))
     if d_head % 2 or n % 2 or not 0 < n <= d_head:
         raise ValueError(
             f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"
         )
-    base = float(found.get("rotary_base", 10000.0))
+    base = float(cfg.get("rotary_base", 10000.0))
     frequency = base ** (-torch.arange(0, n, 2, dtype=torch.float64) / n)
     rates = torch.cat([frequency, torch.zeros((d_head - n) // 2, dtype=torch.float64)])
-    adjacent = found.get("rotary_adjacent_pairs", False)
+    adjacent = cfg.get("rotary_adjacent_pairs", False)
     turned = torch.arange(n).view(-1, 2).T if adjacent else torch.arange(n).view(2, -1)
     order = torch.cat([turned, torch.arange(n, d_head).view(2, -1)], dim=1).flatten()
     return torch.arange(n_ctx, dtype=torch.float64)[:, None] * rates, order

@@ -1,7 +1,7 @@
 """A reader's own model, or one of the field's, from a folder, a file, a model hub, or memory.
 
-Any attention-only and causal model can be loaded, and what is left of it beside MLPs; `interop.foreign`
-says how it is written, `interop.names` whose names are known.
+Any attention-only and causal model can be loaded, and what is left of it beside MLPs:
+`interop.conversion` says how it is written, `interop.names` whose names are known.
 """
 
 import json
@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.interop import foreign, hub
+from transformer_circuits.interop import conversion, hub
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -64,7 +64,7 @@ def load(
     if isinstance(source, Mapping):
         if not isinstance(config, Mapping):
             raise files.UserError(f"a state dict needs its settings: {SAY}")
-        model = _foreign(source, config, "the state dict")
+        model = _converted(source, config, "the state dict")
         return _checked(model, "the state dict", begin)
     place = _place(source)
     folder = place if place.is_dir() else place.parent
@@ -83,17 +83,19 @@ def load(
         model = checkpoint.of_file(path)
     else:
         path = _file(place)
-        tensors, found = _tensors(path), _config(path, config)
-        if found.get("model_type") == hub.KIND:
-            model = hub.of_tensors(tensors, found, path).requires_grad_(False)
+        tensors, settings = _tensors(path), _config(path, config)
+        if settings.get("model_type") == hub.KIND:
+            model = hub.of_tensors(tensors, settings, path).requires_grad_(False)
         else:
-            model = _foreign(tensors, found, path)
+            model = _converted(tensors, settings, path)
     return _checked(model, source, begin)
 
 
-def _foreign(tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object) -> Transformer:
+def _converted(
+    tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object
+) -> Transformer:
     try:
-        return foreign.transformer(tensors, config)
+        return conversion.transformer(tensors, config)
     except ValueError as error:
         raise files.UserError(f"{path}: {error}") from error
 
@@ -138,16 +140,16 @@ def _file(place: Path) -> Path:
     """The one file of weights in a folder, or this file itself."""
     if not place.is_dir():
         return place
-    found = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
     # Beside the one that hubs call so there may be others, of an optimizer.
-    found = [path for path in found if path.name == hub.WEIGHTS] or found
-    if len(found) != 1:
-        names = [path.name for path in found]
+    paths = [path for path in paths if path.name == hub.WEIGHTS] or paths
+    if len(paths) != 1:
+        names = [path.name for path in paths]
         raise files.UserError(
             f"{place} has {names or 'no files'} with weights ({', '.join(KINDS)}), but there must "
             "be one: name the file"
         )
-    return found[0]
+    return paths[0]
 
 
 def _config(weights: Path, config: Config) -> dict[str, Any]:
@@ -159,12 +161,12 @@ def _config(weights: Path, config: Config) -> dict[str, Any]:
             f"there is no {path.name} for {weights}, nor a config.toml beside it: {SAY}"
         )
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        settings = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise files.UserError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise files.UserError(f"{path} is {type(found).__name__} but must be an object")
-    return found
+    if not isinstance(settings, dict):
+        raise files.UserError(f"{path} is {type(settings).__name__} but must be an object")
+    return settings
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -175,7 +177,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state_dict = torch.load(path, map_location="cpu", weights_only=True)
     except (
         SafetensorError,
         RuntimeError,
@@ -194,17 +196,19 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             f"{path} is damaged or holds more than weights{f', {asks[0]}' if asks else ''}; nothing "
             "of it was run. Ask for a .safetensors"
         ) from error
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and isinstance(W, Tensor) for name, W in found.items()
+    if not isinstance(state_dict, dict) or not all(
+        isinstance(name, str) and isinstance(W, Tensor) for name, W in state_dict.items()
     ):
         has = (
-            f"the names {[*found][:6]}" if isinstance(found, dict) else f"a {type(found).__name__}"
+            f"the names {[*state_dict][:6]}"
+            if isinstance(state_dict, dict)
+            else f"a {type(state_dict).__name__}"
         )
         raise files.UserError(
             f"{path} must hold a state dict, names with tensors, but has {has}; where one of them is "
             "the state dict, save that by itself"
         )
-    return found
+    return state_dict
 
 
 def _place(source: object) -> Path:

@@ -38,9 +38,9 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
     `theirs`: whether the weights have its names; else the config must say what these do not tell.
     """
     named = names.settings(config)
-    found = DEFAULTS | named
+    cfg = DEFAULTS | named
     if not theirs:
-        found["attn_only"] = named.get("attn_only", False)
+        cfg["attn_only"] = named.get("attn_only", False)
         needed = {"normalization_type", "positional_embedding_type"}
         if named.get("positional_embedding_type") == "rotary":
             needed.add("rotary_adjacent_pairs")
@@ -51,7 +51,7 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
                 f"config={{'normalization_type': one of {NORMS}, 'positional_embedding_type': one of "
                 f"{POSITIONS}, 'n_heads': …}}; a norm is one before every read from the stream"
             )
-    _require(found, SWITCHES, lambda v: isinstance(v, bool), "true or false")
+    _require(cfg, SWITCHES, lambda v: isinstance(v, bool), "true or false")
 
     def is_number(value: Any) -> bool:
         real = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -63,30 +63,30 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
     def is_whole(value: Any) -> bool:
         return value is None or (is_number(value) and bool(value == int(value)))
 
-    _require(found, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
-    _require(found, SIZES, is_whole, "a whole number")
-    if "normalization" in found:  # so the configs of Neel Nanda's models say it
-        found["normalization_type"] = found["normalization"]
-    if "shortformer_pos" in found:
-        short = found["shortformer_pos"]
-        found["positional_embedding_type"] = "shortformer" if short else "standard"
-    if found["positional_embedding_type"] is None:
-        found["positional_embedding_type"] = "none"
+    _require(cfg, ("attn_scale",), is_scale, "a number above 0; -1 stands for √d_head")
+    _require(cfg, SIZES, is_whole, "a whole number")
+    if "normalization" in cfg:  # so the configs of Neel Nanda's models say it
+        cfg["normalization_type"] = cfg["normalization"]
+    if "shortformer_pos" in cfg:
+        short = cfg["shortformer_pos"]
+        cfg["positional_embedding_type"] = "shortformer" if short else "standard"
+    if cfg["positional_embedding_type"] is None:
+        cfg["positional_embedding_type"] = "none"
     for name, plain in PLAIN.items():
-        if found.get(name, plain[0]) not in plain:
-            raise ValueError(f"{name} is {found[name]!r} but all models here have {plain[0]!r}")
+        if cfg.get(name, plain[0]) not in plain:
+            raise ValueError(f"{name} is {cfg[name]!r} but all models here have {plain[0]!r}")
     for name, known in (("normalization_type", NORMS), ("positional_embedding_type", POSITIONS)):
-        if found[name] not in known:
-            raise ValueError(f"{name} is {found[name]!r} but must be one of {known}")
-    return found
+        if cfg[name] not in known:
+            raise ValueError(f"{name} is {cfg[name]!r} but must be one of {known}")
+    return cfg
 
 
 def _require(
-    found: Mapping[str, Any], which: Sequence[str], holds: Callable[[Any], bool], must: str
+    cfg: Mapping[str, Any], which: Sequence[str], holds: Callable[[Any], bool], must: str
 ) -> None:
     for name in which:
-        if name in found and not holds(found[name]):
-            raise ValueError(f"{name} is {found[name]!r} in the config but must be {must}")
+        if name in cfg and not holds(cfg[name]):
+            raise ValueError(f"{name} is {cfg[name]!r} in the config but must be {must}")
 
 
 class Weights:
@@ -100,7 +100,7 @@ class Weights:
             n.replace("attn._", "attn."): W  # so it calls grouped keys and values
             for n, W in weights.items() if not n.endswith(tensors.BUFFERS)
         }  # fmt: skip
-        whole = self.found("embed.W_E").dtype  # first of all: whose names are they?
+        whole = self.peek("embed.W_E").dtype  # first of all: whose names are they?
         tensors.require_numbers(self.left)
         self.dtype = whole if whole == torch.float64 else torch.float32
         self.n_layers = len({name.split(".")[1] for name in self.left if name[:7] == "blocks."})
@@ -110,21 +110,21 @@ class Weights:
 
         `sizes`: how large it must be along each axis; None where any size will do.
         """
-        found = self.found(name).detach().to(self.dtype)
-        fits = len(sizes) == found.ndim and all(
-            size in (None, own) for size, own in zip(sizes, found.shape, strict=True)
+        W = self.peek(name).detach().to(self.dtype)
+        fits = len(sizes) == W.ndim and all(
+            size in (None, own) for size, own in zip(sizes, W.shape, strict=True)
         )
         if not fits:
             must = ", ".join("any" if size is None else str(size) for size in sizes)
-            raise ValueError(f"{name} is {tuple(found.shape)} but must be ({must})")
+            raise ValueError(f"{name} is {tuple(W.shape)} but must be ({must})")
         del self.left[name]
-        return found
+        return W
 
     def shape(self, name: str) -> tuple[int, int, int]:
         """The shape of a weight of heads."""
-        if (found := self.found(name)).ndim != 3:
-            raise ValueError(f"{name} is {tuple(found.shape)} but must be (head, d_model, d_head)")
-        return found.shape[0], found.shape[1], found.shape[2]
+        if (W := self.peek(name)).ndim != 3:
+            raise ValueError(f"{name} is {tuple(W.shape)} but must be (head, d_model, d_head)")
+        return W.shape[0], W.shape[1], W.shape[2]
 
     def bias(self, name: str, *sizes: int) -> Tensor:
         """A bias, flat; zeros if it is not there."""
@@ -139,7 +139,7 @@ class Weights:
                 f"the config has no use for the weights {sorted(self.left)[:6]}: it is not theirs"
             )
 
-    def found(self, name: str) -> Tensor:
+    def peek(self, name: str) -> Tensor:
         """One weight as it is, which is not taken by this."""
         if name not in self.left:
             there = sorted(self.left)[:6]
@@ -147,9 +147,9 @@ class Weights:
         return self.left[name]
 
 
-def attention_scale(found: Mapping[str, Any], d_head: int) -> float:
+def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
     """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
-    scale = found["attn_scale"] if found["use_attn_scale"] else 1.0
+    scale = cfg["attn_scale"] if cfg["use_attn_scale"] else 1.0
     return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 
 

@@ -112,9 +112,9 @@ class GeneralAttention(Attention):
         if self.angles is None:
             return x
         angles = self.angles[: x.shape[2]].to(x)
-        one, two = x.chunk(2, dim=-1)
+        first, second = x.chunk(2, dim=-1)
         cos, sin = angles.cos(), angles.sin()
-        return torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
 class GeneralMLP(nn.Module):
@@ -219,7 +219,7 @@ class GeneralTransformer(Transformer):
     @torch.no_grad()
     def frozen(self, tokens: Int[Tensor, "batch pos"]) -> "GeneralTransformer":
         """The same model for these tokens alone, its norms held as they are there; weights are shared."""
-        shared = {id(each): each for each in (*self.parameters(), *self.buffers())}
+        shared = {id(tensor): tensor for tensor in (*self.parameters(), *self.buffers())}
         if self.norm.eps is None or self.frozen_for is not None:
             return self
         model = copy.deepcopy(self, shared)

@@ -49,7 +49,7 @@ def packed(model: Transformer) -> dict[str, Tensor]:
 
 def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of `packed`; what has no scale beside it stays as it is."""
-    weights = {name: each for name, each in tensors.items() if not name.endswith(".scale")}
+    weights = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
     for name in weights:
         if (scale := tensors.get(f"{name}.scale")) is not None:
             weight = dequantise(weights[name], scale)

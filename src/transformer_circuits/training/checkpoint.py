@@ -57,9 +57,9 @@ def save(
         temporary.write_text(text, encoding="utf-8")
 
 
-def save_moment(folder: Path, model: Transformer, step: int) -> None:
+def save_checkpoint(folder: Path, model: Transformer, step: int) -> None:
     """Write a checkpoint of a run, for `load(name, step=step)`."""
-    _write(_moment(folder, step), model)
+    _write(_checkpoint(folder, step), model)
 
 
 def _write(path: Path, model: Transformer) -> None:
@@ -68,30 +68,30 @@ def _write(path: Path, model: Transformer) -> None:
         temporary.write_bytes(safetensors.torch.save(quantisation.packed(model)))
 
 
-def moments(folder: Path) -> list[int]:
+def steps(folder: Path) -> list[int]:
     """The steps of the checkpoints along a run that a folder has, in order.
 
-    Of those that were taken over from a run (`take_moments`) only what is listed counts.
+    Of those that were taken over from a run (`take_checkpoints`) only what is listed counts.
     """
-    place = folder / "moments"
+    place = folder / "checkpoints"
     names = {path.name for path in place.glob(f"{'[0-9]' * 6}.safetensors")}
     return sorted(int(name[:6]) for name in names & {*(files.listed(place) or names)})
 
 
-def take_moments(source: Path, folder: Path) -> None:
+def take_checkpoints(source: Path, folder: Path) -> None:
     """Replace the checkpoints along a run in a folder by those of another, with their checksums."""
-    new, old = folder / ".moments.partial", folder / "moments"
+    new, old = folder / ".checkpoints.partial", folder / "checkpoints"
     shutil.rmtree(new, ignore_errors=True)
-    if moments(source):
-        shutil.copytree(source / "moments", new)
+    if steps(source):
+        shutil.copytree(source / "checkpoints", new)
         files.write_sums(new)
     shutil.rmtree(old, ignore_errors=True)
     if new.exists():
         new.rename(old)
 
 
-def _moment(folder: Path, step: int) -> Path:
-    return folder / "moments" / f"{step:06}.safetensors"
+def _checkpoint(folder: Path, step: int) -> Path:
+    return folder / "checkpoints" / f"{step:06}.safetensors"
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
@@ -105,7 +105,7 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 
     A file that is damaged, or does not belong to the others, is named, with the remedy.
 
-    `step`: the model as it was after so many steps of its training, one of `moments`.
+    `step`: the model as it was after so many steps of its training, one of `steps`.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -121,17 +121,17 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
             "set n_vocab in its config.toml, and train it again"
         )
     learned_with = tables["provenance"].tokenizer_sha256
-    if (found := files.sha256(tokenizer.path())) != learned_with:
+    if (actual := files.sha256(tokenizer.path())) != learned_with:
         raise files.damaged(
-            tokenizer.path(), f"has SHA-256 {found} but {name} learned with {learned_with}"
+            tokenizer.path(), f"has SHA-256 {actual} but {name} learned with {learned_with}"
         )
     model = of_file(path)
     if step is not None:
-        if step not in moments(place):
+        if step not in steps(place):
             raise files.UserError(
-                f"no weights of step {step} were kept in {place}, only of steps {moments(place)}"
+                f"no weights of step {step} were kept in {place}, only of steps {steps(place)}"
             )
-        files.require_as_listed(path := _moment(place, step))
+        files.require_as_listed(path := _checkpoint(place, step))
         load_weights(model, path)
     return model.to(device)
 
@@ -143,10 +143,10 @@ def of_file(path: Path) -> Transformer:
     """
     tables = config.read(path.with_name("config.toml"), "model")
     known = tables.get("provenance")
-    if known and (found := files.sha256(path)) != known.weights_sha256:
+    if known and (actual := files.sha256(path)) != known.weights_sha256:
         raise files.damaged(
             path,
-            f"is not the file that [provenance] describes: it has SHA-256 {found} but its config "
+            f"is not the file that [provenance] describes: it has SHA-256 {actual} but its config "
             f"says {known.weights_sha256}",
         )
     model = Transformer(tables["model"])
@@ -204,6 +204,6 @@ def of_seed(name: str, seed: int) -> str:
 def seeds(name: str) -> list[str]:
     """A model and those that differ from it in their seed alone, `name` itself first."""
     pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
-    found = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
-    others = sorted((match for match in found if match), key=lambda match: int(match[1]))
+    matches = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
+    others = sorted((match for match in matches if match), key=lambda match: int(match[1]))
     return [folder(name).name, *(match[0] for match in others)]

@@ -42,7 +42,7 @@ class TrainConfig(Table):
     blind_steps: int = 0
     """Steps in which layers after the first see no positions; then half as many in which these grow
     to full strength. 0 shows them from the start."""
-    moments: tuple = ()
+    checkpoints: tuple = ()
     """Steps after which the weights are kept, too, in order. Each is that of a record, or the first
     record after it counts."""
 
@@ -59,7 +59,7 @@ class TrainConfig(Table):
             (("decay_from",), lambda v: 0 <= v < 1, "lie in [0, 1)"),
             (("corpus",), lambda v: v in ("small", "full"), 'be "small" or "full"'),
             (
-                ("moments",),
+                ("checkpoints",),
                 lambda v: list(v) == sorted(set(v)) and all(0 < step < self.steps for step in v),
                 f"be steps from 1 to {self.steps - 1}, in order",
             ),

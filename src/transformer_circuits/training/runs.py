@@ -26,31 +26,33 @@ class Run:
 
     name: str
     folder: Path
-    """Where `save` puts the trained model and its moments."""
+    """Where `save` puts the trained model and its checkpoints."""
     state: Path
-    """Where the training keeps its state, and its moments until `save`."""
+    """Where the training keeps its state, and its checkpoints until `save`."""
     trainer: Trainer
 
     def records(self) -> Iterator[dict]:
-        """Train to the end, as `Trainer.run`, and keep the weights of moments that the plan asks for."""
+        """Train to the end, as `Trainer.run`, and keep the checkpoints that the plan asks for."""
         if self.trainer.step == 0:
-            shutil.rmtree(self.state / "moments", ignore_errors=True)  # of a state that was deleted
-        self._keep_moment()  # it may have been stopped between the record and its moment
+            shutil.rmtree(
+                self.state / "checkpoints", ignore_errors=True
+            )  # of a state that was deleted
+        self._keep_checkpoint()  # it may have been stopped between the record and its checkpoint
         for record in self.trainer.run():
-            self._keep_moment()
+            self._keep_checkpoint()
             yield record
 
-    def _keep_moment(self) -> None:
-        """Keep the weights as they are now if the plan asks for a moment since the last record."""
+    def _keep_checkpoint(self) -> None:
+        """Keep the weights as they are now if the plan asks for a checkpoint since the last record."""
         trainer = self.trainer
         before = trainer.log[-2]["step"] if len(trainer.log) > 1 else 0
-        due = any(before < step <= trainer.step for step in trainer.config.moments)
-        missing = trainer.step not in checkpoint.moments(self.state)
+        due = any(before < step <= trainer.step for step in trainer.config.checkpoints)
+        missing = trainer.step not in checkpoint.steps(self.state)
         if due and missing and trainer.accelerator.is_main_process:
-            checkpoint.save_moment(self.state, trainer.model, trainer.step)
+            checkpoint.save_checkpoint(self.state, trainer.model, trainer.step)
 
     def save(self) -> float:
-        """Write log, moments, weights and their provenance; return the loss on held-out text.
+        """Write log, checkpoints, weights and their provenance; return the loss on held-out text.
 
         In nats per token, rounded to four digits, as the last record of the log has it from now
         on under `held_out_nats`. Over which text, see `cross_entropy`.
@@ -60,7 +62,7 @@ class Run:
         held_out = corpus.tokens(plan.corpus, "validation")
         nats = round(float(cross_entropy.evaluate(model, held_out).mean()), 4)
         log[-1]["held_out_nats"] = nats
-        checkpoint.take_moments(self.state, self.folder)
+        checkpoint.take_checkpoints(self.state, self.folder)
         digest = files.sha256(corpus.build(plan.corpus)["train"])
         checkpoint.save(self.folder, model.cpu(), plan, digest, log)
         return nats
@@ -77,7 +79,7 @@ def prepare(
     """Set up the training of the model called `name`, or take it up where it was interrupted.
 
     `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which keeps
-    no moments.
+    no checkpoints.
     `folder`: where the trained model goes; by default to its folder among the models of the book.
     A folder that cannot be written is refused now, and not after the training.
     `compile`: as for `Trainer`.
@@ -88,7 +90,7 @@ def prepare(
     if seed is None or seed == plan.seed:
         folder = folder or checkpoint.folder(name)
     else:
-        plan = dataclasses.replace(plan, seed=seed, moments=())
+        plan = dataclasses.replace(plan, seed=seed, checkpoints=())
         name = checkpoint.of_seed(name, seed)
         folder = folder or checkpoint.models_dir() / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from transformer_circuits.website import editions, printing, recall
 
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 ALL_PAGES_NEED = (
-    "_config.yml", "_toc.yml", "package-lock.json", "requirements.lock", "_templates/**/*",
+    "_config.yml", "_toc.yml", "package-lock.json", "requirements.txt", "_templates/**/*",
     "src/transformer_circuits/website/*.py",
 )  # fmt: skip
 """Sphinx reads again what changed in a page; after a change of these, everything."""

@@ -34,14 +34,14 @@ a position's and a token's, and still count as not reading positions."""
 class _Parts:
     """A checkpoint on its way: all by the names of our parameters, [what it writes, what it reads]."""
 
-    def __init__(self, given: Weights, found: Mapping[str, Any], theirs: bool):
-        self.given, self.found, self.theirs = given, found, theirs
+    def __init__(self, given: Weights, cfg: Mapping[str, Any], theirs: bool):
+        self.given, self.cfg, self.theirs = given, cfg, theirs
         self.readers: dict[str, tuple[Tensor, Tensor]] = {}
         """Each with what is added to it: its bias, and what biases before have put into the stream."""
         self.writers: dict[str, Tensor] = {}
         self.offsets: dict[str, Tensor] = {}
         """What is added to the stream before each norm, at every position alike."""
-        self.norm = found["normalization_type"]
+        self.norm = cfg["normalization_type"]
         W_E = given.take("embed.W_E", None, None)
         self.n_vocab, self.d = W_E.shape
         self.constant = torch.zeros(self.d, dtype=given.dtype)
@@ -50,10 +50,10 @@ class _Parts:
         self.d_mlp = 0
         for layer in range(given.n_layers):
             self.attention(layer)
-            if not found["attn_only"]:
+            if not cfg["attn_only"]:
                 self.mlp(layer)
         U = given.take("unembed.W_U", self.d, None).T
-        if len(U) != self.n_vocab and found.get("d_vocab_out") != len(U):
+        if len(U) != self.n_vocab and cfg.get("d_vocab_out") != len(U):
             raise ValueError(
                 f"unembed.W_U has {len(U)} outputs and embed.W_E {self.n_vocab} tokens: if it has a "
                 "vocabulary of its own, the config must say so, d_vocab_out"
@@ -93,10 +93,10 @@ class _Parts:
         if self.n_heads % grouped:
             raise ValueError(f"{self.n_heads} heads cannot share {grouped} keys and values")
         d_head = self.d_head = max(d_qk, d_v)
-        turned = self.found["positional_embedding_type"] == "rotary"
+        turned = self.cfg["positional_embedding_type"] == "rotary"
         if turned and d_qk != d_head:
             raise ValueError(f"values are {d_v} wide but rotary queries and keys {d_qk}")
-        order = names.rotary(self.found, 1, d_head)[1] if turned else torch.arange(d_head)
+        order = names.rotary(self.cfg, 1, d_head)[1] if turned else torch.arange(d_head)
         matrices = {}
         for x, (n, width) in {
             "Q": (self.n_heads, d_qk), "K": (grouped, d_qk), "V": (grouped, d_v)
@@ -108,7 +108,7 @@ class _Parts:
             if x != "V":
                 both = both[:, order]
             if x == "Q":
-                both = both * attention_scale(self.found, d_qk) * math.sqrt(d_head / d_qk)
+                both = both * attention_scale(self.cfg, d_qk) * math.sqrt(d_head / d_qk)
             both = both.flatten(0, 1)
             matrices[f"layers.{layer}.W_{x}_concat"] = both[:, :d], both[:, d]
         self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices)
@@ -157,62 +157,62 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
     - MLPs that write nothing are left out.
     """
     theirs = names.is_theirs(weights)
-    found = settings(config, theirs=theirs)
-    given = Weights(names.weights(weights, found))
-    _without_idle_mlps(given, found)
-    norm, positions = found["normalization_type"], found["positional_embedding_type"]
+    cfg = settings(config, theirs=theirs)
+    given = Weights(names.weights(weights, cfg))
+    _without_idle_mlps(given, cfg)
+    norm, positions = cfg["normalization_type"], cfg["positional_embedding_type"]
     if norm is not None and positions == "shortformer":
         raise ValueError(
             "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
         )
-    parts = _Parts(given, found, theirs)
+    parts = _Parts(given, cfg, theirs)
     W_P = None
     if positions in ("shortformer", "standard"):
         W_P = given.take("pos_embed.W_pos", None, parts.d)
     given.require_all_taken()
-    n_ctx = found.get("n_ctx") if W_P is None else len(W_P)
+    n_ctx = cfg.get("n_ctx") if W_P is None else len(W_P)
     if n_ctx is None:
         raise ValueError(f"positions are {positions!r}, so no weight says how many: give n_ctx")
     return _built(parts, W_P, int(n_ctx), config)
 
 
-def _without_idle_mlps(given: Weights, found: dict[str, Any]) -> None:
+def _without_idle_mlps(given: Weights, cfg: dict[str, Any]) -> None:
     """Take away MLPs that write nothing; refuse others that no model here can have."""
     of_mlps = [name for name in given.left if ".mlp." in name]
-    if not of_mlps and "act_fn" not in found:
-        found["attn_only"] = True
-    if found["attn_only"]:
+    if not of_mlps and "act_fn" not in cfg:
+        cfg["attn_only"] = True
+    if cfg["attn_only"]:
         return
     out = [W for name, W in given.left.items() if name.endswith(("mlp.W_out", "mlp.b_out"))]
     if out and not any(bool(W.any()) for W in out):
         for name in list(given.left):
             if ".mlp." in name or ".ln2." in name:
                 del given.left[name]
-        found["attn_only"] = True
+        cfg["attn_only"] = True
         return
-    act = found["act_fn"] = general.ALSO.get(found["act_fn"], found["act_fn"])
+    act = cfg["act_fn"] = general.ALSO.get(cfg["act_fn"], cfg["act_fn"])
     if act not in general.ACTIVATIONS:
         raise ValueError(
             f"act_fn is {act!r} but MLPs here have one of {[*general.ACTIVATIONS]}, and attn_only is False"
         )
-    if found.get("parallel_attn_mlp", False):
+    if cfg.get("parallel_attn_mlp", False):
         raise ValueError("MLPs here read what attention wrote, but parallel_attn_mlp is True")
 
 
 def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, Any]) -> Transformer:
-    found, d, norm = parts.found, parts.d, parts.norm
+    cfg, d, norm = parts.cfg, parts.d, parts.norm
     U = parts.readers["W_U"][0]
     sizes = {"n_layers": parts.given.n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
     require_sizes(
         config, {**sizes, "d_model": d, "d_head": parts.d_qk, "n_ctx": n_ctx, "d_vocab_out": len(U)}
     )
-    turned = found["positional_embedding_type"] == "rotary"
-    added = found["positional_embedding_type"] == "standard"
+    turned = cfg["positional_embedding_type"] == "rotary"
+    added = cfg["positional_embedding_type"] == "standard"
     read = added and W_P is not None and _reads(parts, W_P)
     if W_P is not None and not read:
         W_P = _of_half(parts, W_P)
         d = parts.d
-    gated, act = any(name.endswith("W_G") for name in parts.readers), found["act_fn"]
+    gated, act = any(name.endswith("W_G") for name in parts.readers), cfg["act_fn"]
     biased = any(bool(b.any()) for _, b in parts.readers.values())
     biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
     d_model = d + biased + (d + biased) % 2  # sinusoids come in pairs
@@ -230,8 +230,8 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         or (parts.d_mlp and act != "gelu")
     ):
         model: Transformer = GeneralTransformer(
-            shape, width=d, n_out=len(U), eps=float(found["eps"]) if norm else None,
-            angles=names.rotary(found, n_ctx, parts.d_head)[0] if turned else None,
+            shape, width=d, n_out=len(U), eps=float(cfg["eps"]) if norm else None,
+            angles=names.rotary(cfg, n_ctx, parts.d_head)[0] if turned else None,
             act=act or "gelu", gated=gated,
         )  # fmt: skip
     else:
