@@ -402,7 +402,7 @@ def rulers(
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=28, opacity=0.8)
         return dots.encode(
-            altair.X("x:Q", scale=log[0], title="÷ mean of its kind", axis=ticks),
+            altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
             altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y, axis=ticks),
             colour,
             shape,

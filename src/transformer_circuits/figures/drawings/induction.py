@@ -131,7 +131,7 @@ def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) 
     canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
     canvas.token(x, y, wide, _CELL, predicted, role="second")
     below = {"size": SMALL, "role": "muted"}
-    canvas.text(x + wide, y + _CELL + 16, "put first by the model", anchor="end", **below)
+    canvas.text(min(x + wide / 2, 668), y + _CELL + 16, "put first", anchor="middle", **below)
 
 
 def _down(line: _Line) -> Canvas:

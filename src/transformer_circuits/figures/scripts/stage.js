@@ -223,7 +223,7 @@
       for (const choice of choices) {
         choice.checked = true;
         show();
-        await wait(1600);
+        await wait(2500);
         if (mine !== playing) return;
       }
       end();
@@ -276,15 +276,16 @@
       await wait(k ? 300 : 1000);
     }
 
-    async function play() {
+    // `known`: the bars have their ends at once, as after a switch, whose effect is to be seen.
+    async function play(known = false) {
       const mine = (playing += 1), still = () => mine === playing;
       const { steps, notes: noted, says: words } = run();
       again.textContent = "Show the end";
       clear();
       notes([]);
       steps.forEach((step, k) => {
-        bar(k, null);
-        tokens[step.at + 1].classList.add("to-come");
+        bar(k, known ? step.p : null);
+        tokens[step.at + 1].classList.toggle("to-come", !known);
       });
       says.innerHTML = words[0];
       for (let k = 1; k <= noted.length && still(); k++) {
@@ -313,9 +314,9 @@
       lines.forEach((line) => (line.strip.hidden = line.strip !== strip));
       run().steps.forEach((step, k) => (bars[k].querySelector("b").textContent = word(step.at + 1)));
       if (STILL.matches || inTime) end();
-      else play();
+      else play(true);
     }
-    const playAll = inTime ? grow : play;
+    const playAll = inTime ? grow : () => play();
     knob?.addEventListener("click", () => {
       knob.setAttribute("aria-checked", String(isOff()));
       begin();
