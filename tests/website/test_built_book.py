@@ -47,6 +47,23 @@ STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
 """Notes in the margin that stand beside the section after their own, where nothing follows them in it."""
 
 
+ALIKE = """() => {
+    const seen = {};
+    const ends = ":is(.highlight, .sig) span:not(:has(*), :is(a, button) *)";
+    for (const end of document.querySelectorAll(ends)) {
+        if (!end.checkVisibility({ visibilityProperty: true })) continue;
+        const parent = end.parentElement;
+        const kind = [end, parent, parent.parentElement].map((each) => each.className);
+        kind.push(end.textContent.trim().length > 1); // of one letter, axe does not decide
+        seen[kind] = (seen[kind] ?? 0) + 1;
+        if (seen[kind] > 3) end.style.visibility = "hidden";
+    }
+}"""
+"""Leaves three words of all in code that have the same classes; the others are hidden, and keep their room."""
+SHOWN = """() => document.querySelectorAll(":is(.highlight, .sig) span").forEach(
+    (each) => { each.style.visibility = "" })"""
+
+
 def test_what_a_cell_shows_leaves_a_record():
     """Else it would be neither in the index nor in the manifest, and nobody would notice."""
     for chapter, copy in notebooks.fresh().items():
@@ -147,8 +164,10 @@ def kinds(name: str) -> frozenset[str]:
 
 def test_no_barrier_that_axe_finds(opened):
     """Light on every page. In the dark only colours differ, and these come from classes: there it is a
-    page that has a class which none before it has."""
+    page that has a class which none before it has. So of code, whose every word would be asked for its
+    contrast, a page has to show three words of each kind."""
     opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+    opened.evaluate(ALIKE)
     assert barriers(opened) == []
     before = (kinds(name) for name in PAGES[: PAGES.index(opened.name)])
     if kinds(opened.name).difference(*before):
@@ -156,6 +175,7 @@ def test_no_barrier_that_axe_finds(opened):
         found = barriers(opened, runOnly=["color-contrast", "link-in-text-block"])
         opened.evaluate("document.documentElement.dataset.theme = 'light'")
         assert found == []
+    opened.evaluate(SHOWN)
 
 
 def test_words_have_no_light_panel_behind_them_in_the_dark(opened):

@@ -38,11 +38,14 @@ def seal(copy: dict) -> str:
 def _environment() -> dict[str, str]:
     """Environment variables of the kernels: one thread, so that results repeat; no scripts in outputs.
 
-    The package need not be installed, as in Colab: the path leads to it.
+    The package need not be installed, as in Colab: the path leads to it. With glibc, memory that one
+    step frees is kept for the next, which saves a tenth of the time.
     """
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
         "OMP_NUM_THREADS": "1",
+        "MALLOC_MMAP_THRESHOLD_": str(2**30),
+        "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
         files.IN_BOOK: "1",
         "PYTHONPATH": os.pathsep.join(paths),
     }

@@ -31,12 +31,12 @@ def causal_scores(
 
     `places`: where the destinations stand, if they are not 0, 1, ….
     """
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = (q @ k.mT).div_(math.sqrt(q.shape[-1]))  # in place: of all in a pass these are largest
     if places is None:
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
     else:
         future = places[:, None] < torch.arange(k.shape[-2], device=scores.device)
-    return scores.masked_fill(future, -math.inf)
+    return scores.masked_fill_(future, -math.inf)
 
 
 BLOCK = 128

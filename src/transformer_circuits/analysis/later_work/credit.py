@@ -138,13 +138,13 @@ def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: 
     layer, x = model.layers[1], trace.residual[0][0]
     W_P = model.W_P[: len(x)]
     parts = torch.cat([torch.stack([x, W_P]), trace.head_outputs[0][0]])  # [maker, pos, d_model]
-    q, k = parts @ layer.W_Q[head].T, parts @ layer.W_K[head].T
+    q, k = parts[:, places] @ layer.W_Q[head].T, parts @ layer.W_K[head].T
     v = parts @ layer.W_V[head].T
     v[1] = 0  # values do not read positions
     scale = math.sqrt(layer.d_head)
     score = {
-        "Q": q[:, places] @ k.sum(dim=0).T / scale,
-        "K": torch.einsum("pd,msd->mps", q.sum(dim=0)[places], k) / scale,
+        "Q": q @ k.sum(dim=0).T / scale,
+        "K": torch.einsum("pd,msd->mps", q.sum(dim=0), k) / scale,
     }
     worth = torch.einsum("pd,msd->mps", asks @ layer.W_O[head], v)
     seen = places[:, None] >= torch.arange(len(x), device=places.device)
