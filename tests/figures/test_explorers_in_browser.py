@@ -42,7 +42,7 @@ def paths(page):
 def edges(page):
     said = page.locator(TEXTS)
     expect(said).to_contain_text("0.1 → 1.0, into K")
-    expect(said).to_contain_text("score 0.400, place 1 of 8; by chance 0.200 ± 0.010")
+    expect(said).to_contain_text("score 0.400, place 1 of 8\n(by chance 0.200 ± 0.010)")
     expect(said).to_contain_text("cut: 0.5 nats, place 1 of 8")
     expect(said).to_contain_text("“a” (2) loses most: 0.90 becomes 0.10.")
     page.locator("select[name=edge_later]").press("ArrowDown")
