@@ -105,6 +105,48 @@ def test_chosen_names_stand_beside_their_points_those_of_points_on_each_other_in
         labels.near([(5.0, 5.0)] * 2, [30.0, 30.0], (50, 30))
 
 
+def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_what_they_beat():
+    named = {"labels": ["0.1", "1.2", "K 0.1 → 1.2"], "x": "a", "y": "b", **WORDS}
+    null = {"random": ([0.0, -1.0], [0.0, 0.5])}
+    beside = {"null": null, "places": {"chance": 3.0}}
+    chart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside, one_scale=True)
+    kinds = {row["name"]: row["kind"] for row in values(chart) if "kind" in row}
+    assert kinds == {
+        "0.1": "first layer", "1.2": "second layer", "K 0.1 → 1.2": "into K", "random": "random",
+    }  # fmt: skip
+    scales = {scale["name"]: scale for scale in chart.spec["scales"]}
+    roles = ("first", "second", "key", "muted")
+    assert scales["color"]["range"] == [theme.themed(theme.ROLES[role].light) for role in roles]
+    assert scales["x"]["domain"] == scales["y"]["domain"] == pytest.approx([-1.36, 5.36])
+    assert chart.spec["usermeta"] == {"stretches": True, "square": True}
+    numbers = chart.record.numbers
+    assert numbers["chance"] == 3 and list(numbers["random, mean and sd: a"]) == [-0.5, 0.5]
+    apart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside)
+    wide, high = (scale["domain"] for scale in apart.spec["scales"][:2])
+    assert wide[1] < 3.5 and high[1] > 5
+
+
+def test_no_line_to_a_name_crosses_another_name():
+    points = [(50.0 + 9 * k, 50.0 + 4 * (k % 3)) for k in range(8)]
+    places = labels.near(points, [40.0] * 8, (200, 120))
+    for (x, y), (_, (to, at)) in zip(points, places, strict=True):
+        line = [(x + (to - x) * k / 12, y + (at - y) * k / 12) for k in range(1, 12)]
+        for other in places:
+            (across, up), own = other[0], other[1] == (to, at)
+            assert own or not any(
+                abs(a - across) < 20 and abs(b - up) < labels.LINE / 2 for a, b in line
+            )
+
+
+def test_dots_of_a_diagram_have_the_colours_of_their_layers_and_what_has_no_score_is_hatched():
+    chart = diagrams.links({"K": np.eye(2)}, earlier=["0.0", "0.1"], later=["1.0", "1.1"], **WORDS)
+    first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
+    said = json.dumps(chart.spec)
+    assert f'"value": "{first}"' in said and f'"value": "{second}"' in said
+    edges = explorers_of(**WORDS)["edges"]
+    assert edges.svg.count("╱╱╱") == 2, "one for each earlier head"
+
+
 def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_apart():
     panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0.5], [0, 0]])}
     chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)

@@ -40,16 +40,16 @@ def paths(page):
 
 
 def edges(page):
-    said = page.locator(TEXTS)
+    said = page.locator(f"{TEXTS}[text-anchor=start]")  # all others are hatching
     expect(said).to_contain_text("0.1 → 1.0, into K")
-    expect(said).to_contain_text("score 0.400, place 1 of 8; by chance 0.200 ± 0.010")
+    expect(said).to_contain_text("score 0.400, place 1 of 8(by chance 0.200 ± 0.010)")
     expect(said).to_contain_text("cut: 0.5 nats, place 1 of 8")
-    expect(said).to_contain_text("“a” (2) loses most: 0.90 becomes 0.10.")
+    expect(said).to_contain_text("“a” (2) loses most:0.90 becomes 0.10.")
     page.locator("select[name=edge_later]").press("ArrowDown")
     expect(said).to_contain_text("0.1 → 1.1, into K")
     page.locator("select[name=edge_later]").select_option("all")
     expect(said).to_contain_text("several edges at once")
-    expect(said).to_contain_text("“b” (1) loses most: 0.50 becomes 0.20.")
+    expect(said).to_contain_text("“b” (1) loses most:0.50 becomes 0.20.")
     page.locator(".hc-live .mark-rect path").first.click(force=True)
     expect(said).to_contain_text("0.0 → 1.0, into K")
     expect(page.locator("select[name=edge_earlier]")).to_have_value("0.0")

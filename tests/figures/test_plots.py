@@ -20,6 +20,7 @@ FIGURES = [
     plots.bundles({"a": [([1, 2], [3, 1])] * 2, "b": [([1], [2])]}, x="d", y="nats", **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
     plots.stacked({"ours": {"a": 1.0, "b": torch.tensor(3.0)}}, unit="share", **WORDS),
+    plots.matrix({"a": np.eye(3), "b": np.eye(3) / 2}, rows="r", cols="c", unit="u", **WORDS),
     plots.dumbbells({"1.0": {"a": 0.1, "b": torch.tensor(0.3)}}, unit="share", **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
@@ -69,6 +70,17 @@ def words(svg):
 def test_figures_are_the_same_bytes_each_time():
     again = plots.histogram([1, 2, 2], x="a", y="n", **WORDS)
     assert again.svg in [figure.svg for figure in FIGURES]
+
+
+def test_matrices_side_by_side_are_named_have_one_scale_and_their_rows_named_once():
+    pair = {"plain": np.eye(2), "half": np.eye(2) / 2}
+    plot = plots.matrix(pair, rows="o", cols="s", unit="u", row_labels="ab", layer=1, **WORDS)
+    beside, below = ([each for each in f.axes if each.images] for f in plot.figures)
+    assert [each.get_title() for each in beside] == ["plain", "half"]
+    assert len({each.images[0].get_clim() for each in beside + below}) == 1
+    assert words(plot.svg).count("a") == 1 and len({each.bbox.y0 for each in beside}) == 1
+    assert below[0].bbox.y0 > below[1].bbox.y1, "on a phone one stands below the other"
+    assert list(plot.record.numbers) == ["plain", "half"]
 
 
 def test_a_bundle_has_one_look_and_one_name():

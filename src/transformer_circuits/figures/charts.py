@@ -1,17 +1,28 @@
 """Interactive charts with tooltips. As in `plots`: arrays and labels, never a model."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import altair
 import numpy as np
 
 from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.labels import GREY, near, shared
-from transformer_circuits.figures.values import Numbers, array
+from transformer_circuits.figures.drawings.words import width
+from transformer_circuits.figures.labels import DOT, GREY, near, shared
+from transformer_circuits.figures.values import Number, Numbers, array, number
 
 SCATTER = (300, 260)
 """Size of a scatter plot on a phone; in a wider column its script stretches it. [pixels]"""
+KINDS: dict[theme.Name, tuple[str, str]] = {
+    "ink": ("", "circle"),
+    "first": ("first layer", "circle"),
+    "second": ("second layer", "square"),
+    "query": ("into Q", "circle"),
+    "key": ("into K", "square"),
+    "value": ("into V", "triangle-up"),
+}
+"""For the role of a point in a scatter plot: what it is called, and its shape."""
 DECADES = 3
 """Powers of ten from the rim of a plane of eigenvalues to its centre."""
 _SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[theme.MORE.light, theme.LESS.light])
@@ -27,10 +38,17 @@ def scatter(
     title: str,
     alt: str,
     written: Collection[str] = (),
+    null: Mapping[str, tuple[Numbers, Numbers]] | None = None,
+    places: Mapping[str, Number] | None = None,
+    one_scale: bool = False,
 ) -> vega.HoverChart:
     """A scatter plot of named points; a tooltip gives a point's name and values.
 
-    `written`: names to print beside their points, for readers who cannot hover over them.
+    Points named as heads ("1.4") have the colour of their layer, and as edges ("K 0.1 → 1.4") that
+    of what they lead into. `written`: names to print beside their points, for readers who cannot
+    hover over them. `null`: named x and y values of what points are compared with, drawn as grey
+    crosses; `places`: named values of x, drawn as vertical lines. `one_scale`: both axes have one
+    unit, and the same length of it.
 
     Raises:
         ValueError: if the values and labels differ in number, both axes have the same title, or a
@@ -42,37 +60,46 @@ def scatter(
     if unknown := set(written) - set(labels):
         raise ValueError(f"{sorted(unknown)} are to be written but labels are {list(labels)}")
     points = list(zip(labels, xs.tolist(), ys.tolist(), strict=True))
-    shown = [{"name": name, x: a, y: b} for name, a, b in points]
+    beside = [
+        (name, float(a), float(b))
+        for name, both in (null or {}).items()
+        for a, b in zip(*map(array, both), strict=True)
+    ]
+    at = {name: number(value) for name, value in (places or {}).items()}
+    every = [*points, *beside]
+    ends = [[a for _, a, _ in every] + [*at.values()], [b for *_, b in every]]
+    if one_scale:
+        ends = [[*ends[0], *ends[1]]] * 2
+    plane = _Plane(*map(_domain, ends), (SCATTER[0], SCATTER[0]) if one_scale else SCATTER)
+    numbers = {x: xs, y: ys} | at
+    for name, both in (null or {}).items():
+        numbers |= {
+            f"{name}, mean and sd: {axis}": [array(of).mean(), array(of).std()]
+            for axis, of in zip((x, y), both, strict=True)
+        }
     return vega.finish(
-        _points(points, written, x, y),
+        _scatter(plane, points, beside, at, written, x, y),
         title,
         alt,
-        numbers={x: xs, y: ys},
+        numbers=numbers,
         words={"points": labels},
-        rows=shown,
+        rows=[{"name": name, x: a, y: b} for name, a, b in points],
         stretches=True,
+        square=one_scale,
     )
 
 
-def _points(points: Sequence[tuple], written: Collection[str], x: str, y: str):
-    """A dot for each point (name, x, y), and a line from it to its name if that is `written`."""
-    _, xs, ys = zip(*points, strict=True)
-    x_domain, y_domain = _domain(xs), _domain(ys)
-    rows = [{"name": name, "x": a, "y": b} for name, a, b in points]
-    tips = [vega.tip("name:N"), vega.tip("x:Q", x), vega.tip("y:Q", y)]
-    few = len(rows) <= vega.MOST_ROWS
-    across, up = vega.x_axis("x:Q", x, x_domain), vega.y_axis("y:Q", y, y_domain)
-    dots = vega.chart(rows, *SCATTER).mark_point(
-        filled=True, size=70 if few else 25, opacity=0.9 if few else 0.5
-    )
-    dots = dots.encode(across, up, color=altair.value(COLOURS[0]), tooltip=tips)
-    names = vega.chart(_named(points, written, x_domain, y_domain), *SCATTER)
-    lines = names.mark_rule(color=GREY, strokeWidth=0.8, aria=False)
-    lines = lines.encode(across, up, altair.X2("x2:Q"), altair.Y2("y2:Q"))
-    texts = names.mark_text().encode(
-        vega.x_axis("at:Q", x, x_domain), vega.y_axis("up:Q", y, y_domain), text="name:N"
-    )
-    return altair.layer(lines, dots, texts)
+class _Plane(NamedTuple):
+    """The ends of both axes, and the size on a phone [pixels]."""
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+    size: tuple[int, int]
+
+    def pixels(self, x: float, y: float) -> tuple[float, float]:
+        """A place of it on a phone."""
+        (left, right), (low, high), (wide, tall) = self
+        return (x - left) / (right - left) * wide, (high - y) / (high - low) * tall
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:
@@ -82,26 +109,77 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return least - margin, most + margin
 
 
-def _named(points, written, x_domain, y_domain) -> list[dict]:
+def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
+    """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
+    of = [
+        next((role for role in KINDS if theme.ROLES[role] == theme.of_head(name)), "ink")
+        for name, *_ in points
+    ]
+    kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
+    kinds |= {(name, "cross"): GREY for name, *_ in beside}
+    said, shapes = zip(*kinds, strict=True)
+    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
+    scales = (
+        altair.Scale(domain=said, range=[*kinds.values()]),
+        altair.Scale(domain=said, range=shapes),
+    )
+    look = (
+        altair.Color("kind:N", scale=scales[0], legend=legend),
+        altair.Shape("kind:N", scale=scales[1], legend=legend),
+    )
+    across, up = vega.x_axis("x:Q", x, plane.across), vega.y_axis("y:Q", y, plane.up)
+    across, up = (axis.axis(tickCount=6, labelFlush=False) for axis in (across, up))
+    tips = [vega.tip("name:N"), vega.tip("x:Q", x), vega.tip("y:Q", y)]
+
+    def marks(rows: Iterable[tuple], size: int, opacity: float) -> altair.Chart:
+        rows = [
+            {"name": name, "x": round(a, 5), "y": round(b, 5), "kind": kind}
+            for (name, a, b), kind in rows
+        ]
+        dots = vega.chart(rows, *plane.size).mark_point(filled=True, size=size, opacity=opacity)
+        return dots.encode(across, up, *look, tooltip=tips)
+
+    few = len(points) <= vega.MOST_ROWS
+    dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))
+    dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
+    crosses = marks(((row, row[0]) for row in beside), 22, 0.5)
+    (left, right), (low, high), (wide, tall) = plane
+    crossed = [  # by lines, and at the top by their names
+        (name, v + along / wide * (right - left), high - down / tall * (high - low))
+        for name, v in places.items()
+        for along in range(0, int(width(name, vega.WORDS)), DOT)
+        for down in range(0, tall if along == 0 else DOT + 1, DOT)
+    ]
+    named = vega.chart(_named(plane, points, [*beside, *crossed], written), *plane.size)
+    line = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
+    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **line)
+    lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
+    texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
+    layers = [lines, dots, crosses, texts.encode(across, up, text="name:N")]
+    if places:
+        upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
+        upright = upright.encode(across)
+        said = upright.mark_text(align="left", dx=4, dy=6).encode(y=altair.value(0), text="name:N")
+        layers += [upright.mark_rule(strokeDash=[4, 3]), said]
+    return altair.layer(*layers)
+
+
+def _named(plane: _Plane, points, others, written: Collection[str]) -> list[dict]:
     """One row per printed name; those of dots that lie on each other are printed as one.
 
-    x, y: its point; at, up: the centre of the name; x2, y2: where the line from the point ends.
+    x, y: its point; from there, in pixels, dx, dy: to the centre of the name; lx, ly: to where the
+    line from the point ends.
     """
-    (left, right), (low, high) = x_domain, y_domain
-    wide, tall = SCATTER
-    pixels = [
-        ((x - left) / (right - left) * wide, (high - y) / (high - low) * tall) for _, x, y in points
-    ]
-    names = shared([name if name in written else None for name, _, _ in points], pixels)
-    widths = [name and 8.0 * len(name) for name in names]
+    at = [plane.pixels(x, y) for _, x, y in (*points, *others)]
+    names = shared([name if name in written else None for name, *_ in points], at[: len(points)])
+    widths = [name and width(name, vega.WORDS) + 6 for name in names] + [None] * len(others)
     rows = []
-    for (_, x, y), name, place in zip(points, names, near(pixels, widths, SCATTER), strict=True):
+    for (_, x, y), name, (px, py), place in zip(
+        points, names, at, near(at, widths, plane.size), strict=False
+    ):
         if place:
-            (at, x2), (up, y2) = (
-                [left + px / wide * (right - left) for px, _ in place],
-                [high - py / tall * (high - low) for _, py in place],
-            )
-            rows.append({"name": name, "x": x, "y": y, "at": at, "up": up, "x2": x2, "y2": y2})
+            (dx, dy), (lx, ly) = ((round(a - px, 1), round(b - py, 1)) for a, b in place)
+            rows.append({"name": name, "x": x, "y": y, "dx": dx, "dy": dy, "lx": lx, "ly": ly})
     return rows
 
 

@@ -8,7 +8,7 @@ import altair
 import numpy as np
 
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.theme import ROLES, SMALL
+from transformer_circuits.figures.theme import ROLES, SMALL, of_head
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
 
@@ -16,7 +16,7 @@ LEAVING = "pointerout[event.pointerType !== 'touch']"
 """The Vega event that ends hovering; what a finger touched stays until it touches something else."""
 LINES = ["in another panel, too", "in this panel only"]
 """What lines are called whose colours say in how many panels they are."""
-PALEST = 0.12
+PALEST = 0.2
 """How dark the line of a value just above 0 is; less is not seen on a dark page."""
 MOST_EDGES = 12
 """How many of each panel's strongest edges the table below the diagram lists."""
@@ -135,7 +135,7 @@ def _drawn(
     edges: Sequence[Mapping], earlier: Sequence[str], later: Sequence[str], width: int,
     over: altair.Parameter | None = None, shown: str = "true", colour: altair.Color | None = None,
 ) -> altair.LayerChart:  # fmt: skip
-    """The dots, their names, and the edges as lines.
+    """The dots, in the colours of their layers, their names, and the edges as lines.
 
     `width`: from one column of dots to the other, in pixels; the names stand outside. `over`: the
     selection of dots that hovering makes. `shown`: an expression, which lines of these there are.
@@ -157,7 +157,11 @@ def _drawn(
     ]
     places = chart(dots, *size).encode(*across)
     marks = places.mark_point(filled=True, size=90, opacity=1)
-    marks = marks.encode(color=altair.value(ROLES["ink"].light), tooltip=[tip("head:N")])
+    left, right = (
+        altair.value((of_head(names[0]) or ROLES["ink"]).light) for names in (earlier, later)
+    )
+    colours = altair.condition("datum.x == 0", left, right)
+    marks = marks.encode(color=colours, tooltip=[tip("head:N")])
     if over is not None:
         ends = (f"indexof(over.head, datum.{end}) >= 0" for end in ("from", "to"))
         touched = " || ".join(["!isValid(over.head)", "!isValid(over.head[0])", *ends])

@@ -252,7 +252,7 @@ def edges(
     `tokens`: a short text; `whole`: [pos], the probability of each of its tokens before it came, NaN
     where nothing predicts it; `without`: [kind, later head, earlier head, pos], with that edge cut.
     `together`: [kind, earlier head, pos], with all edges of that head cut at once, whichever later head
-    they lead to; it is a last row of the grid, without scores and effects.
+    they lead to; it is a last row of the grid, hatched, as it has no score and no effect of its own.
     """
     score, effect, given, n = array(scores), array(effects), array(whole), len(tokens)
     cut = np.concatenate([array(without), array(together)[:, None]], axis=1)
@@ -270,13 +270,13 @@ def edges(
             row |= {"score": _short(score[at]), "effect": _short(effect[at])}
             row |= {"above": _short(score[at] - mean)}
             facts = (
-                f"score {score[at]:.3f}, place {by_score[at]} of {score.size}; "
-                f"by chance {mean:.3f} ± {spread:.3f}\n"
+                f"score {score[at]:.3f}, place {by_score[at]} of {score.size}\n"
+                f"(by chance {mean:.3f} ± {spread:.3f})\n"
                 f"cut: {effect[at]:.2g} {unit}, place {by_effect[at]} of {effect.size}"
             )
         row["text"] = (
             f"{earlier[i]} → {names[j]}, into {kinds[kind]}\n{facts}\nWithout it, “{tokens[worst]}” "
-            f"({worst}) loses most: {given[worst]:.2f} becomes {cut[at][worst]:.2f}."
+            f"({worst}) loses most:\n{given[worst]:.2f} becomes {cut[at][worst]:.2f}."
         )
         rows.append(row | {"cut": [*map(_short, cut[at])]})
     ranked = sorted((row for row in rows if "effect" in row), key=lambda row: -row["effect"])
@@ -304,6 +304,8 @@ def edges(
     tips = [vega.tip(of) for of in ("earlier:N", "later:N", "score:Q", "effect:Q")]
     fill = altair.FillOpacity("share:Q", scale=None)
     framed = squares.transform_filter(edge).mark_rect(fillOpacity=0, stroke=INK, strokeWidth=3)
+    hatched = squares.transform_filter("!isValid(datum.off)").mark_text(color=MUTED, aria=False)
+    hatched = hatched.encode(text=altair.value("╱╱╱"))
     squares = squares.mark_rect(stroke=MUTED, cursor="pointer").encode(SIGN, fill, tooltip=tips)
     chosen = "datum.kind == into"
     ways = ("as it is", "with the edge cut")
@@ -336,8 +338,9 @@ def edges(
             tooltip=[vega.tip(of) for of in ("token:N", "model:N", "probability:Q")],
         )
     )
-    said = _sentences(rows, 4).transform_filter(chosen).transform_filter(edge)
-    drawn = said & altair.layer(squares.add_params(edge), framed) & bars
+    said = _sentences(rows, 6).transform_filter(chosen).transform_filter(edge)
+    drawn = altair.layer(squares.add_params(edge), hatched, framed) | said
+    drawn &= bars
     params = (
         altair.param("into", value=ranked[0]["kind"], bind=kind_radio),
         altair.param("colour", value="effect", bind=colour_radio),
@@ -356,6 +359,7 @@ def edges(
         units={"effects": unit},
         words={"kinds": kinds, "later": later, "earlier": earlier, "tokens": tokens},
         rows=table,
+        wraps=True,
     )
 
 
@@ -385,7 +389,7 @@ def rulers(
         for k, e in np.ndindex(up.shape)
     ]
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
-    roles = [theme.ROLES[{"Q": "query", "K": "key", "V": "value"}[kind]].light for kind in kinds]
+    roles = [theme.ROLES[theme.EDGES[kind]].light for kind in kinds]
     legend = altair.Legend(
         title=None, orient="top", symbolOpacity=1, labelExpr="'into ' + datum.label"
     )

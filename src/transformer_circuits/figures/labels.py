@@ -157,24 +157,30 @@ def near(
     """For each point the centre of its name, and where the line from the point meets the name.
 
     All in pixels, in a chart of the given size. `widths`: of the names; None for a point without a
-    name, which gets None. A name stands as near as it can without covering a dot or another name;
-    of places as near, the one to the right comes first.
+    name, which gets None. A name stands as near as it can without covering a dot, another name or
+    its line, and its own line crosses no name; of places as near, the one to the right comes first.
 
     Raises:
         ValueError: if there is no room for a name.
     """
-    taken = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    taken, names = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points], []
     found: list[tuple[Point, Point] | None] = []
     for (x, y), width in zip(points, widths, strict=True):
         if width is None:
             found.append(None)
             continue
-        box = next((box for box in _around(x, y, width, size) if not _hit(box, taken)), None)
-        if box is None:
+        for box in _around(x, y, width, size):
+            left, top, right, bottom = box
+            edge = min(max(x, left), right), min(max(y, top), bottom)
+            line = [
+                (x + (edge[0] - x) * k / 12, y + (edge[1] - y) * k / 12) * 2 for k in range(1, 12)
+            ]
+            if not _hit(box, taken) and not any(_hit(spot, names) for spot in line):
+                break
+        else:
             raise ValueError(f"there is no room for {len(widths) - widths.count(None)} names")
-        taken.append(box)
-        left, top, right, bottom = box
-        edge = min(max(x, left), right), min(max(y, top), bottom)
+        names.append(box)
+        taken += [box, *line]
         found.append((((left + right) / 2, (top + bottom) / 2), edge))
     return found
 

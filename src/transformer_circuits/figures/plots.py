@@ -24,7 +24,7 @@ _SEED = re.compile(r"\bseed (\d+)")
 
 
 def matrix(
-    values: Numbers,
+    values: Numbers | Mapping[str, Numbers],
     *,
     rows: str,
     cols: str,
@@ -39,6 +39,7 @@ def matrix(
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
+    Several of one size, by name, stand side by side on one scale, on a phone one below the other.
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
@@ -49,49 +50,60 @@ def matrix(
     Raises:
         ValueError: if there are labels, but not one per row or column.
     """
-    values = array(values)
+    panels = values if isinstance(values, Mapping) else {"values": values}
+    panels = {name: array(of) for name, of in panels.items()}
+    whole = np.stack([*panels.values()])
     for name, given, n in (
-        ("row", row_labels, values.shape[0]),
-        ("col", col_labels, values.shape[1]),
+        ("row", row_labels, whole.shape[1]),
+        ("col", col_labels, whole.shape[2]),
     ):
         if len(given) not in (0, n):
             raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
-    signed = null is not None or bool(np.nanmin(values) < 0)
+    signed = null is not None or bool(np.nanmin(whole) < 0)
     middle = float(null or 0)
-    most = np.nanmax(np.abs(values - middle))
+    most = np.nanmax(np.abs(whole - middle))
     more = theme.MORE if layer is None else theme.ROLES[theme.LAYERS[layer]]
-    high, wide = values.shape
+    n, high, wide = whole.shape
     square = high < 1.5 * wide and (layer is not None or high > 12)
 
     def paint(axes):
-        image = axes.imshow(
-            values, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
-            aspect="equal" if square else "auto", interpolation="nearest",
-        )  # fmt: skip
+        figure, every, narrow = axes.figure, [axes], _narrow(axes)
+        if n > 1:
+            axes.remove()
+            every = [*figure.subplots(*((n, 1) if narrow else (1, n)))]
+        for each, (name, of) in zip(every, panels.items(), strict=True):
+            image = each.imshow(
+                of, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
+                aspect="equal" if square else "auto", interpolation="nearest",
+            )  # fmt: skip
+            each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
+            each.set_title(name if n > 1 else "", fontsize="medium")
         if outlined:
             row, col = outlined
             corner = (col - 0.5, row - 0.5)
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=2.5, zorder=3))
-        side = "bottom" if _narrow(axes) else "right"
-        bar = axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8, location=side)
+            every[0].add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=2.5, zorder=3))
+        side = "bottom" if narrow or n > 1 else "right"
+        bar = figure.colorbar(image, ax=every, label=unit, shrink=0.8, location=side)
         if null is not None:
             ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
             bar.set_ticks([middle - most, middle, middle + most])
             bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f}\nby chance", f"{ends[1]:.2f}"])
-        axes.set(xlabel=cols, ylabel=rows)
-        if len(row_labels) or len(col_labels):
-            labels.ticks(axes, row_labels, col_labels)
-        labels.tighten(axes)
+        for each in every:
+            if len(row_labels) or len(col_labels):
+                labels.ticks(each, row_labels, col_labels)
+                each.tick_params("y", labelleft=narrow or each is every[0])
+        labels.tighten(every[0])
 
     record = _record(
         title,
         alt,
-        {"values": values} | ({} if null is None else {"by chance": middle}),
-        units={"values": unit},
+        panels | ({} if null is None else {"by chance": middle}),
+        units=dict.fromkeys(panels, unit),
         words={"rows": row_labels, "cols": col_labels},
     )
     height = np.clip(1.6 + 0.28 * high, 2.4, 6.0)
-    return draw(paint, record, height, height + 0.8)  # the bar of colours stands below
+    low = n * min(height, 3.4) if n > 1 else height  # on a phone
+    return draw(paint, record, height, low + 0.8)  # the bar of colours stands below
 
 
 def curves(

@@ -66,6 +66,8 @@ ROLES: dict[Name, Role] = {
 }
 LAYERS: tuple[Name, Name] = ("first", "second")
 """The roles of layers 0 and 1."""
+EDGES: dict[str, Name] = {"Q": "query", "K": "key", "V": "value"}
+"""The role of what an edge between heads leads into."""
 CURVES: tuple[Name, ...] = ("ink", "curve", "muted")
 """The colours of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
@@ -102,13 +104,17 @@ _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.v
 
 
 def of_head(name: str) -> Role | None:
-    """That of the layer of the head with which a name begins; None if it is another's, or an edge's.
+    """That of the layer of the head with which a name begins, or of what a named edge leads into.
+
+    None if the name is another's, or does not say what the edge leads into.
 
     >>> of_head("head 1.2") == of_head("two layers 1.0") == of_head("1.4: search") == ROLES["second"]
     True
-    >>> of_head("0.1 → 1.4"), of_head("1.5e3")
-    (None, None)
+    >>> of_head("K 0.1 → 1.4") == ROLES["key"], of_head("0.1 → 1.4"), of_head("1.5e3")
+    (True, None, None)
     """
+    if edge := re.fullmatch(r"([QKV]) [01]\.\d+ → [01]\.\d+", name):
+        return ROLES[EDGES[edge[1]]]
     head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+(?:[: ][^→]+)?", name)
     return ROLES[LAYERS[int(head[1])]] if head else None
 

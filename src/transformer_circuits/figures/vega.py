@@ -15,6 +15,8 @@ from transformer_circuits.record import SVG, Record
 
 FONT = "'Source Sans 3', system-ui, sans-serif"
 """The font of the page, else that of the machine."""
+WORDS = 12
+"""The size of words, of which the script makes the page's. [a chart's own pixels]"""
 WIDE_FONT = "DejaVu Sans"
 """A font at least as wide as those of pages; see `_svg`."""
 vl_convert.register_font_directory(str(drawing.FONTS))
@@ -56,19 +58,19 @@ def finish(
     rows: Sequence[Mapping] = (),
     still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
+    square: bool = False,
     wraps: bool = False,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched. `stretches`: whether it may become
-    wider, its letters as they are, to fill the column. `wraps`: whether, on a phone, what stands side by side may stand in a column.
+    wider, its letters as they are, to fill the column; `square`: and as high as it is wide. `wraps`: whether, on a phone, what stands side by side may stand in a column.
     """
     spec = _compiled(chart, alt)
-    if stretches:
-        spec["usermeta"] = spec.get("usermeta", {}) | {"stretches": True}
-    if wraps:
-        spec["usermeta"] = spec.get("usermeta", {}) | {"wraps": True}
+    asked = {"stretches": stretches, "square": square, "wraps": wraps}
+    if ways := {way: True for way, on in asked.items() if on}:
+        spec["usermeta"] = spec.get("usermeta", {}) | ways
     return HoverChart(
         spec,
         _svg(_compiled(still, alt) if still else spec),
@@ -87,11 +89,12 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
     """The Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
     ink, muted = (theme.ROLES[name].light for name in ("ink", "muted"))
-    words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
+    words = {"labelColor": ink, "titleColor": ink, "labelFontSize": WORDS, "titleFontSize": WORDS}
     lines = {"domainColor": muted, "tickColor": muted, "grid": False}
     chart = chart.configure(
         background="transparent", font=FONT, axis=words | lines | {"titleFontWeight": "normal"}, legend=words, header=words,
-        text={"color": ink, "fontSize": 12}, title={"color": ink}, view={"stroke": None}, mark={"color": muted},
+        text={"color": ink, "fontSize": WORDS}, title={"color": ink}, view={"stroke": None}, mark={"color": muted},
+        rule={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
     return json.loads(theme.themed(json.dumps(spec), signs=True))

@@ -7,12 +7,13 @@
   const TEXT = 14, LEGIBLE = 9, LARGE = 15; // the size of words in a figure, the least, and the most, in pixels, as in html.py
   const PHONE = 430; // where what wraps does so [pixels]
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
+  const SQUARE = 400; // nor a square, in its own units
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
 .hover-chart .hc-live:has([type=radio]){display:flex;flex-direction:column}
 .hover-chart .hc-live .vega-bindings:has([type=radio]){order:-1}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
-.hover-chart .vega-bindings{font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
+.hover-chart .vega-bindings{display:flex;flex-wrap:wrap;column-gap:10px;font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:14px}
 .hover-chart .vega-bindings label:has([type=radio]){position:relative;display:inline-block;margin:2px 6px 2px 0;padding:2px 10px;border:1px solid #8888;border-radius:5px}
 .hover-chart .vega-bindings label:has(:checked[type=radio]){border-color:currentColor;box-shadow:inset 0 0 0 1px currentColor;background:#8882}
@@ -21,6 +22,7 @@
 .hover-chart .vega-bindings [type=checkbox]{accent-color:currentColor}
 @media(pointer:coarse){.hover-chart .vega-bindings label{display:inline-block;padding-block:8px}}
 .hover-chart .vega-bind-name{margin-right:6px}
+.hover-chart .vega-bind:has([type=range]){flex:1 1 100%}
 .hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
 .hover-chart .vega-bind [type=range]{flex:1;min-width:0}
 @media(max-width:600px){.hover-chart .vega-bind label:has([type=range]){flex-wrap:wrap}.hover-chart .vega-bind label:has([type=range]) .vega-bind-name{flex-basis:100%}.hover-chart .vega-bind [type=range]{height:44px}}
@@ -97,7 +99,9 @@
     const smallest = Math.min(...sizes), own = drawn.viewBox.baseVal.width;
     const room = (Math.min(host.clientWidth, WIDEST) * smallest) / TEXT;
     if (spec.usermeta?.stretches) {
-      const wide = view.width() + Math.max(0, room - own);
+      const { square } = spec.usermeta;
+      const wide = Math.min(view.width() + Math.max(0, room - own), square ? SQUARE : WIDEST);
+      if (square) view.height(wide);
       if (wide !== view.width()) await view.width(wide).runAsync();
     }
     const width = drawn.viewBox.baseVal.width / smallest;
