@@ -19,7 +19,7 @@ def measured(measurement, subject):
 def test_gains_add_up(subject):
     gain = about_term_importance.gains(subject)
     losses = cross_entropy.evaluate(subject.model, subject.text, samples.MANY[0])
-    some = samples.spread(samples.some(losses), losses.shape[1])
+    some = samples.spread(samples.at_targets(losses), losses.shape[1])
     loss = subject.by_document(some)
     uniform = torch.tensor(float(subject.model.config.n_vocab)).log()
     total = gain["direct"] + gain["single"] + gain["virtual"]

@@ -129,9 +129,9 @@ def losses_at(
     pair = (part.to(model.W_E.device) for part in windows.at(stream, starts, model.config))
     for inputs, targets in cross_entropy.batches(*pair):
         trace = model.trace(inputs)
-        each = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
+        by_head = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
         whole = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
-        logits = torch.cat([whole, whole - each], dim=1)  # [batch, 1 + head, n_vocab]
+        logits = torch.cat([whole, whole - by_head], dim=1)  # [batch, 1 + head, n_vocab]
         losses = cross_entropy.per_token(logits, targets[:, -1:].expand(logits.shape[:2]))
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])

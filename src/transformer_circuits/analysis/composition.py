@@ -67,11 +67,11 @@ def scores(
         heads.require_plain(model, general.NORM)
         T, back = basis, _inverse(basis, model)
         out = T if kind == "V" else back.T  # a query and a key are read, values are also written
-        read = [LowRank(out @ one.left.to(T), one.right.to(T) @ back) for one in read]
-        written = [LowRank(T @ one.left.to(T), one.right.to(T) @ back) for one in written]
+        read = [LowRank(out @ matrix.left.to(T), matrix.right.to(T) @ back) for matrix in read]
+        written = [LowRank(T @ matrix.left.to(T), matrix.right.to(T) @ back) for matrix in written]
     elif basis != "stored":
         raise ValueError(f'basis is "stored" or a matrix, as white_basis gives it, not "{basis}"')
-    read, written = [_unit(one) for one in read], [_unit(one.T).T for one in written]
+    read, written = [_unit(matrix) for matrix in read], [_unit(matrix.T).T for matrix in written]
     norms = [torch.stack([(circuit @ ov).dense().norm() for ov in written]) for circuit in read]
     return torch.stack(norms).cpu()
 
@@ -102,15 +102,15 @@ def shares(
     of_stream = _moment(trace.residual[later_layer])
     wrote = torch.stack([_moment(r) for r in trace.head_outputs[earlier_layer].unbind(dim=1)])
     W_U = (model.W_U - model.W_U.mean(dim=0)).double()
-    found = []
+    ratios = []
     for kind in KINDS:
         measure = W_U.T @ W_U if kind == "V" else of_stream
         for head in heads.of_layer(model, later_layer):
             R = reader(model, kind, head)
             left, right = R.left.double(), R.right.double()
             size = right.T @ (left.T @ measure @ left) @ right  # E xᵀ size x is E‖R x‖²
-            found.append((size * wrote).sum(dim=(1, 2)) / (size * of_stream).sum())
-    return torch.stack(found).view(len(KINDS), -1, len(wrote)).cpu()
+            ratios.append((size * wrote).sum(dim=(1, 2)) / (size * of_stream).sum())
+    return torch.stack(ratios).view(len(KINDS), -1, len(wrote)).cpu()
 
 
 def _moment(x: Float[Tensor, "*place d_model"]) -> Float[Tensor, "d_model d_model_too"]:
@@ -139,8 +139,8 @@ def top_pairs(
     column for each of the first. The largest come first.
     """
     flat = values.flatten().topk(n).indices.tolist()
-    each = (divmod(index, values.shape[1]) for index in flat)
-    return [(Head(1, later), Head(0, earlier)) for later, earlier in each]
+    pairs = (divmod(index, values.shape[1]) for index in flat)
+    return [(Head(1, later), Head(0, earlier)) for later, earlier in pairs]
 
 
 def _unit(matrix: LowRank) -> LowRank:
@@ -209,13 +209,13 @@ def rotated(
     All singular values stay, only directions change: the null for *this* pair. Its spread depends
     on the pair, so a score is compared with rotations of its own.
     """
-    one, other = later.singular_values(), earlier.singular_values()
-    d_model, found = earlier.shape[0], []
+    of_later, of_earlier = later.singular_values(), earlier.singular_values()
+    d_model, norms = earlier.shape[0], []
     for _ in range(n):
-        normal = torch.randn(d_model, len(other), generator=generator).to(other)
-        turn = torch.linalg.qr(normal).Q[: len(one)]  # between the pair's singular vectors
-        found.append((one[:, None] * turn * other).norm())
-    return (torch.stack(found) / (one.norm() * other.norm())).cpu()
+        normal = torch.randn(d_model, len(of_earlier), generator=generator).to(of_earlier)
+        turn = torch.linalg.qr(normal).Q[: len(of_later)]  # between the pair's singular vectors
+        norms.append((of_later[:, None] * turn * of_earlier).norm())
+    return (torch.stack(norms) / (of_later.norm() * of_earlier.norm())).cpu()
 
 
 def published_k_score(later: LowRank, earlier: LowRank) -> float:

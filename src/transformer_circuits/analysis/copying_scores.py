@@ -58,11 +58,11 @@ def own_ranks(
     n_vocab, ranks = circuit.shape[0], []
     if sources is None:
         sources = torch.arange(n_vocab, device=circuit.left.device)
-    for some in sources.split(chunk or max(1, 2**22 // n_vocab)):
-        outputs = circuit.right[:, some].T @ circuit.left.T  # [sources of this chunk, out]
+    for part in sources.split(chunk or max(1, 2**22 // n_vocab)):
+        outputs = circuit.right[:, part].T @ circuit.left.T  # [sources of this chunk, out]
         # Not circuit.diagonal(): summed in another order, the same entry comes out different in
         # the last bit, and the token would be counted against itself.
-        own = outputs.gather(1, some[:, None])
+        own = outputs.gather(1, part[:, None])
         ranks.append((outputs > own).sum(dim=1))
     return torch.cat(ranks)
 

@@ -65,9 +65,9 @@ def effects(
         full = x + einsum(first.W_O, r, "h d_model d_head, b h pos d_head -> b pos d_model")
         p = model.unembed((full + second(full, W_P))[0, places]).softmax(dim=-1)
         less = _less_results(second, edges, r[0], full[0], W_P, places)
-        each = [_moved(*of_head, p, right[places]) for of_head in zip(less, unembeds, strict=True)]
-        rises.append(torch.stack([loss for loss, _ in each], dim=1))
-        changes.append(torch.stack([change for _, change in each], dim=1))
+        moved = [_moved(*of_head, p, right[places]) for of_head in zip(less, unembeds, strict=True)]
+        rises.append(torch.stack([loss for loss, _ in moved], dim=1))
+        changes.append(torch.stack([change for _, change in moved], dim=1))
     return Effects(torch.stack(rises), torch.stack(changes))
 
 
@@ -78,7 +78,7 @@ def _one_by_one(
     places: Int[Tensor, " n"],
 ) -> Effects:
     """The same as `effects` by a forward pass for each edge, which a norm may stand in."""
-    heads_of, found = range(model.config.n_heads), []
+    heads_of, loss_and_change = range(model.config.n_heads), []
     for window, right in zip(inputs.split(1), targets, strict=True):
         trace = model.trace(window)
         before = trace.logits[0, places].log_softmax(dim=-1)
@@ -87,9 +87,9 @@ def _one_by_one(
             after = cut[0].log_softmax(dim=-1)
             loss = (before - after).gather(1, right[places, None]).mean()
             change = F.kl_div(after, before, reduction="batchmean", log_target=True)
-            found.append(torch.stack([loss, change]))
+            loss_and_change.append(torch.stack([loss, change]))
     n = model.config.n_heads
-    loss, change = torch.stack(found, dim=1).view(2, len(inputs), len(KINDS), n, n)
+    loss, change = torch.stack(loss_and_change, dim=1).view(2, len(inputs), len(KINDS), n, n)
     return Effects(loss, change)
 
 
@@ -178,9 +178,9 @@ def shuffled(
     Whole heads change places, so that a head whose every score is high stays such a head.
     """
     later, earlier = scores.shape
-    found = []
+    agreements = []
     for _ in range(n):
         rows = torch.randperm(later, generator=generator)
         columns = torch.randperm(earlier, generator=generator)
-        found.append(agreement(scores[rows][:, columns], effects))
-    return torch.tensor(found)
+        agreements.append(agreement(scores[rows][:, columns], effects))
+    return torch.tensor(agreements)

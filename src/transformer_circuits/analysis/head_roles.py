@@ -87,7 +87,7 @@ def census(model: Transformer) -> list[Row]:
             looks = torch.cat([near, torch.stack([patterns.to_begin(A), matches], dim=1)], dim=1)
             sums[layer] += looks.cpu()
     shares = (sums / len(LENGTHS)).flatten(0, 1).tolist()
-    return [Row(head, *each) for head, each in zip(heads.every(model), shares, strict=True)]
+    return [Row(head, *row) for head, row in zip(heads.every(model), shares, strict=True)]
 
 
 class Cast(NamedTuple):
@@ -115,12 +115,12 @@ def matching(model: Transformer) -> Float[Tensor, " head"]:
 
     The mean over `lengths`, with six passages of each.
     """
-    found = []
+    scores = []
     for tokens in twice(model.config):
         tokens = tokens.to(model.W_E.device)
         A = patterns.of_all_layers(model, tokens)[-1]
-        found.append(induction.prefix_matching_score(A, tokens))
-    return torch.stack(found).mean(dim=0)
+        scores.append(induction.prefix_matching_score(A, tokens))
+    return torch.stack(scores).mean(dim=0)
 
 
 def induction_head(model: Transformer) -> Head:

@@ -115,8 +115,8 @@ def losses_without(
     last, whole, right = trace.residual[2][counted], trace.logits[counted], targets[counted]
     W_O, r = model.layers[1].W_O[head], _result(model, trace, head, dict.fromkeys(KINDS, full))
     logits_of = None if general.NORM in model.forms else model.W_U @ W_O  # [n_vocab, d_head]
-    size, found = max(1, AT_ONCE // len(model.W_U)), []
-    parts = [*zip(*(each.split(size) for each in (last, whole, right)), strict=True)]
+    size, losses = max(1, AT_ONCE // len(model.W_U)), []
+    parts = [*zip(*(values.split(size) for values in (last, whole, right)), strict=True)]
     for kind in KINDS:
         for written in trace.head_outputs[0].unbind(dim=1):
             read = dict.fromkeys(KINDS, full) | {kind: full - written}
@@ -126,8 +126,8 @@ def losses_without(
                     logits = model.unembed(x + less @ W_O.T)
                 else:
                     logits = torch.addmm(before, less, logits_of.T)
-                found.append(cross_entropy.per_token(logits, after))
-    return torch.cat(found).view(len(KINDS), -1, len(right))
+                losses.append(cross_entropy.per_token(logits, after))
+    return torch.cat(losses).view(len(KINDS), -1, len(right))
 
 
 def loss_increase(

@@ -15,15 +15,15 @@ def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple
     """The patterns of every layer: those of a trace, without its logits, which cost the most."""
     model.require(*general.ALL)
     x, W_P = model.embed(tokens)
-    found = []
+    patterns = []
     for index, layer in enumerate(model.layers):
-        found.append(layer.pattern(x, x, W_P))
+        patterns.append(layer.pattern(x, x, W_P))
         if index + 1 == len(model.layers):
             break  # no pattern reads what the last layer writes
-        x = x + layer(x, W_P, found[-1])
+        x = x + layer(x, W_P, patterns[-1])
         if model.mlps:
             x = x + model.mlps[index](x)
-    return tuple(found)
+    return tuple(patterns)
 
 
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:

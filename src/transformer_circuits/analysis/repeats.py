@@ -149,6 +149,6 @@ def loss_increase_by_copy(
     for group in passages:
         tokens = copies(group.to(model.W_E.device))
         targets = (targets_of_copy(tokens, group.shape[1], copy) for copy in (0, 1))
-        each = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
-        rows.append(torch.stack(each))
+        by_copy = [ablation.loss_increase(model, tokens, copy, frozen=frozen) for copy in targets]
+        rows.append(torch.stack(by_copy))
     return torch.stack(rows).mean(dim=0)

@@ -95,12 +95,12 @@ def triples_held(
     optimizer = torch.optim.Adam([scores, f], lr=0.05)
     targets = torch.arange(n_triples).expand(n_starts, n_triples)
     for _ in range(steps):
-        each = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]  # [start, head, dst, out]
-        losses = cross_entropy.per_token(each.sum(dim=1), targets).mean(dim=1)
+        by_head = scores.sigmoid()[:, :, :, None] * f[:, :, None, :]  # [start, head, dst, out]
+        losses = cross_entropy.per_token(by_head.sum(dim=1), targets).mean(dim=1)
         optimizer.zero_grad()
         losses.sum().backward()
         optimizer.step()
     best = int(losses.argmin())
-    each = each[best].detach()
-    right = int((each.sum(dim=0).argmax(dim=1) == targets[0]).sum())
-    return right, float(losses[best].detach()), each
+    by_head = by_head[best].detach()
+    right = int((by_head.sum(dim=0).argmax(dim=1) == targets[0]).sum())
+    return right, float(losses[best].detach()), by_head

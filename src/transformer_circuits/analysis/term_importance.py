@@ -104,13 +104,13 @@ def losses(
 
     "order 0", "order 1", …, and "layer 0", …: the direct path and that layer's heads alone.
     """
-    found: dict[str, list[Tensor]] = {}
+    by_part: dict[str, list[Tensor]] = {}
     for batch, after in cross_entropy.batches(inputs, targets):
         kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                found.setdefault(f"{name} {index}", []).append(_loss(model, x, after))
-    return {name: torch.cat(rows) for name, rows in found.items()}
+                by_part.setdefault(f"{name} {index}", []).append(_loss(model, x, after))
+    return {name: torch.cat(rows) for name, rows in by_part.items()}
 
 
 @torch.no_grad()

@@ -36,12 +36,12 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     the begin token gets more than all of the text together. Mean over all places but the first,
     which has nothing else to look at. Paper: "Model Details".
     """
-    each = []
+    shares = []
     for tokens in subject.windows(*samples.WHOLE)[0].split(4):
-        found = patterns.of_all_layers(subject.model, tokens)
-        begin = (tokens == BEGIN).to(found[0])[:, None, :, None]  # [window, 1, src, 1]
-        each.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in found], dim=1))
-    to_begin = torch.cat(each)  # [window, head]
+        by_layer = patterns.of_all_layers(subject.model, tokens)
+        begin = (tokens == BEGIN).to(by_layer[0])[:, None, :, None]  # [window, 1, src, 1]
+        shares.append(torch.cat([(A @ begin)[:, :, 1:, 0].mean(dim=-1) for A in by_layer], dim=1))
+    to_begin = torch.cat(shares)  # [window, head]
     chosen = torch.arange(len(to_begin)) % 4 == 0
     measured = to_begin[:, int(to_begin[chosen].mean(dim=0).argmax())]
     return measured.masked_fill(chosen, math.nan)

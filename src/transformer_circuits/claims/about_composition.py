@@ -86,8 +86,8 @@ def scores_in(model: Transformer, basis: composition.Basis) -> Scores:
 @cache
 def chance(d_model: int, d_head: int) -> tuple[float, float]:
     """Mean and standard deviation of the scores of random heads of this shape."""
-    found = composition.null(d_model, d_head, 200, generator=torch.Generator().manual_seed(0))
-    return float(found.mean()), float(found.std())
+    null = composition.null(d_model, d_head, 200, generator=torch.Generator().manual_seed(0))
+    return float(null.mean()), float(null.std())
 
 
 def _nothing_done(subject: Subject) -> bool:
@@ -120,11 +120,13 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     """
     if _nothing_done(subject):
         return torch.tensor(torch.nan)
-    found, earlier = scores(subject).double(), subject.previous_token_head.head
-    theirs = torch.zeros_like(found, dtype=torch.bool)
+    k_scores, earlier = scores(subject).double(), subject.previous_token_head.head
+    theirs = torch.zeros_like(k_scores, dtype=torch.bool)
     theirs[composition.KINDS.index("K"), :, earlier] = True
     config = subject.model.config
-    return (found[theirs].max() - found[~theirs].max()) / chance(config.d_model, config.d_head)[0]
+    return (k_scores[theirs].max() - k_scores[~theirs].max()) / chance(
+        config.d_model, config.d_head
+    )[0]
 
 
 @decides(
@@ -157,8 +159,8 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
 
     The nulls are pairs that cannot compose, by the same kind, and 60 rotations of the same pair.
     """
-    found = composition.scores(model, kind, basis="stored")
-    [(later, earlier)] = composition.top_pairs(found)
+    stored = composition.scores(model, kind, basis="stored")
+    [(later, earlier)] = composition.top_pairs(stored)
     turned = composition.rotated(
         composition.reader(model, kind, later),
         heads.W_OV(model, earlier),
@@ -168,7 +170,7 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     others = [
         values.max() for values in composition.impossible(model, kind, basis="stored").values()
     ]
-    return float(found.max()), float(max(turned.max(), *others))
+    return float(stored.max()), float(max(turned.max(), *others))
 
 
 @decides(
@@ -228,13 +230,13 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     where = hidden(subject.model)
-    found = torch.full((samples.OF_EDGES[0],), torch.nan, dtype=torch.float64)
+    of_windows = torch.full((samples.OF_EDGES[0],), torch.nan, dtype=torch.float64)
     if where.any() and not _nothing_done(subject):
         change = effects(subject).change[:, composition.KINDS.index("K")].double()
         for half in (0, 1):
             best = change[half::2, where].mean(dim=0).argmax()
-            found[1 - half :: 2] = change[1 - half :: 2, where][:, best] / change.mean()
-    return found
+            of_windows[1 - half :: 2] = change[1 - half :: 2, where][:, best] / change.mean()
+    return of_windows
 
 
 @decides("score-is-not-use", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
@@ -262,14 +264,14 @@ def agreement_of_white_score_and_use(subject: Subject) -> Interval:
     return agreement_of(subject, scores(subjects.white(subject)))
 
 
-def agreement_of(subject: Subject, found: Scores, less: Scores | None = None) -> Interval:
+def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) -> Interval:
     """Rank correlation of any scores with effects, less that of others; the mean over Q, K and V.
 
     Its interval is over windows of held-out text.
     """
 
     def whole(mean: Tensor) -> float:
-        lead = by_kind(found, mean).mean()
+        lead = by_kind(measure, mean).mean()
         return float(lead if less is None else lead - by_kind(less, mean).mean())
 
     return of_mean(subject, whole, effects(subject).change.double())

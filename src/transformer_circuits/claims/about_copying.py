@@ -155,8 +155,8 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     predicted = without.argmax(dim=2)  # [passage, dst]
     ago = min(AGO, tokens.shape[1] // 2)
     here, before = (
-        added[:, ago:].gather(2, each[..., None])[..., 0]
-        for each in (predicted[:, ago:], predicted[:, :-ago])
+        added[:, ago:].gather(2, token[..., None])[..., 0]
+        for token in (predicted[:, ago:], predicted[:, :-ago])
     )
     return (here - before).mean(dim=1)
 
@@ -173,7 +173,7 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     begin token: those that rest on it count. Paper: "Analyzing a Two-Layer Model", whose patterns are
     weighted by the length of values.
     """
-    model, found = subject.model, []
+    model, by_passage = subject.model, []
     W_U = model.W_U - model.W_U.mean(dim=0)
     gram = W_U.T @ W_U  # y gram y is the squared length of what y adds to the logits
     passages = subject.windows(*samples.SHORT)[0].clone()
@@ -193,8 +193,8 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
         if not looked:
             return torch.tensor([math.nan])
         weight, ratio = torch.stack(looked), torch.stack(ratios)  # [head, passage]
-        found.append((weight * ratio).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12))
-    return torch.cat(found)
+        by_passage.append((weight * ratio).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12))
+    return torch.cat(by_passage)
 
 
 @decides("positional-words", controls=[random_heads, shuffled_text], sample=samples.OF_WORDS)
@@ -221,7 +221,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     of_previous, of_copier = (
         (rise.masked_fill(~inside, math.nan).nanmean(dim=1))
         - rise.masked_fill(inside, math.nan).nanmean(dim=1)
-        for rise in (each - intact for each in off)
+        for rise in (losses_off - intact for losses_off in off)
     )
     return of_previous - of_copier if of_copier.nanmean() > 0 else of_previous
 

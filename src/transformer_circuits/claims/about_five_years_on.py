@@ -41,9 +41,9 @@ def kept_by_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
         through = singular_directions.channel(model, edge, directions)
         logits = singular_directions.narrowed(model, trace, edge, through)
         losses.append(about_induction.loss_of_second_copy(logits, tokens))
-    without, some, whole = losses
+    without, strongest, whole = losses
     worth = (without - whole).mean()
-    return (without - some) / worth if worth >= 0.01 else torch.full_like(some, torch.nan)
+    return (without - strongest) / worth if worth >= 0.01 else torch.full_like(strongest, torch.nan)
 
 
 def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:

@@ -34,10 +34,10 @@ def looks(subject: Subject) -> Looks:
 
 
 def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Tensor, " document"]:
-    found = looks(subject)
+    strongest = looks(subject)
     inputs, _ = subject.windows(*samples.MANY)
     grid = torch.full(inputs.shape, torch.nan, dtype=torch.float64)
-    grid[found.window, found.dst] = values.double()
+    grid[strongest.window, strongest.dst] = values.double()
     return subject.by_document(grid)
 
 
@@ -58,10 +58,10 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     exact = over_text.KINDS.index("exact")
     there = (tested.chance[:, exact] > 0) & (tested.dst > passages.shape[1])
     in_test = (tested.kind[there] == exact).double().mean()
-    found = looks(subject)
-    on_text = (found.kind == exact).double()
+    strongest = looks(subject)
+    on_text = (strongest.kind == exact).double()
     return in_test - _by_document(
-        subject, on_text.masked_fill(found.chance[:, exact] == 0, torch.nan)
+        subject, on_text.masked_fill(strongest.chance[:, exact] == 0, torch.nan)
     )
 
 
@@ -74,8 +74,8 @@ def near_matches(subject: Subject) -> Float[Tensor, " document"]:
     and near ones bring together; not a number if that is less than `GAIN`. HeadVis 2026: what
     precedes need match only fuzzily.
     """
-    found = looks(subject)
-    near, exact = (_by_document(subject, found.surplus(kind)) for kind in ("near", "exact"))
+    strongest = looks(subject)
+    near, exact = (_by_document(subject, strongest.surplus(kind)) for kind in ("near", "exact"))
     whole = (near + exact).nanmean()
     return near / whole if whole >= GAIN else torch.full_like(near, torch.nan)
 
@@ -92,13 +92,13 @@ def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
     config, generator = subject.model.config, torch.Generator().manual_seed(3)
     counts = repeats.counts(subject.text, config.n_vocab)
     length = min(head_roles.LENGTH, (config.n_ctx - 1) // 2)
-    found = []
+    shares = []
     for which in (0, 3):
         quarter = repeats.quartile(counts, which)
         passages = repeats.drawn(quarter, 32, length, generator=generator)
         preferred = repeats.predictions(subject.model, passages).preferred
-        found.append(preferred[:, 1].double().mean(dim=1))
-    return found[0] - found[1]
+        shares.append(preferred[:, 1].double().mean(dim=1))
+    return shares[0] - shares[1]
 
 
 @decides("statistical-induction", controls=[one_layer, untrained])
@@ -127,7 +127,7 @@ def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     )
     guess = torch.full_like(log_model[:, late], -math.log(STATES))
     guess = markov.divergence(markov.bigrams(states, STATES)[:, late], guess).mean(dim=1)
-    other = min(unigrams, guess, key=lambda each: float(each.mean()))
+    other = min(unigrams, guess, key=lambda losses: float(losses.mean()))
     return other - bigrams
 
 
@@ -135,8 +135,8 @@ def _fitted(
     reader: Float[Tensor, "chain pos state"], log_model: Float[Tensor, "chain pos state"]
 ) -> Float[Tensor, " chain"]:
     """`markov.divergence` by chain, at the temperature that fits all best. [nats]"""
-    each = [
+    fits = [
         markov.divergence(reader, (log_model / T).log_softmax(dim=2)).mean(dim=1)
         for T in TEMPERATURES
     ]
-    return min(each, key=lambda found: float(found.mean()))
+    return min(fits, key=lambda fit: float(fit.mean()))

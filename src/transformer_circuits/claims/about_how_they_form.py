@@ -104,16 +104,16 @@ def context_gained(subject: Subject) -> Interval:
     off = scores[1:-1] - (scores[:-2] + scores[2:]) / 2  # of variance 3/2 that of a record
     noise = off.std(correction=0) / math.sqrt(1.5) if len(off) else torch.zeros(())
     drawn = torch.randn(DRAWS, len(scores), generator=torch.Generator().manual_seed(0))
-    found = _formation(subject)
+    formation = _formation(subject)
 
     def value(scores: Tensor) -> float:
         way, gained = float(scores.max() - scores.min()), 0.0
-        if found:
-            before, after = development.at(tokens, scores.tolist(), found)
+        if formation:
+            before, after = development.at(tokens, scores.tolist(), formation)
             gained = float(before - after)
         return 2 * gained - way
 
-    ends = torch.tensor([value(scores + noise * each) for each in drawn], dtype=torch.float64)
+    ends = torch.tensor([value(scores + noise * draw) for draw in drawn], dtype=torch.float64)
     half = 1.96 * float(ends.std())
     mean = value(scores)
     return Interval(mean, mean - half, mean + half, len(scores))
@@ -133,10 +133,10 @@ def bump(subject: Subject) -> Float[Tensor, ""]:
     """
     tokens = _tokens(subject)
     losses = [record["held_out"] for record in subject.log]
-    found = _formation(subject)
-    if found is None:
+    formation = _formation(subject)
+    if formation is None:
         return torch.zeros((), dtype=torch.float64)
-    start, end = found
+    start, end = formation
     places = [max(tokens[0], 2 * start - end), start, end]
     falls = -torch.from_numpy(development.at(tokens, losses, places)).diff()
     before, during = falls / torch.tensor(places, dtype=torch.float64).diff() * 1e6

@@ -82,10 +82,10 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
     dst = torch.arange(1 + length, 2 * length + 1)
     past = torch.ones(tokens.shape[1], tokens.shape[1]).tril()[dst].to(model.W_E)
     kind = {None: "here"} | {
-        one: ("here", "back")[int(look[one.head].argmax())]
-        if look[one.head].max() > 0.5
+        of_first: ("here", "back")[int(look[of_first.head].argmax())]
+        if look[of_first.head].max() > 0.5
         else "rest"
-        for one in heads.of_layer(model, 0)
+        for of_first in heads.of_layer(model, 0)
     }
     sums = {}
     for (query, key), term in expansion.score_terms(model, tokens, head).items():
@@ -95,7 +95,7 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
         sums[pair] = sums.get(pair, 0) + gain
     whole = sum(sums.values()).mean()
     claimed = sums.pop(("here", "back"), torch.zeros(len(tokens)).double())
-    return (claimed - max(sums.values(), key=lambda one: float(one.mean()))) / whole.abs()
+    return (claimed - max(sums.values(), key=lambda gain: float(gain.mean()))) / whole.abs()
 
 
 @once
@@ -104,9 +104,11 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     previous-token head."""
     model, back = subject.model, subject.previous_token_head
     second = heads.of_layer(model, len(model.layers) - 1)
-    copies = [copying_scores.positivity(heads.full_ov(model, one).eigenvalues()) for one in second]
-    through = [composition.matching(model, one, back).eigenvalues() for one in second]
-    return torch.tensor([copies, [copying_scores.positivity(one) for one in through]])
+    copies = [
+        copying_scores.positivity(heads.full_ov(model, head).eigenvalues()) for head in second
+    ]
+    through = [composition.matching(model, head, back).eigenvalues() for head in second]
+    return torch.tensor([copies, [copying_scores.positivity(values) for values in through]])
 
 
 @decides("two-spectra", controls=[untrained, random_heads, heads_without_effect], reads_basis=True)
@@ -162,8 +164,8 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     A fact of the weights (paper: "Checking the Mechanistic Theory").
     """
     corner = _spectra(subject).min(dim=0).values
-    found = edge_effects.agreement(corner, subject.matching)
-    return torch.tensor(found, dtype=torch.float64)
+    agreement = edge_effects.agreement(corner, subject.matching)
+    return torch.tensor(agreement, dtype=torch.float64)
 
 
 @decides("summed-ov", controls=[untrained, random_heads, heads_without_effect])
@@ -175,14 +177,12 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     model, best = subject.model, subject.matching.topk(2).indices.tolist()
-    named = [(len(model.layers) - 1, one) for one in best]
+    named = [(len(model.layers) - 1, head) for head in best]
     if not all(map(subject.does, named)):
         return torch.tensor([torch.nan])
-    pair = [heads.full_ov(model, one) for one in named]
-    both = LowRank(
-        torch.cat([one.left for one in pair], dim=1), torch.cat([one.right for one in pair])
-    )
-    alone = [(copying_scores.own_ranks(one) == 0).double() for one in pair]
+    pair = [heads.full_ov(model, head) for head in named]
+    both = LowRank(torch.cat([ov.left for ov in pair], dim=1), torch.cat([ov.right for ov in pair]))
+    alone = [(copying_scores.own_ranks(ov) == 0).double() for ov in pair]
     better = max(alone, key=lambda own: float(own.mean()))
     return (copying_scores.own_ranks(both) == 0).double() - better
 
@@ -203,7 +203,7 @@ def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
 
 def scrubbed_team(subject: Subject) -> list[Head]:
     """The heads of the last layer that match prefixes with 0.2 or more, or the best one alone."""
-    team = [h for h, found in enumerate(subject.matching.tolist()) if found >= 0.2]
+    team = [h for h, score in enumerate(subject.matching.tolist()) if score >= 0.2]
     return [Head(1, h) for h in team] or [subject.induction_head]
 
 
@@ -218,13 +218,13 @@ def scrubbed_losses(
     inputs, targets = subject.windows(*samples.SHORT)
     story = scrubbed_team(subject), subject.previous_token_head, as_token
     every = torch.arange(len(inputs)) % (len(inputs) // 16)  # far apart, so that partners differ
-    found = torch.zeros(3, *inputs.shape, dtype=torch.float64)
+    losses = torch.zeros(3, *inputs.shape, dtype=torch.float64)
     for part in every.unique():
-        some = every == part
-        found[:, some] = causal_scrubbing.losses(
-            subject.model, inputs[some], targets[some], *story
+        chosen = every == part
+        losses[:, chosen] = causal_scrubbing.losses(
+            subject.model, inputs[chosen], targets[chosen], *story
         ).double()
-    return torch.stack([subject.by_document(row) for row in found])
+    return torch.stack([subject.by_document(row) for row in losses])
 
 
 @decides("fuzzy-induction", controls=[untrained, random_heads, heads_without_effect])

@@ -36,8 +36,10 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
     come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the time.
     """
-    found = repeats.predictions(subject.model, subject.random_passages(samples.PASSAGES, seed=2))
-    return (found.rank[:, 1] == 1).double().mean(dim=1)
+    predictions = repeats.predictions(
+        subject.model, subject.random_passages(samples.PASSAGES, seed=2)
+    )
+    return (predictions.rank[:, 1] == 1).double().mean(dim=1)
 
 
 @decides("icl-algorithms", controls=[one_layer, untrained], planted=built_induction)
@@ -63,11 +65,11 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
         begin = text.new_full((len(text), 1), tokenizer.BEGIN)
         tokens = torch.cat([begin, first, text], dim=1)
         parts = cross_entropy.batches(tokens[:, :-1], tokens[:, 1:])
-        each = [
+        losses = [
             cross_entropy.per_token(subject.model(inputs), after)[:, length + 1 :]
             for inputs, after in parts
         ]
-        loss[name] = torch.cat(each).double().mean(dim=1)
+        loss[name] = torch.cat(losses).double().mean(dim=1)
     return 2 * loss["shuffled"] - loss["same"] - loss["other"]
 
 
@@ -81,7 +83,7 @@ def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " window"]:
     """
     single = subject.sibling("one-layer")
     n_ctx = min(500, subject.model.config.n_ctx, single.model.config.n_ctx)
-    ours, control = (_gain_of_order(one, n_ctx) for one in (subject, single))
+    ours, control = (_gain_of_order(model, n_ctx) for model in (subject, single))
     return ours - control if control.mean() > 0 else ours
 
 
@@ -107,13 +109,13 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     Per passage of random tokens that comes twice, of one of `head_roles.lengths`; the head is chosen on
     other passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
-    found = []
+    scores = []
     for length in head_roles.lengths(subject.model.config):
         tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
         A = patterns.of_all_layers(subject.model, tokens)[-1][:, [subject.induction_head.head]]
-        each = zip(A.split(1), tokens.split(1), strict=True)
-        found += [induction.prefix_matching_score(*one) for one in each]
-    return torch.cat(found)
+        passages = zip(A.split(1), tokens.split(1), strict=True)
+        scores += [induction.prefix_matching_score(*passage) for passage in passages]
+    return torch.cat(scores)
 
 
 @decides("two-token-keys", controls=[untrained, built_induction])
@@ -153,7 +155,7 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
     to BEGIN from tokens that have not come before. "near": that of the heads that match least to the
     last few tokens, see `_near`. Not a number elsewhere.
     """
-    model, head, found = subject.model, subject.induction_head.head, []
+    model, head, batches = subject.model, subject.induction_head.head, []
     least = subject.matching.argsort()[: max(1, model.config.n_heads // 2)]
     every = subject.windows(*samples.MANY)
     within = tokenizer.inside_words(torch.cat([every[0][:, :1], every[1]], dim=1))[:, 1:]
@@ -182,8 +184,8 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
             "rests": resting.double().masked_fill(~idle, torch.nan),
             "near": near.double(),
         }
-        found.append(rows)
-    return {name: torch.cat([rows[name] for rows in found]) for name in found[0]}
+        batches.append(rows)
+    return {name: torch.cat([rows[name] for rows in batches]) for name in batches[0]}
 
 
 def _near(

@@ -84,19 +84,19 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(of)
         pattern = layer.pattern(x, x, W_P)
-        whole = F.linear(samples.some(x + layer(x, W_P, pattern)), model.W_U)
+        whole = F.linear(samples.at_targets(x + layer(x, W_P, pattern)), model.W_U)
         pattern = skip_trigram_bugs.from_earlier(of, pattern)
-        earlier = F.linear(samples.some(layer(x, W_P, pattern)), W_U)
+        earlier = F.linear(samples.at_targets(layer(x, W_P, pattern)), W_U)
         present = whole - earlier
-        copied = ensemble.copying(model, of, samples.some(pattern, dim=2), forms)
+        copied = ensemble.copying(model, of, samples.at_targets(pattern, dim=2), forms)
         losses = [
-            cross_entropy.per_token(logits, samples.some(wanted))
+            cross_entropy.per_token(logits, samples.at_targets(wanted))
             for logits in (present + earlier - copied, present, present + copied)
         ]
         rows.append(torch.stack([losses[0] - losses[2], losses[1] - losses[2]]))
-    found = torch.cat(rows, dim=1)
-    margins = [subject.by_document(samples.spread(each, inputs.shape[1])) for each in found]
-    return min(margins, key=lambda each: float(each.nanmean()))
+    gains = torch.cat(rows, dim=1)
+    margins = [subject.by_document(samples.spread(gain, inputs.shape[1])) for gain in gains]
+    return min(margins, key=lambda margin: float(margin.nanmean()))
 
 
 @decides("fungible-heads", controls=[untrained, random_heads], sample=samples.MANY)
@@ -114,14 +114,14 @@ def done_by_another(subject: Subject) -> Float[Tensor, " document"]:
     if len(chosen) < 2:
         return torch.tensor([math.nan])
     circuits = [heads.full_ov(model, head).double() for head in chosen]
-    lefts = [each.left - each.left.mean(dim=0) for each in circuits]
+    lefts = [circuit.left - circuit.left.mean(dim=0) for circuit in circuits]
     alike = torch.tensor(
         [
             [
-                ((a.T @ b) * (one.right @ other.right.T)).sum()
+                ((a.T @ b) * (circuit.right @ other.right.T)).sum()
                 for b, other in zip(lefts, circuits, strict=True)
             ]
-            for a, one in zip(lefts, circuits, strict=True)
+            for a, circuit in zip(lefts, circuits, strict=True)
         ]
     )
     lengths = alike.diagonal().sqrt()
@@ -134,18 +134,19 @@ def done_by_another(subject: Subject) -> Float[Tensor, " document"]:
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(of)
         pattern = layer.pattern(x, x, W_P)
-        own, instead = (each.head_outputs(x, pattern) for each in (layer, others))
+        own, instead = (of_layer.head_outputs(x, pattern) for of_layer in (layer, others))
         stream = x + layer(x, W_P, pattern)
         whole = _losses(model, stream, wanted)
         left = [stream - own[:, head.head] for head in chosen]
         given = [rest + instead[:, head.head] for rest, head in zip(left, chosen, strict=True)]
         cost, still = (
-            sum(_losses(model, one, wanted) - whole for one in each) for each in (left, given)
+            sum(_losses(model, changed, wanted) - whole for changed in streams)
+            for streams in (left, given)
         )
         rows.append(torch.stack([cost, cost - still]).double())
     cost, good = (
-        subject.by_document(samples.spread(each, inputs.shape[1]))
-        for each in torch.cat(rows, dim=1)
+        subject.by_document(samples.spread(rise, inputs.shape[1]))
+        for rise in torch.cat(rows, dim=1)
     )
     mean = cost.nanmean()
     return good / mean if mean >= COSTS else torch.full_like(good, math.nan)
@@ -154,7 +155,9 @@ def done_by_another(subject: Subject) -> Float[Tensor, " document"]:
 def _losses(
     model: Transformer, stream: Float[Tensor, "n pos d_model"], targets: Int[Tensor, "n pos"]
 ) -> Float[Tensor, "n target"]:
-    return cross_entropy.per_token(F.linear(samples.some(stream), model.W_U), samples.some(targets))
+    return cross_entropy.per_token(
+        F.linear(samples.at_targets(stream), model.W_U), samples.at_targets(targets)
+    )
 
 
 @decides("bugs", controls=[without_heads, untrained, random_heads, heads_without_effect])

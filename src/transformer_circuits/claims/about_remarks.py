@@ -33,8 +33,8 @@ def copying_heads(subject: Subject) -> list[int]:
     """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none."""
     last = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
     bound = about_copying.bound(subject)
-    found = [one.head for one in last if about_copying.ov_score(subject, one) > bound]
-    return found or [*range(len(last))]
+    copying = [head.head for head in last if about_copying.ov_score(subject, head) > bound]
+    return copying or [*range(len(last))]
 
 
 @decides("copying-own-token", controls=[untrained, random_heads], planted=copying_in_part)
@@ -99,7 +99,7 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
         rows.append(
             torch.stack([(A * _could(follows, dst, tokens)).sum(dim=2) for dst in (tokens, other)])
         )
-    own, exchanged = (subject.by_document(each) for each in torch.cat(rows, dim=1))
+    own, exchanged = (subject.by_document(values) for values in torch.cat(rows, dim=1))
     return (own / exchanged).log2().where((own > 0) & (exchanged > 0), math.nan)
 
 
@@ -153,9 +153,9 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
     of Induction Heads".
     """
     kept = []
-    for one in (subject, subject.sibling("one-layer")):
-        before = _saved(one).nanmean()
-        kept.append(_saved(_elsewhere(one)) / before.where(before > 0, math.nan))
+    for model in (subject, subject.sibling("one-layer")):
+        before = _saved(model).nanmean()
+        kept.append(_saved(_elsewhere(model)) / before.where(before > 0, math.nan))
     return kept[0] - kept[1]
 
 

@@ -26,7 +26,7 @@ def nearer_when_wide(subject: Subject) -> Float[Tensor, " claim"]:
     """
     subject.require(not subject.own, "trainings of other widths beside it")
     fewest, *_ = study.in_width_alone().values()
-    of_width = study.by_width([one for one in fewest if one.n_heads >= study.ENOUGH_HEADS])
+    of_width = study.by_width([model for model in fewest if model.n_heads >= study.ENOUGH_HEADS])
     narrow, models = of_width[min(of_width)], [*of_width[min(of_width)], *of_width[max(of_width)]]
     n = len(narrow)
     pairs = [*itertools.product(range(n), range(n, len(models)))]
@@ -37,9 +37,11 @@ def nearer_when_wide(subject: Subject) -> Float[Tensor, " claim"]:
         claim = registry.read()[name]
         if claim.source != "paper" or claim.retracted:
             continue
-        in_white = any(one.interval(name, study.WHITE) for one in models)
-        found = [one.interval(name, study.WHITE if in_white else study.STORED) for one in models]
-        means = [values[0] for values in found if values]
+        in_white = any(model.interval(name, study.WHITE) for model in models)
+        intervals = [
+            model.interval(name, study.WHITE if in_white else study.STORED) for model in models
+        ]
+        means = [values[0] for values in intervals if values]
         if len(means) == len(models):
             sign = 1 if rule.side == "above" else -1
             gains = [sign * (means[b] - means[a]) for a, b in pairs]

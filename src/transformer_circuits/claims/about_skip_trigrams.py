@@ -66,7 +66,9 @@ def _beyond_shuffled(
     places = _places(subject)
     if len(triples) < 2 or places is None:
         return NOTHING
-    null = torch.stack([places.first(each, any_destination) for each in shuffles((*triples,))])
+    null = torch.stack(
+        [places.first(shuffled, any_destination) for shuffled in shuffles((*triples,))]
+    )
     return places.first(triples, any_destination).double() - null.double().mean(dim=0)
 
 
@@ -144,14 +146,14 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     common = often.topk(min(100, config.n_vocab)).indices.tolist()
     whole = [SkipTrigram(t.src, common[k % len(common)], t.src) for k, t in enumerate(triples)]
     held = [
-        F.one_hot((places.f1(each) * places.f2(each)).argmax(dim=0), len(places.ov)).double()
-        for each in (triples, whole)
+        F.one_hot((places.f1(listed) * places.f2(listed)).argmax(dim=0), len(places.ov)).double()
+        for listed in (triples, whole)
     ]
-    lead = torch.stack([by_source(each, triples) for each in (held[0] - held[1]).T], dim=1)
-    found = lead.new_empty(len(lead))
+    lead = torch.stack([by_source(of_head, triples) for of_head in (held[0] - held[1]).T], dim=1)
+    of_best = lead.new_empty(len(lead))
     for half in (0, 1):
-        found[1 - half :: 2] = lead[1 - half :: 2, lead[half::2].mean(dim=0).argmax()]
-    return found
+        of_best[1 - half :: 2] = lead[1 - half :: 2, lead[half::2].mean(dim=0).argmax()]
+    return of_best
 
 
 @decides(
@@ -225,8 +227,8 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     orders = [torch.arange(len(pairs))]
     orders += [torch.randperm(len(pairs), generator=generator) for _ in range(1000)]
     moved = head[torch.stack(orders)]  # [order, pair]; the first as it is
-    found = ((moved[:, :, None] == moved[:, None]) & alike).sum(dim=(1, 2)).double()
-    return (found[0] - found[1:].mean()) / found[1:].std().clamp(min=1e-9)
+    same = ((moved[:, :, None] == moved[:, None]) & alike).sum(dim=(1, 2)).double()
+    return (same[0] - same[1:].mean()) / same[1:].std().clamp(min=1e-9)
 
 
 @decides(

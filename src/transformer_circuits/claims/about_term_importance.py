@@ -36,7 +36,7 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
 
     These are the whole model's, but for patterns that the embeddings alone would make.
     """
-    model, found = subject.model, defaultdict(list)
+    model, losses = subject.model, defaultdict(list)
     inputs, targets = subject.windows(*samples.MANY)
     for batch, after in cross_entropy.batches(inputs, targets):
         kept = term_importance.streams(model, batch)
@@ -48,12 +48,12 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
         ):
             x = x + layer(x, W_P, A)
         for name, stream in (rows | {"patterns": x}).items():
-            logits = F.linear(samples.some(stream), model.W_U)
-            found[name].append(cross_entropy.per_token(logits, samples.some(after)))
+            logits = F.linear(samples.at_targets(stream), model.W_U)
+            losses[name].append(cross_entropy.per_token(logits, samples.at_targets(after)))
     n_ctx = inputs.shape[1]
     return {
         name: subject.by_document(samples.spread(torch.cat(rows), n_ctx))
-        for name, rows in found.items()
+        for name, rows in losses.items()
     }
 
 
@@ -190,17 +190,17 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     that always looks that far back would do.
     """
     model, head = subject.model, subject.previous_token_head
-    found: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
+    losses: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
     for group in passages(subject):
         tokens, length = repeats.copies(group), group.shape[1]
         trace = model.trace(tokens)
         nothing = torch.zeros_like(trace.head_outputs[0][:, head[1]])
         intact = [_of_copy(trace.logits, tokens, length, copy) for copy in (0, 1)]
-        for rows, frozen in zip(found.values(), (False, True), strict=True):
+        for rows, frozen in zip(losses.values(), (False, True), strict=True):
             logits = ablation.with_output(model, trace, head, nothing, frozen)
             rise = [_of_copy(logits, tokens, length, copy) for copy in (0, 1)]
             rows.append((rise[1] - intact[1]) - (rise[0] - intact[0]))
-    return {way: torch.cat(rows) for way, rows in found.items()}
+    return {way: torch.cat(rows) for way, rows in losses.items()}
 
 
 @decides("pattern-preserving", controls=[one_layer, untrained], planted=built_induction)
@@ -221,8 +221,8 @@ def _of_copy(logits: Tensor, tokens: Tensor, length: int, copy: int) -> Float[Te
     return summed / (targets != -100).sum(dim=1)
 
 
-def _lesser(one: Gain, other: Gain) -> Gain:
-    return one if one.nanmean() < other.nanmean() else other
+def _lesser(gain: Gain, other: Gain) -> Gain:
+    return gain if gain.nanmean() < other.nanmean() else other
 
 
 def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:

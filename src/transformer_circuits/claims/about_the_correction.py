@@ -83,7 +83,9 @@ def keys_further_back(subject: Subject) -> Interval:
     measured = change.new_empty(len(change), 2)
     for half in (0, 1):
         chosen, other = into[half::2].mean(dim=0), slice(1 - half, None, 2)
-        of_second, second = (each[1] for each in chosen.topk(2, dim=0))  # of each earlier head
+        of_second, second = (
+            strongest[1] for strongest in chosen.topk(2, dim=0)
+        )  # of each earlier head
         earlier = further
         if subject.instead == ANOTHER_HEAD:
             roles = head_roles.cast(subject.model, subject.text)
@@ -113,8 +115,8 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     for k, part in enumerate(inputs.split(4)):
         A = torch.cat(patterns.of_all_layers(subject.model, part), dim=1)
         for index, back in enumerate((1, 2)):
-            found = A.diagonal(-back, dim1=2, dim2=3).mT  # [window, dst - back, head]
-            there[index, 4 * k : 4 * k + len(part), 3:] = found[:, 3 - back :]
+            looks = A.diagonal(-back, dim1=2, dim2=3).mT  # [window, dst - back, head]
+            there[index, 4 * k : 4 * k + len(part), 3:] = looks[:, 3 - back :]
     one, two = (
         values[..., int(values[chosen, 3:].mean(dim=(0, 1)).argmax())].double() for values in there
     )

@@ -85,7 +85,7 @@ def sooner_with_repeats_planted(subject: Subject) -> Interval:
     Spans of it come again, see `formation.with_repeats`.
     """
     later = _later(subject, formation.PLANTED, than="prose alone")
-    return rules.of_few([-each for each in later])
+    return rules.of_few([-doublings for doublings in later])
 
 
 @decides("form-begin", controls=[another_seed_unchanged])
@@ -115,9 +115,9 @@ def context_kept(subject: Subject) -> Float[Tensor, ""]:
     log = subject.log if subject.model.config.n_layers == 1 else masked
     base = _log("base", _seed(subject))
     worth = [
-        -float(development.at(_tokens(one), scores, masked[-1]["tokens"]))
-        for one in (log, base)
-        for scores in [[record["in_context_learning_score"] for record in one]]
+        -float(development.at(_tokens(run), scores, masked[-1]["tokens"]))
+        for run in (log, base)
+        for scores in [[record["in_context_learning_score"] for record in run]]
     ]
     return torch.tensor(worth[0] / worth[1], dtype=torch.float64)
 

@@ -100,7 +100,7 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
     """
     if why := left_out(model, *general.all_but(general.ROTARY)):
         return why
-    found = []
+    pairs = []
     layers, (tokens, _) = range(model.config.n_layers), _second_copy(model)
     for late, early in itertools.combinations(reversed(layers), 2):
         shares = None if left_out(model) else composition.shares(model, tokens, late, early)
@@ -115,8 +115,8 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
                 if shares is not None:
                     pair["share"] = float(strength[later.head, earlier.head])
                 score = float(scores[later.head, earlier.head])
-                found.append({"kind": kind, **pair, "score": score})
-    return found
+                pairs.append({"kind": kind, **pair, "score": score})
+    return pairs
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
@@ -130,12 +130,12 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
     trace, later = model.trace(tokens), head_roles.induction_head(model)
     losses = path_patching.losses_without(model, trace, later, targets).mean(dim=2)
     rises = losses - cross_entropy.mean(trace.logits, targets)
-    found = [
+    costs = [
         {"kind": kind, "later": str(later), "earlier": str(earlier), "nats": float(nats)}
         for kind, row in zip(composition.KINDS, rises, strict=True)
         for earlier, nats in zip(heads.of_layer(model, 0), row, strict=True)
     ]
-    return sorted(found, key=lambda edge: -edge["nats"])[:n]
+    return sorted(costs, key=lambda edge: -edge["nats"])[:n]
 
 
 def of_terms(model: Transformer) -> dict[str, float] | str:
@@ -147,7 +147,7 @@ def of_terms(model: Transformer) -> dict[str, float] | str:
     linear = layer_norm.freeze(model, tokens)
     losses = term_importance.losses(linear, tokens, targets)
     counted = int((targets != -100).sum())
-    return {name: float(each.sum()) / counted for name, each in losses.items()}
+    return {name: float(of_part.sum()) / counted for name, of_part in losses.items()}
 
 
 def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
@@ -179,7 +179,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
 
     Those that say on how many tokens they were measured take only so many of the vocabulary.
     """
-    found, few = [], _with_few_tokens(subject)
+    rows, few = [], _with_few_tokens(subject)
     for name in own.ALL_FORMS:
         measurement = catalogue.measurements()[name]
         rule = measurement.rule
@@ -193,7 +193,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
             else None
         )
         if why := left_out(subject.model, *own.ALL_FORMS[name], layers=layers):
-            found.append({**row, "verdict": f"left out: {why}"})
+            rows.append({**row, "verdict": f"left out: {why}"})
             continue
         of = few if measurement.reads_basis else subject
         if of is not subject:
@@ -201,14 +201,17 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
         try:
             decision = measurement.decision([of])
         except subjects.NotToBeHad as error:
-            found.append({**row, "verdict": f"unavailable: {error}"})
+            rows.append({**row, "verdict": f"unavailable: {error}"})
             continue
-        controls = {name: one and asdict(one) for name, one in decision.controls.items()}
-        power = {name: asdict(one) for name, one in decision.planted.items()}
-        estimate = asdict(decision.seeds[subject.name])
-        row |= {"estimate": estimate, "controls": controls, "power": power}
-        found.append({**row, "verdict": f"{decision.verdict}: {decision.why}"})
-    return found
+        row |= {
+            "estimate": asdict(decision.seeds[subject.name]),
+            "controls": {
+                name: control and asdict(control) for name, control in decision.controls.items()
+            },
+            "power": {name: asdict(planted) for name, planted in decision.planted.items()},
+        }
+        rows.append({**row, "verdict": f"{decision.verdict}: {decision.why}"})
+    return rows
 
 
 @torch.no_grad()
@@ -265,13 +268,13 @@ def page(card: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _table(found: Any) -> str:
-    if isinstance(found, str):
-        return f"<p>Left out: {html.escape(found)}.</p>"
-    if isinstance(found, Mapping):
-        return tabulate([(name, _said(value)) for name, value in found.items()], tablefmt="html")
-    columns = list(dict.fromkeys(name for row in found for name in row))
-    rows = [[_said(row.get(name, "")) for name in columns] for row in found]
+def _table(section: Any) -> str:
+    if isinstance(section, str):
+        return f"<p>Left out: {html.escape(section)}.</p>"
+    if isinstance(section, Mapping):
+        return tabulate([(name, _said(value)) for name, value in section.items()], tablefmt="html")
+    columns = list(dict.fromkeys(name for row in section for name in row))
+    rows = [[_said(row.get(name, "")) for name in columns] for row in section]
     return tabulate(rows, columns, tablefmt="html", disable_numparse=True)
 
 
@@ -282,7 +285,7 @@ def _said(value: Any) -> str:
     if isinstance(value, Mapping):
         if {*value} == {"mean", "low", "high", "n"}:
             return str(rules.Interval(**value))
-        return "; ".join(f"{name} {_said(each)}" for name, each in value.items())
+        return "; ".join(f"{name} {_said(part)}" for name, part in value.items())
     if isinstance(value, list):
         return ", ".join(map(_said, value))
     return "unavailable" if value is None else str(value)

@@ -39,10 +39,12 @@ def measurements() -> dict[str, Measurement]:
         ValueError: if a rule has no measurement, a measurement no rule, or a claim two measurements.
     """
     of_modules = (value for module in MODULES for value in vars(module).values())
-    found = {each for each in of_modules if isinstance(each, Measurement)}
-    if odd := Counter(each.claim_id for each in found) - Counter([*registry.rules()]):
+    measured = {measurement for measurement in of_modules if isinstance(measurement, Measurement)}
+    if odd := Counter(measurement.claim_id for measurement in measured) - Counter(
+        [*registry.rules()]
+    ):
         raise ValueError(f"measured without a rule, or twice: {', '.join(odd)}")
-    by_claim = {each.claim_id: each for each in found}
+    by_claim = {measurement.claim_id: measurement for measurement in measured}
     if missing := registry.rules().keys() - by_claim:
         raise ValueError(f"not measured, though there is a rule: {', '.join(sorted(missing))}")
     return {name: by_claim[name] for name in registry.rules()}

@@ -52,8 +52,8 @@ class Graded:
 
     def power(self, interval: Callable[[Subject], Interval], subject: Subject) -> Power:
         """What a measurement finds of each size, planted in a subject."""
-        found = {size: interval(plant(subject)) for size, plant in self.of.items()}
-        return Power(self.what, self.counts, found)
+        estimates = {size: interval(plant(subject)) for size, plant in self.of.items()}
+        return Power(self.what, self.counts, estimates)
 
 
 @named("untrained")

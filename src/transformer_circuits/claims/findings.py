@@ -120,13 +120,15 @@ def say(
     `white`: the seeds once more, in the basis in which the stream is white.
     """
     sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
-    passed = [name for name, found in controls.items() if found and rules.beyond(rule, found)]
-    n_beyond = sum(rules.beyond(rule, found) for found in seeds.values())
+    passed = [
+        name for name, estimate in controls.items() if estimate and rules.beyond(rule, estimate)
+    ]
+    n_beyond = sum(rules.beyond(rule, estimate) for estimate in seeds.values())
     if verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
         verdict = CONTROL_PASSES
     wording = sentences.get(verdict) or general[verdict]
-    unit, means = shown_unit(claim_id), [found.mean for found in seeds.values()]
-    of_white = [found.mean for found in (white or {}).values() if found.n]
+    unit, means = shown_unit(claim_id), [estimate.mean for estimate in seeds.values()]
+    of_white = [estimate.mean for estimate in (white or {}).values() if estimate.n]
     places = {
         "range": _range(means, unit),
         "size": _range(map(abs, means), unit),
@@ -138,15 +140,15 @@ def say(
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(
-            (end for found in seeds.values() for end in (found.low, found.high)), unit
+            (end for estimate in seeds.values() for end in (estimate.low, estimate.high)), unit
         ),
-        "units": str(min((found.n for found in seeds.values()), default=0)),
+        "units": str(min((estimate.n for estimate in seeds.values()), default=0)),
         "passed": ", ".join(passed),
         "whether": sentences.get("whether") or registry.read()[claim_id].statement,
     }
     for name in CONTROLS:
-        found = controls.get(name)
-        places[name.replace(" ", "_")] = _range([found.mean] if found else [], unit)
+        estimate = controls.get(name)
+        places[name.replace(" ", "_")] = _range([estimate.mean] if estimate else [], unit)
     return ANSWERS.get(verdict, "") + wording.format(**places)
 
 
@@ -162,7 +164,9 @@ def _answer(
 def _of(controls: Mapping[str, Interval | None], *, white: bool) -> dict[str, Interval]:
     """The controls that are there, in one of the two bases."""
     return {
-        name: found for name, found in controls.items() if found and name.endswith(WHITE) == white
+        name: estimate
+        for name, estimate in controls.items()
+        if estimate and name.endswith(WHITE) == white
     }
 
 

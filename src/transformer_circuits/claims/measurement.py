@@ -114,33 +114,35 @@ class Measurement:
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         of = of[:1] if self.pooled else of
-        seeds, one = {subject.name: self.interval(subject) for subject in of}, "the one model"
+        seeds, single = {subject.name: self.interval(subject) for subject in of}, "the one model"
         if self.pooled:
             [mean] = seeds.values()
-            seeds, one = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
+            seeds, single = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
         controls = {control.name: self._on(control, of[0]) for control in self.controls}
         planted, power = {}, None
         if isinstance(self.planted, Graded):
             power = self.planted.power(self.interval, of[0])
         elif self.planted is not None:
             planted[self.planted.name] = self.interval(self.planted(of[0]))
-        had = {name: found for name, found in controls.items() if found is not None}
+        had = {name: estimate for name, estimate in controls.items() if estimate is not None}
         windows = self.sample[0] if self.sample else 0
         unit = self.mean_of or "units"
-        found = rules.verdict(self.rule, seeds, had, planted, power, windows, one, unit)
+        verdict = rules.verdict(self.rule, seeds, had, planted, power, windows, single, unit)
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
             # Made of the white subject, so that the basis it was stored in has no say in them either.
             held = [self._on(c, subjects.white(of[0]), subjects.white) for c in self.controls]
             of_controls = {
-                name: one for name, one in zip(controls, held, strict=True) if one is not None
+                name: estimate
+                for name, estimate in zip(controls, held, strict=True)
+                if estimate is not None
             }
-            found = rules.in_both(
-                found, rules.verdict(self.rule, white, of_controls, windows=windows)
+            verdict = rules.in_both(
+                verdict, rules.verdict(self.rule, white, of_controls, windows=windows)
             )
-            controls |= {name + findings.WHITE: one for name, one in of_controls.items()}
-        return Decision(self, *found, seeds, controls, planted, power, white)
+            controls |= {name + findings.WHITE: estimate for name, estimate in of_controls.items()}
+        return Decision(self, *verdict, seeds, controls, planted, power, white)
 
     def _on(
         self,
@@ -157,13 +159,13 @@ class Measurement:
 
     def decide(self) -> None:
         """Show the verdict; it counts on the scorecard."""
-        found = self.decision()
+        decision = self.decision()
         if "IPython" in sys.modules:
             from IPython.display import display
 
-            display(found)
+            display(decision)
         else:
-            print(found)
+            print(decision)
 
 
 @dataclass(frozen=True)
@@ -187,16 +189,18 @@ class Decision:
     @property
     def _beside(self) -> dict[str, Interval | None]:
         """Controls, and what was planted."""
-        planted = {f"planted, {name}": found for name, found in self.planted.items()}
+        planted = {f"planted, {name}": estimate for name, estimate in self.planted.items()}
         if self.power:
-            of_size = self.power.found.items()
-            planted = {f"planted, {self.power.what.format(f'{s:g}')}": f for s, f in of_size}
+            of_size = self.power.estimates.items()
+            planted = {
+                f"planted, {self.power.what.format(f'{s:g}')}": estimate for s, estimate in of_size
+            }
         return self.controls | planted
 
     @property
     def _in_white(self) -> dict[str, Interval | None]:
         """The seeds in the white basis, under names of their own."""
-        return {f"{Path(name).name}, white": found for name, found in self.white.items()}
+        return {f"{Path(name).name}, white": estimate for name, estimate in self.white.items()}
 
     @property
     def _must(self) -> str:
@@ -221,21 +225,23 @@ class Decision:
 
     def __str__(self) -> str:
         ours = ", ".join(map(str, self.seeds.values()))
-        others = "".join(f"; {name} {_or_not(found)}" for name, found in self.controls.items())
+        others = "".join(
+            f"; {name} {_or_not(estimate)}" for name, estimate in self.controls.items()
+        )
         return f"{self.finding}\n{self._said}\n{ours}; must be {self._must}{others}"
 
     @property
     def row(self) -> dict[str, str]:
         """What the scorecard shows of it, by column."""
-        least = min(found.n for found in self.seeds.values())
+        least = min(estimate.n for estimate in self.seeds.values())
         over = f", over {least} or more units" if least > 1 else ", one number per seed"
         return {
             "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values()))
             + (over if least else ""),
             "must be": f"{self._must}: {self.measurement.rule.threshold_from}",
             "controls": "; ".join(
-                f"{name} {_or_not(found)}"
-                for name, found in (self._in_white | self._beside).items()
+                f"{name} {_or_not(estimate)}"
+                for name, estimate in (self._in_white | self._beside).items()
             ),
             "verdict": f"{self.verdict}: {self.why}",
         }
@@ -249,8 +255,10 @@ class Decision:
             rows[f"{name}, white basis"] = _spans(self.white.values())
         ours = [*rows]
         if whole:
-            had = {name: found for name, found in self._beside.items() if found is not None}
-            rows |= {name: _spans([found]) for name, found in had.items()}
+            had = {
+                name: estimate for name, estimate in self._beside.items() if estimate is not None
+            }
+            rows |= {name: _spans([estimate]) for name, estimate in had.items()}
         rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
         return forest_plot.forest_plot(
             rows,
@@ -284,9 +292,9 @@ class Decision:
         details = {
             "verdict": self.verdict,
             "why": self.why,
-            "seeds": {name: _json(found) for name, found in self.seeds.items()},
-            "controls": {name: _json(found) for name, found in self.controls.items()},
-            "white": {name: _json(found) for name, found in self.white.items()},
+            "seeds": {name: _json(estimate) for name, estimate in self.seeds.items()},
+            "controls": {name: _json(estimate) for name, estimate in self.controls.items()},
+            "white": {name: _json(estimate) for name, estimate in self.white.items()},
             "row": self.row,
             "finding": self.finding,
             "forest plot": self._forest_plot(whole=True),
@@ -295,19 +303,23 @@ class Decision:
             "verdict",
             self.measurement.claim.statement,
             ", ".join(map(str, self.seeds.values())),
-            {name: astuple(found) for name, found in measured.items() if found and found.n},
+            {
+                name: astuple(estimate)
+                for name, estimate in measured.items()
+                if estimate and estimate.n
+            },
             claim=self.measurement.claim_id,
             details=details,
         )
 
 
-def _spans(found: Iterable[Interval]) -> list[forest_plot.Span]:
-    return [(one.mean, one.low, one.high) for one in found if one.n]
+def _spans(estimates: Iterable[Interval]) -> list[forest_plot.Span]:
+    return [(estimate.mean, estimate.low, estimate.high) for estimate in estimates if estimate.n]
 
 
-def _json(found: Interval | None) -> dict | None:
-    return asdict(found) if found and found.n else None
+def _json(estimate: Interval | None) -> dict | None:
+    return asdict(estimate) if estimate and estimate.n else None
 
 
-def _or_not(found: Interval | None) -> str:
-    return "unavailable" if found is None else str(found)
+def _or_not(estimate: Interval | None) -> str:
+    return "unavailable" if estimate is None else str(estimate)

@@ -67,9 +67,9 @@ def _found(measurement: Measurement, subject: Subject) -> dict[str, str]:
 def scorecard(place: Path) -> str:
     """The whole table as text, for the model in a folder."""
     subject = subjects.of_folder(place)
-    found = [[row[name] for name in COLUMNS] for row in rows(subject)]
+    cells = [[row[name] for name in COLUMNS] for row in rows(subject)]
     shown = tabulate(
-        found, [*COLUMNS], tablefmt="grid", disable_numparse=True,
+        cells, [*COLUMNS], tablefmt="grid", disable_numparse=True,
         maxcolwidths=[*COLUMNS.values()], maxheadercolwidths=[*COLUMNS.values()],
     )  # fmt: skip
     return (

@@ -22,7 +22,11 @@ def _heads_moved(log: Log, factor: float) -> Log:
         place = factor * record["tokens"]
         return [
             [
-                float(development.at(tokens, [each[key][layer][head] for each in log], place))
+                float(
+                    development.at(
+                        tokens, [at_record[key][layer][head] for at_record in log], place
+                    )
+                )
                 for head in range(len(scores))
             ]
             for layer, scores in enumerate(record[key])
@@ -76,8 +80,8 @@ def loss_for_heads(subject: Subject) -> Subject:
 def _bump(subject: Subject, size: float) -> Subject:
     """The loss falls by `size` nats more than it did while the induction head forms, evenly."""
     tokens = [record["tokens"] for record in subject.log]
-    found = development.span(tokens, development.of_head(subject.log, "matching_random", -1))
-    start, end = found or (tokens[0], tokens[0] + 1)
+    forming = development.span(tokens, development.of_head(subject.log, "matching_random", -1))
+    start, end = forming or (tokens[0], tokens[0] + 1)
     log = tuple(
         record
         | {

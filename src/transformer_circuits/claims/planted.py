@@ -113,10 +113,10 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
         weight.zero_()
-    each = torch.arange(config.d_head)
+    rows = torch.arange(config.d_head)
     for h, of_head in enumerate(moved):
-        layer.W_V[h][each, of_head] = 1.0
-        layer.W_O[h][of_head, each] = 1.0
+        layer.W_V[h][rows, of_head] = 1.0
+        layer.W_O[h][of_head, rows] = 1.0
     return subject.with_model("planted skip-trigrams of families and lists", model)
 
 

@@ -71,13 +71,13 @@ class Rule(settings.Table):
 
 @cache
 def _file() -> dict[str, tuple[Claim, Rule | None]]:
-    found = {}
+    by_id = {}
     for row in files.read_toml(files.data_dir() / "claims.toml")["claim"]:
         words = {name: value for name, value in row.items() if name != "decided"}
         claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], "retracted": "", **words})
         rule = Rule.from_dict(row["decided"]) if "decided" in row else None
-        found[claim.id] = claim, rule
-    return found
+        by_id[claim.id] = claim, rule
+    return by_id
 
 
 def read() -> dict[str, Claim]:

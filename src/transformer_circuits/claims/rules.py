@@ -88,12 +88,12 @@ def interval_of(
     Interval(mean=0.5, low=0.5, high=0.5, n=2)
     """
     values = values.detach().double().flatten(1).cpu()
-    found = measure(values.mean(dim=0))
-    if math.isnan(found):
+    point = measure(values.mean(dim=0))
+    if math.isnan(point):
         return NOTHING
     means = _means_of_draws(values, clusters)
     of_draws = torch.tensor([measure(mean) for mean in means], dtype=torch.float64)
-    return Interval(found, *_ends(of_draws), len(values))
+    return Interval(point, *_ends(of_draws), len(values))
 
 
 def _means_of_draws(
@@ -104,8 +104,8 @@ def _means_of_draws(
     By default, and where all are in one, which alone tells nothing, every unit is a cluster.
     """
     index = torch.arange(len(values))
-    if clusters is not None and (found := clusters.unique(return_inverse=True)[1]).max():
-        index = found
+    if clusters is not None and (cluster_of := clusters.unique(return_inverse=True)[1]).max():
+        index = cluster_of
     n = int(index.max()) + 1
     sums = torch.zeros(n, values.shape[1], dtype=torch.float64).index_add_(0, index, values)
     drawn = torch.randint(n, (DRAWS, n), generator=torch.Generator().manual_seed(0))
@@ -134,14 +134,14 @@ def of_few(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, n)
 
 
-def beyond(rule: Rule, found: Interval) -> bool:
+def beyond(rule: Rule, estimate: Interval) -> bool:
     """Whether an interval lies wholly where the claim says; on the threshold is not there."""
-    return found.low > rule.threshold if rule.side == "above" else found.high < rule.threshold
+    return estimate.low > rule.threshold if rule.side == "above" else estimate.high < rule.threshold
 
 
-def short_of(rule: Rule, found: Interval) -> bool:
+def short_of(rule: Rule, estimate: Interval) -> bool:
     """Whether an interval lies wholly on the other side; on the threshold is not there, either."""
-    return found.high < rule.threshold if rule.side == "above" else found.low > rule.threshold
+    return estimate.high < rule.threshold if rule.side == "above" else estimate.low > rule.threshold
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ class Power:
     """The effect, with a place for its size: "a bump of {} nats"."""
     counts: float
     """The smallest size that the claim could mean."""
-    found: Mapping[float, Interval]
+    estimates: Mapping[float, Interval]
     """By size."""
 
     def smallest(self, rule: Rule) -> float | None:
         """From which size on the rule sees every one; None if it misses the largest."""
         seen = None
-        for size in sorted(self.found, reverse=True):
-            if not beyond(rule, self.found[size]):
+        for size in sorted(self.estimates, reverse=True):
+            if not beyond(rule, self.estimates[size]):
                 break
             seen = size
         return seen
@@ -172,7 +172,7 @@ def verdict(
     planted: Mapping[str, Interval] | None = None,
     power: Power | None = None,
     windows: int = 0,
-    one: str = "the one model",
+    single: str = "the one model",
     unit: str = "units",
 ) -> tuple[str, str]:
     """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
@@ -181,7 +181,7 @@ def verdict(
     `controls`: the same where the rule must fail, by name.
     `planted`: the same where what is claimed was built in; a rule that misses it has no power.
     `windows`: of how many the text consists that was measured on; 0 if it was no text.
-    `one`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
+    `single`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
 
     *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
     the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
@@ -190,15 +190,15 @@ def verdict(
     """
 
     def told(n: int) -> str:
-        return f"{n} of {len(seeds)} seeds" if len(seeds) > 1 else one
+        return f"{n} of {len(seeds)} seeds" if len(seeds) > 1 else single
 
-    if absent := sum(not found.n for found in seeds.values()):
+    if absent := sum(not estimate.n for estimate in seeds.values()):
         return NO_CASE, f"{told(absent)} without what it speaks of"
-    for name, found in (planted or {}).items():
-        if not beyond(rule, found):
-            return UNPOWERED, f"the rule misses what was planted ({name}: {found})"
-    over = [found for found in seeds.values() if beyond(rule, found)]
-    under = [found for found in seeds.values() if short_of(rule, found)]
+    for name, estimate in (planted or {}).items():
+        if not beyond(rule, estimate):
+            return UNPOWERED, f"the rule misses what was planted ({name}: {estimate})"
+    over = [estimate for estimate in seeds.values() if beyond(rule, estimate)]
+    under = [estimate for estimate in seeds.values() if short_of(rule, estimate)]
     if len(over) == len(seeds):
         if held := [name for name in controls if beyond(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
@@ -208,11 +208,13 @@ def verdict(
             least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")
             return UNPOWERED, f"it sees {least}, where {power.counts:g} would count"
         return NOT_REPRODUCED, f"{told(len(under))} on the other side"
-    if any(found.n > 1 for found in over) and any(found.n > 1 for found in under):
+    if any(estimate.n > 1 for estimate in over) and any(estimate.n > 1 for estimate in under):
         return MIXED, f"{told(len(over))}; {len(under)} on the other side"
-    if all(found.n == 1 for found in seeds.values()):
+    if all(estimate.n == 1 for estimate in seeds.values()):
         return UNDECIDED, f"{told(len(over))}, by one number each, without an interval"
-    across = [found for found in seeds.values() if found not in over and found not in under]
+    across = [
+        estimate for estimate in seeds.values() if estimate not in over and estimate not in under
+    ]
     why = f"across the threshold in {told(len(across))}"
     return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows, unit)])])
 
@@ -220,9 +222,9 @@ def verdict(
 def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
     """How much more text would decide, if estimates stay and intervals shrink by 1/√n."""
     most = 0.0
-    for found in across:
-        off = found.mean - rule.threshold
-        half = found.mean - found.low if off > 0 else found.high - found.mean
+    for estimate in across:
+        off = estimate.mean - rule.threshold
+        half = estimate.mean - estimate.low if off > 0 else estimate.high - estimate.mean
         most = max(most, (half / off) ** 2 if off else math.inf)
     what = "as much text" if windows else f"as many {unit}"
     if not most:

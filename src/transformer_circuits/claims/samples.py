@@ -55,13 +55,13 @@ def by_group(
     return sums / index[there].bincount(minlength=len(sums))
 
 
-def some(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
+def at_targets(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
     """Every so many-th place along a dimension: those that are targets."""
     return values[(slice(None),) * dim + (PLACES,)]
 
 
 def spread(values: Float[Tensor, "n target"], n_ctx: int) -> Float[Tensor, "n n_ctx"]:
     """What was measured at such places, among all places; the others are not a number."""
-    found = torch.full((len(values), n_ctx), torch.nan, dtype=values.dtype)
-    found[:, PLACES] = values
-    return found
+    everywhere = torch.full((len(values), n_ctx), torch.nan, dtype=values.dtype)
+    everywhere[:, PLACES] = values
+    return everywhere

@@ -86,7 +86,7 @@ def evidence() -> dict[str, Evidence]:
     copies = notebooks.fresh()
     if missing := [chapter for chapter in chapters if chapter not in copies]:
         raise files.UserError(f"not executed with this code: {', '.join(missing)}; run `make book`")
-    found: dict[str, Evidence] = {}
+    by_claim: dict[str, Evidence] = {}
     for chapter in chapters:
         for check in checks(copies[chapter]):
             if not (name := check["claim"]):
@@ -94,20 +94,20 @@ def evidence() -> dict[str, Evidence]:
             ruled = check["kind"] == "verdict"
             if ruled != (registry.testable(name).kind == "trained"):
                 raise ValueError(f"{chapter} decides {name} {'by a rule' if ruled else 'by hand'}")
-            of_claim = found.setdefault(name, Evidence())
+            of_claim = by_claim.setdefault(name, Evidence())
             of_claim.statements.append(check["title"])
             of_claim.ours += [check["text"]] if check["text"] else []
             of_claim.decision = check["details"] if ruled else None
-    return found
+    return by_claim
 
 
 def checks(copy: dict) -> list[dict]:
     """The record of every `book.check` and `decide()` of an executed copy, in their order."""
     records = filter(None, map(record.of, notebooks.outputs(copy)))
-    return [found for found in records if found["kind"] in ("check", "verdict")]
+    return [of_output for of_output in records if of_output["kind"] in ("check", "verdict")]
 
 
-def verdict(claim: Claim, found: Evidence | None) -> str:
+def verdict(claim: Claim, evidence: Evidence | None) -> str:
     """One of `VERDICTS`, by the claim's rule; or of `HOLDS`, where there can be no other.
 
     Raises:
@@ -115,9 +115,9 @@ def verdict(claim: Claim, found: Evidence | None) -> str:
     """
     if not claim.chapter:
         return claim.untested
-    if found is None:
+    if evidence is None:
         raise ValueError(f"{claim.chapter} was executed and has no evidence for {claim.id}")
-    return found.decision["verdict"] if found.decision else HOLDS[claim.kind]
+    return evidence.decision["verdict"] if evidence.decision else HOLDS[claim.kind]
 
 
 def part(claim: Claim) -> str:
@@ -231,16 +231,16 @@ class Scorecard:
         """
         order = [name for name in _SYMBOLS if name in self.verdicts.values()]
         names = (*PARTS, "Follow-ups", "Retellings", "This book")
-        found: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
+        by_part: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
         for claim in self.claims:
-            found[part(claim)][self.verdicts[claim.id]].append(claim)
-        return {name: row for name, row in found.items() if any(row.values())}
+            by_part[part(claim)][self.verdicts[claim.id]].append(claim)
+        return {name: row for name, row in by_part.items() if any(row.values())}
 
     def overview(self) -> StatusMatrix:
         """A mark for every claim, with a link to what decided it."""
         parts = self.parts()
         linked = {
-            name: {column: [*map(_link, found)] for column, found in row.items()}
+            name: {column: [*map(_link, claims)] for column, claims in row.items()}
             for name, row in parts.items()
         }
         symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
@@ -297,12 +297,12 @@ class Scorecard:
 
     def told(self, claims: Iterable[str], *verdicts: str) -> Paragraph:
         """What was found about those of the claims, by id, that have one of these verdicts."""
-        found = [registry.read()[name] for name in claims]
+        chosen = [registry.read()[name] for name in claims]
         return _paragraph(
             ", ".join(verdicts),
             (
                 (findings.bare(self.evidence[claim.id].decision["finding"]), _to_chapter(claim))
-                for claim in found
+                for claim in chosen
                 if self.verdicts[claim.id] in verdicts
             ),
         )
@@ -323,17 +323,19 @@ class Scorecard:
 
     def held(self, kind: str) -> list[Row]:
         """The claims of a kind that had to hold, with our figures, or what was checked."""
-        found = [claim for claim in self.claims if claim.chapter and claim.kind == kind]
-        of = {claim.id: self.evidence[claim.id] for claim in found}
+        of_kind = [claim for claim in self.claims if claim.chapter and claim.kind == kind]
+        of = {claim.id: self.evidence[claim.id] for claim in of_kind}
         return [
             _told(claim) | {"here": "; ".join(of[claim.id].ours) or of[claim.id].statements[0]}
-            for claim in found
+            for claim in of_kind
         ]
 
     def untested(self, why: str) -> list[Row]:
         """The claims that were not tested, for one of the two reasons."""
-        found = [claim for claim in self.claims if self.verdicts[claim.id] == why]
-        rows = [_told(claim) | {"claim": claim.statement, "because": claim.rule} for claim in found]
+        unmeasured = [claim for claim in self.claims if self.verdicts[claim.id] == why]
+        rows = [
+            _told(claim) | {"claim": claim.statement, "because": claim.rule} for claim in unmeasured
+        ]
         return rows or [{"claim": "none", "because": "nothing is left"}]
 
 

@@ -46,12 +46,14 @@ def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) 
 
     Records have no controls, so this says only where the estimates lie.
     """
-    found = {}
+    by_width = {}
     for width, of_width in study.by_width(trained).items():
-        seeds = {one.line["run"] + str(one.seed): one.interval(claim, basis) for one in of_width}
-        had = {name: rules.Interval(*each) for name, each in seeds.items() if each}
-        found[width] = rules.verdict(registry.rules()[claim], had, {})[0] if had else ""
-    return found
+        seeds = {
+            model.line["run"] + str(model.seed): model.interval(claim, basis) for model in of_width
+        }
+        had = {name: rules.Interval(*interval) for name, interval in seeds.items() if interval}
+        by_width[width] = rules.verdict(registry.rules()[claim], had, {})[0] if had else ""
+    return by_width
 
 
 def series() -> Series:
@@ -59,18 +61,18 @@ def series() -> Series:
     return Series(plan.study(), plan.study().with_name("runs.jsonl"), at_end=keep)
 
 
-def keep(one: Planned, run: Trainer) -> dict[str, Any]:
+def keep(planned: Planned, run: Trainer) -> dict[str, Any]:
     """Save the model of a training that has ended, in the cache, and measure it as it was saved."""
-    if one.choices.norm:  # a config does not say so: what is saved would be loaded without it
+    if planned.choices.norm:  # a config does not say so: what is saved would be loaded without it
         model = run.model.requires_grad_(False).eval()
         log = tuple(run.log)
         return measured(
-            Subject(one.title, model, subjects.held_out(), log, own=True, of_the_book=True)
+            Subject(planned.title, model, subjects.held_out(), log, own=True, of_the_book=True)
         )
-    folder = files.cache_dir() / "study" / one.title_of_state
-    digest = files.sha256(corpus.build(one.training.corpus)["train"])
-    checkpoint.save(folder, run.model, one.training, digest, run.log)
-    return measured(dataclasses.replace(subjects.of_folder(folder), name=one.title))
+    folder = files.cache_dir() / "study" / planned.title_of_state
+    digest = files.sha256(corpus.build(planned.training.corpus)["train"])
+    checkpoint.save(folder, run.model, planned.training, digest, run.log)
+    return measured(dataclasses.replace(subjects.of_folder(folder), name=planned.title))
 
 
 def measured(subject: Subject) -> dict[str, Any]:
@@ -92,14 +94,14 @@ def measured(subject: Subject) -> dict[str, Any]:
         if name in WITH_NORM or not normed
     ]
     in_both = [name for name in of if measurements[name].reads_basis]
-    found = {
+    line = {
         "measured": study.MEASURED,
         "held_out": held_out(subject),
         "estimates": estimates(subject, of),
         "estimates_white": {} if normed else estimates(subjects.white(subject), in_both),
         "edges": edges(subject),
     }
-    return _rounded(found)
+    return _rounded(line)
 
 
 def held_out(subject: Subject) -> dict[str, int | float]:
@@ -117,14 +119,14 @@ def held_out(subject: Subject) -> dict[str, int | float]:
 
 def estimates(subject: Subject, names: list[str]) -> dict[str, dict[str, Any]]:
     """What the measurement of each claim comes to; or why it cannot be had of such a model."""
-    measurements, found = catalogue.measurements(), {}
+    measurements, by_claim = catalogue.measurements(), {}
     for name in names:
         try:
             of = measurements[name].interval(subject)
-            found[name] = dataclasses.asdict(of) if of.n else {"not applicable": str(of)}
+            by_claim[name] = dataclasses.asdict(of) if of.n else {"not applicable": str(of)}
         except subjects.NotToBeHad as error:
-            found[name] = {"not applicable": f"{type(error).__name__}: {error}"}
-    return found
+            by_claim[name] = {"not applicable": f"{type(error).__name__}: {error}"}
+    return by_claim
 
 
 def edges(subject: Subject) -> dict[str, Any]:
@@ -148,11 +150,11 @@ def edges(subject: Subject) -> dict[str, Any]:
         "n_ctx": inputs.shape[1],
         "places": places.tolist(),
         "chance": edges_of.chance(subject.model.config.d_model, subject.model.config.d_head)[0],
-        **{name: found.tolist() for name, found in scores.items()},
+        **{name: score.tolist() for name, score in scores.items()},
         "change": mean.tolist(),
         "loss": effects.loss.double().mean(dim=0).tolist(),
         "agreement": {
-            name: edges_of.by_kind(found, mean).tolist() for name, found in scores.items()
+            name: edges_of.by_kind(score, mean).tolist() for name, score in scores.items()
         },
         "reliability": [
             edge_effects.reliability(change[:, kind]) for kind in range(len(change[0]))
@@ -163,7 +165,7 @@ def edges(subject: Subject) -> dict[str, Any]:
 def _rounded(value: Any) -> Any:
     """The same with four significant digits in every number that is not whole."""
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _rounded(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(part) for part in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value

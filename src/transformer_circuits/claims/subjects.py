@@ -214,7 +214,7 @@ def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
 @cache
 def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
     """The package of each document of the held-out text, as a number."""
-    names = [one.name.split("/")[0] for one in corpus.read("small", "validation")]
+    names = [document.name.split("/")[0] for document in corpus.read("small", "validation")]
     number = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return torch.tensor([number[name] for name in names])
 
@@ -228,7 +228,7 @@ def named(name: str) -> Subject:
 
 def of_seeds(name: str) -> list[Subject]:
     """A model of the book and those that differ from it in their seed alone."""
-    return [named(one) for one in checkpoint.seeds(name)]
+    return [named(model) for model in checkpoint.seeds(name)]
 
 
 def of_folder(place: Path) -> Subject:

@@ -55,14 +55,14 @@ def paths(
     trace = model.trace(tokens[None])
     asks = torch.zeros_like(trace.residual[0][0])
     asks[dst] = model.W_U[out]
-    found: dict[tuple[Step, ...], Tensor] = {(): asks}
+    by_path: dict[tuple[Step, ...], Tensor] = {(): asks}
     for index in reversed(range(len(model.layers))):
-        for path, g in list(found.items()):
+        for path, g in list(by_path.items()):
             for h in range(model.config.n_heads):
                 back = _back(model, trace, Head(index, h), g)
                 for kind in kinds:
-                    found[Step(kind, Head(index, h)), *path] = back[kind]
-    return found
+                    by_path[Step(kind, Head(index, h)), *path] = back[kind]
+    return by_path
 
 
 def _back(
@@ -125,11 +125,11 @@ def _of_edges(
         trace = model.trace(window)
         logits = model.unembed(trace.residual[-1][0, places])
         asks = model.W_U[logits.argmax(dim=-1)] - logits.softmax(dim=-1) @ model.W_U
-        each = [
+        by_head = [
             rule(_reading(model, trace, h, places, asks))[:, 2:].abs().mean(dim=-1)
             for h in range(model.config.n_heads)
         ]
-        rows.append(torch.stack(each, dim=1))
+        rows.append(torch.stack(by_head, dim=1))
     return torch.stack(rows)
 
 
@@ -151,19 +151,19 @@ def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: 
     return _Reading(trace.patterns[1][0, head, places], score, worth, seen)
 
 
-def _derivative(one: _Reading) -> Float[Tensor, "kind maker place"]:
-    whole = one.worth.sum(dim=0)
-    of_scores = one.A * (whole - (one.A * whole).sum(dim=-1, keepdim=True))
-    by_score = [(of_scores * one.score[kind]).sum(dim=-1) for kind in "QK"]
-    return torch.stack([*by_score, (one.A * one.worth).sum(dim=-1)])
+def _derivative(reading: _Reading) -> Float[Tensor, "kind maker place"]:
+    whole = reading.worth.sum(dim=0)
+    of_scores = reading.A * (whole - (reading.A * whole).sum(dim=-1, keepdim=True))
+    by_score = [(of_scores * reading.score[kind]).sum(dim=-1) for kind in "QK"]
+    return torch.stack([*by_score, (reading.A * reading.worth).sum(dim=-1)])
 
 
-def _proportion(one: _Reading) -> Float[Tensor, "kind maker place"]:
-    from_source = one.A * one.worth.sum(dim=0)  # [place, src]
+def _proportion(reading: _Reading) -> Float[Tensor, "kind maker place"]:
+    from_source = reading.A * reading.worth.sum(dim=0)  # [place, src]
     credit = from_source.sum(dim=-1, keepdim=True) * _divided(from_source, dim=-1) / len(KINDS)
-    parts, n_seen = {"V": one.worth}, one.seen.sum(dim=-1, keepdim=True)
-    for kind, score in one.score.items():
-        parts[kind] = score - (score * one.seen).sum(dim=-1, keepdim=True) / n_seen
+    parts, n_seen = {"V": reading.worth}, reading.seen.sum(dim=-1, keepdim=True)
+    for kind, score in reading.score.items():
+        parts[kind] = score - (score * reading.seen).sum(dim=-1, keepdim=True) / n_seen
     return torch.stack([(credit * _divided(parts[kind], dim=0)).sum(dim=-1) for kind in KINDS])
 
 

@@ -86,5 +86,5 @@ def _require_read(model: Transformer, head: tuple[int, int], *asked: Maker) -> N
     known = makers(model, head[0])
     for maker in asked:
         if maker not in known:
-            names = [str(one) for one in known]
+            names = [str(feature) for feature in known]
             raise ValueError(f"head {Head(*head)} reads features of {names}, not of {maker}")

@@ -99,13 +99,15 @@ def predicted(
     tokens = alphabet.gather(1, states)
     tokens = torch.cat([tokens.new_full((len(tokens), 1), BEGIN), tokens], dim=1)
     cross_entropy.n_vocab(model, tokens)  # refuses a model that has none for some
-    found = []
+    log_probabilities = []
     device = model.W_E.device
-    for some, letters in zip(tokens.to(device).split(8), alphabet.to(device).split(8), strict=True):
-        logits = model(some)[:, 1:]  # after BEGIN alone nothing is predicted
+    for batch, letters in zip(
+        tokens.to(device).split(8), alphabet.to(device).split(8), strict=True
+    ):
+        logits = model(batch)[:, 1:]  # after BEGIN alone nothing is predicted
         own = logits.gather(2, letters[:, None].expand(-1, logits.shape[1], -1))
-        found.append(own.double().log_softmax(dim=2).cpu())
-    return torch.cat(found)
+        log_probabilities.append(own.double().log_softmax(dim=2).cpu())
+    return torch.cat(log_probabilities)
 
 
 def divergence(

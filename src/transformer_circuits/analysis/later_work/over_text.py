@@ -89,11 +89,11 @@ def strongest(
     """The strongest look of a head from every place of some windows; `words` as the function gives."""
     heads.layer_of(model, head)  # refuses a head that is not there
     parts, first = [], 0
-    for some, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
-        found = _in_windows(of_all_layers(model, some)[head[0]][:, head[1]], some, after, words)
-        found["window"] += first
-        first += len(some)
-        parts.append(found)
+    for batch, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
+        looks = _in_windows(of_all_layers(model, batch)[head[0]][:, head[1]], batch, after, words)
+        looks["window"] += first
+        first += len(batch)
+        parts.append(looks)
     whole = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     return Looks(**whole)
 

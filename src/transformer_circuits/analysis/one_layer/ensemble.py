@@ -85,7 +85,9 @@ def each_by_itself(
         q = (x + W_P)[:, places] @ layer.W_Q[h].T / math.sqrt(config.d_head)  # [batch, dst, d_head]
         keys = layer.W_K[h] @ model.W_E  # [d_head, token]
         # One window at a time: the scores of a batch would not fit into the processor's cache.
-        of_token = torch.stack([torch.addmm(share, one, keys).logsumexp(dim=-1) for one in q])
+        of_token = torch.stack(
+            [torch.addmm(share, queries, keys).logsumexp(dim=-1) for queries in q]
+        )
         of_place = q @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
         average = (of_place + of_token[..., None]).masked_fill(future, -math.inf)
         own = scores[:, h]

@@ -131,16 +131,16 @@ def apart(
     two sets of destinations: those after which the text has b at least `least` times and b′ never,
     and the reverse. Pairs where one of the sets is empty are left out.
     """
-    found = {}
+    kept_apart = {}
     for row in forms.unique(dim=0).tolist():
         tokens = [token for token in row if token > 0]
-        for one in tokens:
-            for other in tokens:
-                own, its = counts[one], counts[other]
+        for first in tokens:
+            for second in tokens:
+                own, its = counts[first], counts[second]
                 sets = (own >= least) & (its == 0), (its >= least) & (own == 0)
-                if one != other and sets[0].any() and sets[1].any():
-                    found[one, other] = sets
-    return found
+                if first != second and sets[0].any() and sets[1].any():
+                    kept_apart[first, second] = sets
+    return kept_apart
 
 
 def raised_together(
@@ -158,17 +158,17 @@ def raised_together(
     # [batch, src, head, dst], so that what one source is paid lies side by side
     by_source = of_all_layers(model, inputs)[0].permute(0, 3, 1, 2).contiguous()
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
-    for one, pairs in itertools.groupby(kept_apart, key=lambda pair: pair[0]):
-        there = inputs == one
+    for src, pairs in itertools.groupby(kept_apart, key=lambda pair: pair[0]):
+        there = inputs == src
         batches = there.any(dim=1).nonzero()[:, 0]
         paid = torch.stack([by_source[b][there[b]].sum(dim=0) for b in batches])
         seen = there[batches].cumsum(dim=1) > there[batches].int()  # before the destination
         dst = inputs[batches]
-        written = torch.einsum("hmd,hd->hm", layer.W_O, layer.W_V @ model.W_E[:, one])
+        written = torch.einsum("hmd,hd->hm", layer.W_O, layer.W_V @ model.W_E[:, src])
         for _, other in pairs:
-            f2 = written @ W_U[[one, other]].T  # [head, two]
+            f2 = written @ W_U[[src, other]].T  # [head, two]
             added = torch.einsum("bhp,ho->bpo", paid, f2)
-            own, its = (added[seen & of[dst]].mean(dim=0) for of in kept_apart[one, other])
+            own, its = (added[seen & of[dst]].mean(dim=0) for of in kept_apart[src, other])
             rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
     return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)
 

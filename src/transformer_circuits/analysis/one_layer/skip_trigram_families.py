@@ -35,22 +35,22 @@ def members(
     forms: dict[str, list[int]] = {}  # the tokens that are one word, but for capitals and space
     for text, token in ids.items():
         forms.setdefault(text.strip().casefold(), []).append(token)
-    found: dict[str, list[SkipTrigram]] = {family: [] for family in FAMILIES}
+    by_family: dict[str, list[SkipTrigram]] = {family: [] for family in FAMILIES}
     for text, src in ids.items():
         word = text.strip()
         if len(word) < least or not word.isalpha():
             continue
         for out in forms[word.casefold()]:
             family = COPY if out == src else COPY_OTHER_FORM
-            found[family].append(SkipTrigram(src, destinations[src], out))
+            by_family[family].append(SkipTrigram(src, destinations[src], out))
         for cut in range(1, len(word)):
             start, end = word[:cut], word[cut:]
             starts = [ids[form] for form in (start, f" {start}") if form in ids]
             ends = [token for token in forms.get(end.casefold(), []) if texts[token][0] != " "]
             for dst, out in itertools.product(starts, ends):
                 family = SPLIT if texts[out] == end else SPLIT_OTHER_FORM
-                found[family].append(SkipTrigram(src, dst, out))
-    return found
+                by_family[family].append(SkipTrigram(src, dst, out))
+    return by_family
 
 
 def borne_out(
@@ -63,15 +63,15 @@ def borne_out(
     must have the whole skip-trigram, the source `window` tokens back at most.
     """
     often = torch.bincount(stream, minlength=len(texts)) >= 5
-    found = members(texts, list(range(len(texts))))
-    for family, triples in found.items():
+    by_family = members(texts, list(range(len(texts))))
+    for family, triples in by_family.items():
         if family in (COPY, COPY_OTHER_FORM):
             kept = [bool(often[t.src] and often[t.out]) for t in triples]
         else:
             times = skip_trigram_places.times(stream, triples, window) if triples else often[:0]
             kept = (times > 0).tolist()
-        found[family] = [t for t, keep in zip(triples, kept, strict=True) if keep]
-    return found
+        by_family[family] = [t for t, keep in zip(triples, kept, strict=True) if keep]
+    return by_family
 
 
 @dataclass(frozen=True)

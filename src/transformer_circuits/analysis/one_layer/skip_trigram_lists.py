@@ -70,15 +70,15 @@ def of_the_vocabulary(
         wanted = pair[0] * len(texts) + pair[1]
         return int(torch.searchsorted(pairs, wanted + 1) - torch.searchsorted(pairs, wanted))
 
-    found = []
+    in_vocabulary = []
     for family, triple in spelled_out():
         src, dst, out = (
             [ids[form] for form in (word, f" {word}") if form in ids] for word in triple
         )
         if src and dst and out:
             last = max(((d, o) for d in dst for o in out), key=together)
-            found.append((family, SkipTrigram(max(src, key=often.__getitem__), *last)))
-    return found
+            in_vocabulary.append((family, SkipTrigram(max(src, key=often.__getitem__), *last)))
+    return in_vocabulary
 
 
 def borne_out(

@@ -82,11 +82,11 @@ def read(model: Transformer, n: int = 20, size: int = 1024) -> Places:
     ov = [heads.full_ov(model, head) for head in layer]
     qk = [heads.full_qk(model, head) for head in layer]
     scale = math.sqrt(model.config.d_head)
-    scores = [LowRank(each.left / scale, each.right.contiguous()) for each in qk]
-    mean = torch.stack([each.left.mean(dim=0) @ each.right for each in ov])
+    scores = [LowRank(circuit.left / scale, circuit.right.contiguous()) for circuit in qk]
+    mean = torch.stack([circuit.left.mean(dim=0) @ circuit.right for circuit in ov])
     least = []
-    for each in ov:
-        parts = [part @ each.left.T for part in each.right.T.split(size)]  # [src, out] each
+    for circuit in ov:
+        parts = [part @ circuit.left.T for part in circuit.right.T.split(size)]  # [src, out] each
         nth = [part.topk(min(n, part.shape[1])).values[:, -1] for part in parts]
         least.append(torch.cat(nth))
     return Places(ov, scores, mean, torch.stack(least) - mean)
