@@ -142,7 +142,8 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
     few = len(points) <= vega.MOST_ROWS
     dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))
     dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
-    crosses = marks(((row, row[0]) for row in beside), 22, 0.5)
+    # An empty layer would be read aloud as a picture of nothing.
+    crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
     (left, right), (low, high), (wide, tall) = plane
     crossed = [  # by lines, and at the top by their names
         (name, v + along / wide * (right - left), high - down / tall * (high - low))
@@ -155,7 +156,7 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
     lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **line)
     lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
     texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
-    layers = [lines, dots, crosses, texts.encode(across, up, text="name:N")]
+    layers = [lines, dots, *crosses, texts.encode(across, up, text="name:N")]
     if places:
         upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
         upright = upright.encode(across)
