@@ -10,7 +10,6 @@ from pathlib import Path
 from docutils import nodes
 
 from transformer_circuits import files
-from transformer_circuits.website import library
 
 LONGEST = 200
 """Of a description; more is cut off wherever it is shown. [characters]"""
@@ -59,7 +58,7 @@ def tags(title: str, description: str) -> str:
 
 
 def _describe(app, pagename, templatename, context, doctree) -> None:
-    if doctree is not None and not pagename.startswith(library.PAGES):
+    if doctree is not None and "nosearch" not in (context.get("meta") or {}):
         app.book_texts[pagename] = text(doctree)
     if doctree is not None and (description := summary(doctree)):
         title = nodes.Text(context.get("title", SITE)).astext()
