@@ -111,10 +111,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
 
 def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
     """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
-    of = [
-        next((role for role in KINDS if theme.ROLES[role] == theme.of_head(name)), "ink")
-        for name, *_ in points
-    ]
+    of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
     kinds |= {(name, "cross"): GREY for name, *_ in beside}
     said, shapes = zip(*kinds, strict=True)

@@ -113,10 +113,20 @@ def of_head(name: str) -> Role | None:
     >>> of_head("K 0.1 → 1.4") == ROLES["key"], of_head("0.1 → 1.4"), of_head("1.5e3")
     (True, None, None)
     """
+    role = role_of_head(name)
+    return role and ROLES[role]
+
+
+def role_of_head(name: str) -> Name | None:
+    """As `of_head`, by its name.
+
+    >>> role_of_head("head 1.2"), role_of_head("K 0.1 → 1.4"), role_of_head("king")
+    ('second', 'key', None)
+    """
     if edge := re.fullmatch(r"([QKV]) [01]\.\d+ → [01]\.\d+", name):
-        return ROLES[EDGES[edge[1]]]
+        return EDGES[edge[1]]
     head = re.fullmatch(r"(?:head |one layer |two layers )?([01])\.\d+(?:[: ][^→]+)?", name)
-    return ROLES[LAYERS[int(head[1])]] if head else None
+    return LAYERS[int(head[1])] if head else None
 
 
 def style(of: str, roles: Mapping[str, Role] = ROLES) -> str:

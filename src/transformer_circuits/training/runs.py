@@ -34,9 +34,8 @@ class Run:
     def records(self) -> Iterator[dict]:
         """Train to the end, as `Trainer.run`, and keep the checkpoints that the plan asks for."""
         if self.trainer.step == 0:
-            shutil.rmtree(
-                self.state / "checkpoints", ignore_errors=True
-            )  # of a state that was deleted
+            # Those of a state that was deleted.
+            shutil.rmtree(self.state / "checkpoints", ignore_errors=True)
         self._keep_checkpoint()  # it may have been stopped between the record and its checkpoint
         for record in self.trainer.run():
             self._keep_checkpoint()
