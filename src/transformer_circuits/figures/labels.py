@@ -105,13 +105,23 @@ def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> Non
 
     Call it last: names are placed for the present height of the axes.
     """
+    for i, level in enumerate(levels.values()):
+        axes.axhline(level, color=GREY, lw=1, ls=styles[i % len(styles)])
+    ends(axes, levels)
+
+
+def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str] = ()) -> None:
+    """Write names to the right of the axes, each at its level or near it, where others are as near.
+
+    `colours`: of the names, if they are not ink. Call it last, as `beside`.
+    """
     names = []
     for i, (name, level) in enumerate(levels.items()):
-        axes.axhline(level, color=GREY, lw=1, ls=styles[i % len(styles)])
         names.append(
             axes.annotate(
                 name, (1, level), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
                 textcoords="offset points", arrowprops={**_LEADER, "relpos": (0, 0.5)},
+                color=colours[i] if colours else None,
             )
         )  # fmt: skip
     axes.figure.draw_without_rendering()

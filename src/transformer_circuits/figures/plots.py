@@ -90,8 +90,8 @@ def matrix(
             bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f}\nby chance", f"{ends[1]:.2f}"])
         for each in every:
             if len(row_labels) or len(col_labels):
-                labels.ticks(each, row_labels, col_labels)
                 each.tick_params("y", labelleft=narrow or each is every[0])
+                labels.ticks(each, row_labels, col_labels)
         labels.tighten(every[0])
 
     record = _record(
@@ -147,11 +147,18 @@ def bundles(
 
     `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
     have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
-    one colour and lines of their own. Curves under one name are alike: solid under the first,
-    dashed under the second. `shares`: the values of y are shares of one, and shown in per cent.
+    one colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
+    the names of seeds above and those of kinds where their curves end. Curves under one name are
+    alike: solid under the first, dashed under the second. `shares`: the values of y are shares of
+    one, and shown in per cent.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
+    seeds = list(dict.fromkeys(found[0] for name in lines if (found := _SEED.search(name))))
+    curves_of: dict[str, list[str]] = {}  # by kind, the names of its seeds
+    for name in lines:
+        curves_of.setdefault(_SEED.sub("", name).strip(" ,"), []).append(name)
+    crossed = len(curves_of) > 1 < len(seeds) and len(lines) == len(curves_of) * len(seeds)
 
     told_apart = bool(layers) or any(len(bundle) > 1 for bundle in lines.values())
 
@@ -173,10 +180,20 @@ def bundles(
         axes.set(xlabel=x, ylabel=y)
         if shares:
             axes.yaxis.set_major_formatter(in_percent())
-        if len(lines) > 1:
+        if crossed:
+            keys = [axes.plot([], [], LINES[k % 4], color=COLOURS[0])[0] for k in range(len(seeds))]
+            labels.legend(axes, keys, seeds)
+        elif len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
         labels.flags(axes, _floats(places or {}))
         labels.beside(axes, _floats(baselines or {}), LINES[::-1])
+        if crossed:
+            of = dict(zip(lines, drawn, strict=True))
+            levels = {
+                kind: float(np.mean([of[name].get_ydata()[-1] for name in names]))
+                for kind, names in curves_of.items()
+            }
+            labels.ends(axes, levels, [of[names[0]].get_color() for names in curves_of.values()])
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)

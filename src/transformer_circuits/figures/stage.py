@@ -258,13 +258,14 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs], "shown": shown})
     play = "▶ Watch it grow" if in_time else "Play again"
+    step = "" if in_time else '<button type="button" class="next">Next step</button>'
     return (
         f'<figure id="{still.record.id}" class="circuit-stage"{" data-in-time" * in_time} data-stage>'
         f"<style>{theme.style('circuit-stage')}</style>"
         f'<div class="moving">{strips}<p class="arc-words" aria-hidden="true"></p>'
         f'<div class="below"><div class="spoken"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<div class="knobs">{knobs}'
-        f'<button type="button" class="play">{play}</button></div></div>'
+        f'<span class="plays"><button type="button" class="play">{play}</button>{step}</span></div></div>'
         '<div class="likely"><p class="of-bars" aria-hidden="true">How likely is each piece? Choose one to see its arcs.</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
         "</div></div>"

@@ -80,7 +80,7 @@ def _html(cell: Cell) -> str:
 
 NUMBER = ' class="number"'
 _BAR = (
-    '{number}<span aria-hidden="true" style="display:block;width:min(4.5em,11vw);height:0.35em;'
+    '{number}<span aria-hidden="true" style="display:block;width:min({room}em,{wide}vw);height:0.4em;'
     'margin:0.2em 0 0.3em auto;background:#8882"><span style="display:block;height:100%;{share}"></span></span>'
 )
 
@@ -163,7 +163,10 @@ class Table:
     def _cell(self, column: str, cell: Cell, share: float | None, aligned: bool) -> str:
         if share is None or column not in self.bars:
             return f"<td{NUMBER if aligned else ''}>{_html(cell)}</td>"
-        return f"<td{NUMBER}>{_BAR.format(number=_html(cell), share=self._bar(share))}</td>"
+        n = len(self.bars)
+        room, wide = min(9.0, max(4.5, 18 / n)), min(24, 55 // n)
+        bar = _BAR.format(number=_html(cell), share=self._bar(share), room=room, wide=wide)
+        return f"<td{NUMBER}>{bar}</td>"
 
     def _bar(self, share: float) -> str:
         """As long as its share of the column's room; below zero it is hollow."""

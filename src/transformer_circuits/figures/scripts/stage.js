@@ -30,10 +30,11 @@
     const was = stage.querySelector(".was"); // what the marks at the bars mean
     const knob = stage.querySelector("[role=switch]"); // off, it is the later half of the runs
     const choices = [...stage.querySelectorAll(".choice input")];
-    const again = stage.querySelector(".play");
+    const again = stage.querySelector(".play"), next = stage.querySelector(".next");
     const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
+    let beat = 0; // of a play, what comes next: the notes, then each step, then the end, then the notes
 
     const isOff = () => knob?.getAttribute("aria-checked") === "false";
     const run = () => runs[Number(choices.find((one) => one.checked)?.value ?? 0) + (isOff() ? runs.length / 2 : 0)];
@@ -202,6 +203,7 @@
       playing += 1;
       show();
       again.textContent = plays;
+      beat = 0;
     }
 
     function show() {
@@ -237,6 +239,7 @@
     // Has the arcs draw themselves: a mask of dashes would hide their own dots, so they are uncovered
     // from the side on which they begin.
     async function uncover(ms) {
+      if (STILL.matches) return;
       const right = "inset(-200px 0 -200px 100%)", whole = "inset(-200px -200px -200px -200px)";
       await arcs.animate([{ clipPath: right }, { clipPath: whole }], { duration: ms, easing: "ease-in-out" }).finished;
     }
@@ -246,11 +249,11 @@
       carried.textContent = word(from);
       carried.hidden = false;
       const path = move(from, step), to = step.at + 1;
-      const length = path.getTotalLength(), begin = performance.now(), ms = k ? 250 : 700;
+      const length = path.getTotalLength(), begin = performance.now(), ms = STILL.matches ? 0 : k ? 250 : 700;
       for (let t = 0; t < 1; ) {
         const now = await new Promise(requestAnimationFrame);
         if (!still()) return;
-        t = Math.min(1, Math.max(0, (now - begin) / ms));
+        t = ms ? Math.min(1, Math.max(0, (now - begin) / ms)) : 1;
         const eased = t * t * (3 - 2 * t), on = path.getPointAtLength(length * eased), goal = top(to);
         const x = on.x + (goal.x - on.x) * eased, y = on.y - 16 + (goal.y - on.y + 16) * eased;
         carried.style.transform = `translate(${x - carried.offsetWidth / 2}px, ${y}px)`;
@@ -259,8 +262,20 @@
       if (step.tells) give(to);
     }
 
-    async function one(k, still) {
+    // What has come before a step is there: notes, bars, and the pieces that they tell.
+    function upToStep(k) {
+      const { steps, notes: noted } = run();
+      notes(noted);
+      steps.forEach((step, each) => {
+        bar(each, each < k ? step.p : null);
+        tokens[step.at + 1].classList.toggle("to-come", each >= k);
+      });
+    }
+
+    // `read`: how long there is time to read what is said, before it happens. [ms]
+    async function one(k, still, read = k ? 600 : 3500) {
       const { steps } = run(), step = steps[k], { found } = step;
+      beat = k + 2;
       looks(step);
       says.innerHTML = k ? then(step) : run().says[1];
       await wait(100);
@@ -268,7 +283,7 @@
       await uncover(k ? 200 : 500);
       if (!still()) return;
       tokens[found].classList.toggle("found", step.finds);
-      await wait(k ? 600 : 3500); // to read what was said
+      await wait(read);
       if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
       tokens[step.at + 1].classList.remove("to-come");
@@ -277,24 +292,37 @@
     }
 
     // `known`: the bars have their ends at once, as after a switch, whose effect is to be seen.
-    async function play(known = false) {
-      const mine = (playing += 1), still = () => mine === playing;
+    async function writeNotes(still, known) {
       const { steps, notes: noted, says: words } = run();
-      again.textContent = "Show the end";
+      beat = 1;
       clear();
+      if (!known) upToStep(0);
+      else steps.forEach((step, k) => bar(k, step.p));
       notes([]);
-      steps.forEach((step, k) => {
-        bar(k, known ? step.p : null);
-        tokens[step.at + 1].classList.toggle("to-come", !known);
-      });
       says.innerHTML = words[0];
       for (let k = 1; k <= noted.length && still(); k++) {
         notes(noted.slice(0, k));
         await wait(110);
       }
+    }
+
+    async function play(known = false) {
+      const mine = (playing += 1), still = () => mine === playing;
+      again.textContent = "Show the end";
+      await writeNotes(still, known);
       await wait(1500);
-      for (let k = 0; k < steps.length && still(); k++) await one(k, still);
+      for (let k = 0; k < run().steps.length && still(); k++) await one(k, still);
       if (still()) end();
+    }
+
+    // As fast as the reader asks for it.
+    async function playNext() {
+      const mine = (playing += 1), still = () => mine === playing, k = beat - 1;
+      again.textContent = plays;
+      if (k < 0) return writeNotes(still, false);
+      if (k >= run().steps.length) return end();
+      upToStep(k);
+      await one(k, still, 600);
     }
 
     async function again_one(k) {
@@ -323,6 +351,7 @@
     });
     choices.forEach((one) => one.addEventListener("change", begin));
     again.addEventListener("click", () => (again.textContent === plays ? playAll() : toTheEnd()));
+    next?.addEventListener("click", playNext);
     bars.forEach((each, k) => each.addEventListener("click", () => again_one(k)));
     // Also when it becomes visible: on a slide that is not shown, nothing has a place.
     let wide = -1;
