@@ -78,6 +78,29 @@ def test_it_plays_by_itself_to_an_end_that_stays(page):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_reader_goes_through_it_step_by_step(page, motion):
+    twice = [Step(4, looks(p2=0.75, p0=0.25), 0.9), Step(3, looks(p0=1.0), 0.004)]
+    run = Run("as it is", twice, [2], SAYS)
+    shown = page({"runs": [run, run]}, reduced_motion=motion)
+    if motion != "reduce":  # it plays by itself
+        shown.get_by_role("button", name="Show the end").click()
+    step, bars = shown.get_by_role("button", name="Next step"), shown.locator(".bars output")
+    for says, likely in [
+        ("notes come", ["", ""]),
+        ("heads look", ["90\u00a0%", ""]),
+        ("At and they look mostly at ◦.", ["90\u00a0%", "<\u00a01\u00a0%"]),
+        ("the end", ["90\u00a0%", "<\u00a01\u00a0%"]),
+        ("notes come", ["", ""]),
+    ]:
+        step.click()
+        expect(shown.locator(".says")).to_have_text(says)
+        expect(bars).to_have_text(likely)
+    shown.wait_for_timeout(300)
+    expect(shown.locator(".says")).to_have_text("notes come")  # it waits
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("share, found", [(0.3, "da"), (0.2, "<begin>")])
 def test_what_gets_a_quarter_of_the_look_is_found_there_and_on_paper(page, share, found):
     split = Run("as it is", [Step(4, looks(p2=share, p0=1 - share), 0.9)], [2], SAYS)
