@@ -167,9 +167,10 @@ def _told(name: str, run: Run) -> str:
     )
     each = []
     for step in run.steps:
-        found = int(array(step.looks).argmax())
+        found = _found(step, tokens)
         each.append(
-            f"at {tokens[step.at]} heads look most at {tokens[found]}, which stands after "
+            f"at {tokens[step.at]} heads look at {tokens[found]} "
+            f"({percent(array(step.looks)[found])}), which stands after "
             f"{tokens[found - 1] if found else 'nothing'}; then {tokens[step.at + 1]} is "
             f"{percent(step.probability)} likely"
         )
