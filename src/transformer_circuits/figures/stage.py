@@ -36,6 +36,7 @@ _WIDE = 900.0
 """The drawing's width where there is room, so that a line of text needs one line. [pixels]"""
 _MARGIN = 14.0
 """What lies left of all lines of the drawing: there an arc goes from one to another. [pixels]"""
+_OF_BARS = "How likely is each piece? Choose one to see its arcs."
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Step:
     """How likely the token after that place is held to be before it comes."""
     is_first: bool | None = None
     """Whether it is ranked first of all tokens; None if that is not known, and is judged by `FOUND`."""
+    says: str = ""
+    """What is said of it, if it is not made of its looks."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,8 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         steps.append(
             {"at": step.at, "looks": drawn, "found": found, "finds": bool(looks[found] >= FOUND)}
             | {"p": round(step.probability, 4), "tells": _tells(step, run.tokens)}
+            | ({"says": step.says} if step.says else {})
+            | ({"first": True} if step.is_first else {})
         )
     said = {"notes": [*run.notes], "struck": sorted(lost), "unread": [*run.unread]}
     said |= {"says": [*run.says], "steps": steps}
@@ -251,13 +256,15 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
         word = markup.escape(plain(run.tokens[step.at + 1]))
         bars.append(
             f'<li><button type="button"><b>{word}</b><i style="--p:{100 * step.probability:.0f}%"></i>'
-            f"<output>{percent(step.probability)}</output></button></li>"
+            f"<output>{percent(step.probability)}{' 1st' * bool(step.is_first)}</output></button></li>"
         )
     # What the marks mean that the bars of other runs of a line have where those of its first one end.
     before = "at the end" if in_time else "before the cut"
     compared = len(_lines(runs)) < len(runs)
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs], "shown": shown})
+    ranks = any(step.is_first is not None for step in run.steps)
+    ranked = " 1st: ranked before all other tokens." * ranks
     play = "▶ Watch it grow" if in_time else "Play again"
     step = "" if in_time else '<button type="button" class="next">Next step</button>'
     return (
@@ -267,7 +274,7 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
         f'<div class="below"><div class="spoken"><p class="says" aria-live="polite">{run.says[2]}</p>'
         f'<div class="knobs">{knobs}'
         f'<span class="plays"><button type="button" class="play">{play}</button>{step}</span></div></div>'
-        '<div class="likely"><p class="of-bars" aria-hidden="true">How likely is each piece? Choose one to see its arcs.</p>'
+        f'<div class="likely"><p class="of-bars" aria-hidden="true">{_OF_BARS}{ranked}</p>'
         f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
         "</div></div>"
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"

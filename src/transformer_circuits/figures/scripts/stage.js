@@ -21,7 +21,7 @@
   function start(stage) {
     if (stage.dataset.started) return;
     stage.dataset.started = "yes";
-    const { runs, shown } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
+    const { runs, ...given } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
     const lines = [...stage.querySelectorAll(".strip")].map(line);
     let { strip, tokens, arcs, carried } = lines[0]; // those of the run that is shown
     const says = stage.querySelector(".says");
@@ -34,6 +34,7 @@
     const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
+    let shown = given.shown; // the step whose looks are seen at the end
     let beat = 0; // of a play, what comes next: the notes, then each step, then the end, then the notes
 
     const isOff = () => knob?.getAttribute("aria-checked") === "false";
@@ -82,21 +83,23 @@
     }
 
     // What an arc says at its crown, where it has room.
-    function say(path, a, b, words) {
+    function say(path, a, b, words, kind = "") {
       if (!inFirst(a, b) || Math.abs(a.x - b.x) < 240) return;
       const text = arcs.appendChild(document.createElementNS(SVG, "text"));
       text.setAttribute("x", (a.x + b.x) / 2);
       text.setAttribute("y", path.getPointAtLength(path.getTotalLength() / 2).y + 4);
+      text.setAttribute("class", kind);
       text.textContent = words;
     }
 
     // A look, dotted, with a dot at what is looked at; the k-th of several, of which the strong ones say
-    // how strong they are.
+    // how strong they are. One that rests on the begin token brings nothing, and is grey.
     function look(from, to, share, k, strong) {
       const start = top(from), end = top(to);
-      drawn(`M${end.x} ${end.y - 5}h0`, "seen", 7);
-      const path = drawn(way(start, end, 0.125, k % 2), "looks", 1 + 4 * share);
-      if (strong) say(path, start, end, `look ${percent(share)}`);
+      const kind = to ? "" : " rests";
+      drawn(`M${end.x} ${end.y - 5}h0`, `seen${kind}`, 7);
+      const path = drawn(way(start, end, 0.125, k % 2), `looks${kind}`, 1 + 4 * share);
+      if (strong) say(path, start, end, `${to ? "look" : "rest"} ${percent(share)}`, kind);
     }
 
     // What was found moves to where it was looked for, and from there, if it is enough, makes the next
@@ -150,22 +153,31 @@
 
     const percent = (p) => (p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
 
+    const isFirst = (k, p) => p !== null && run().steps[k].first;
+
     function bar(k, p) {
       const filled = bars[k].querySelector("i").style;
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
       filled.setProperty("--was", other() ? `${100 * whole().steps[k].p}%` : "-9%");
-      bars[k].querySelector("output").textContent = p === null ? "" : percent(p);
+      bars[k].querySelector("output").textContent = p === null ? "" : percent(p) + (isFirst(k, p) ? " 1st" : "");
     }
 
     const word = (k) => tokens[k].firstChild.textContent;
 
-    // What is said of a step after the first, which has words of its own.
+    // What is said of a step that has no words of its own.
     function then(step) {
-      const { found } = step;
+      if (step.says) return step.says;
       const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
-      return brings(step)
-        ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(found)}.`
-        : `At ${bold(step.at)} they look mostly at ${bold(found)}.`;
+      const [[most, share]] = [...step.looks].sort((one, other) => other[1] - one[1]);
+      const at = `At ${bold(step.at)}`, yet = step.tells ? "" : " Yet other tokens stay likelier.";
+      const shares = new Map(step.looks), much = (k) => `${bold(k)} (${percent(shares.get(k))})`;
+      if (!brings(step))
+        return share < 0.5
+          ? `${at} they look at no place in particular, most at ${much(most)}.`
+          : `${at} they ${most ? "look mostly at" : "rest on"} ${much(most)}.`;
+      return step.found === most
+        ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(most)}.${yet}`
+        : `${at} they look at ${much(most)} more than at ${much(step.found)}.${yet}`;
     }
 
     // Only what comes next here, too, is moved: the begin token brings nothing.
@@ -177,9 +189,12 @@
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
       const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
-      const at = strong.map(([source, share]) => `${word(source)} (${percent(share)})`).join(" and ");
       const most = strong.length < step.looks.length ? "most " : "";
-      return `Dotted: the finders together look from ${word(step.at)} ${most}at ${at}.`;
+      const each = strong.map(([source, share]) => [source, `${word(source)} (${percent(share)})`]);
+      const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
+      const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}`);
+      const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
+      return `Dotted: from ${word(step.at)} the finders together ${does}.`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -194,7 +209,7 @@
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
     function reserve() {
       says.style.minHeight = "";
-      const heights = runs.flatMap((each) => each.says).map((words) => ((says.innerHTML = words), says.offsetHeight));
+      const heights = runs.flatMap(({ says, steps }) => [...says, ...steps.flatMap((step) => step.says ?? [])]).map((words) => ((says.innerHTML = words), says.offsetHeight));
       says.style.minHeight = `${Math.max(...heights)}px`;
     }
 
@@ -215,7 +230,7 @@
       if (step.tells) give(step.at + 1);
       steps.forEach((step, k) => bar(k, step.p));
       tokens.forEach((token) => token.classList.remove("to-come"));
-      says.innerHTML = words[2];
+      says.innerHTML = steps[shown].says ?? words[2];
     }
 
     // Through all moments of a training, up to its end.
@@ -277,7 +292,7 @@
       const { steps } = run(), step = steps[k], { found } = step;
       beat = k + 2;
       looks(step);
-      says.innerHTML = k ? then(step) : run().says[1];
+      says.innerHTML = k || step.says ? then(step) : run().says[1];
       await wait(100);
       if (!still()) return;
       await uncover(k ? 200 : 500);
@@ -326,6 +341,7 @@
     }
 
     async function again_one(k) {
+      if (inTime) shown = k; // also at other moments
       const mine = (playing += 1), still = () => mine === playing;
       const { notes: noted } = run();
       notes(noted);
