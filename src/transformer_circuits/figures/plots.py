@@ -102,7 +102,7 @@ def matrix(
         words={"rows": row_labels, "cols": col_labels},
     )
     height = np.clip(1.6 + 0.28 * high, 2.4, 6.0)
-    low = n * min(height, 3.4) if n > 1 else height  # on a phone
+    low = n * min(height, 4.4) if n > 1 else height  # on a phone
     return draw(paint, record, height, low + 0.8)  # the bar of colours stands below
 
 

@@ -310,7 +310,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool)
     tokens, noted, first = run.tokens, {*run.notes}, run.steps[shown]
     found = _found(first, tokens)
     marked = {first.at}
-    if array(first.looks)[found] >= FOUND:
+    if found and array(first.looks)[found] >= FOUND:  # to rest on the begin token finds nothing
         marked |= {found}
     if _tells(first, tokens):
         marked |= {first.at + 1}
@@ -343,18 +343,17 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool)
         x += 9
     _arcs(canvas, [(x + wide / 2, y) for x, y, wide in at], first, found, tokens)
     below = at[-1][1] + 96 + deep
-    canvas.text(
-        0, below, "How likely each piece is, before it comes", size=theme.SMALL, role="muted"
-    )
-    first_column = 0.0 if room < _WIDE else 20 + max(width(name) for name in runs)
+    words, line = (18.0, 28.0) if room == _WIDE else (theme.TEXT, 24.0)  # on paper it is smaller
+    canvas.text(0, below, "How likely each piece is, before it comes", size=words, role="muted")
+    first_column = 0.0 if room < _WIDE else 20 + max(width(name, words) for name in runs)
     for name, each in (reversed if in_time else list)(runs.items()):
-        below += 24
-        canvas.text(0, below, name)
+        below += line
+        canvas.text(0, below, name, size=words)
         if not first_column:  # a phone has no room beside the name
             below += 20
         for k, step in enumerate(each.steps):
             said = f"{plain(each.tokens[step.at + 1])} {percent(step.probability)}"
-            canvas.text(first_column + 84 * k, below, said, mono=True)
+            canvas.text(first_column + 6 * words * k, below, said, size=words, mono=True)
     return canvas
 
 
@@ -384,15 +383,16 @@ def _arcs(
     along the margin, where no words are. `tops`: of every token, the middle of its upper edge."""
     (start, y_from), (end, y_to), (onward, _) = tops[step.at], tops[found], tops[step.at + 1]
     level = y_from == y_to == tops[0][1]  # above the first line there is room
+    role: theme.Name = "second" if found else "muted"
     y_from, y_to = y_from - 3, y_to - 3
     if level:
         over = y_from - 44
-        canvas.look([(start, y_from), (start, over), (end, over), (end, y_to - 2)], "second")
+        canvas.look([(start, y_from), (start, over), (end, over), (end, y_to - 2)], role)
     else:
         over, above = y_from - 12, y_to - 12
         way = [(start, y_from), (start, over), (4, over), (4, above), (end, above), (end, y_to)]
-        canvas.line(way, "second", dash=LOOK, arrow=False)
-        canvas.dot(end, y_to, "second", EYE)
+        canvas.line(way, role, dash=LOOK, arrow=False)
+        canvas.dot(end, y_to, role, EYE)
     if not _brings(step, tokens):
         return
     away, back, hop = end + 9, start - 8, min(y_from - 16, over + 4)

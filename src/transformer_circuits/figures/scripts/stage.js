@@ -183,6 +183,9 @@
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(step.found) === word(step.at + 1);
 
+    // To rest on the begin token is not to find it.
+    const isFound = ({ finds, found }) => finds && found > 0;
+
     // Whether it is said how strong a look is.
     const isStrong = (step, source, share) => share >= 0.2 || source === step.found;
 
@@ -225,7 +228,7 @@
       const { steps, notes: noted, says: words } = run(), step = steps[shown];
       notes(noted);
       looks(step);
-      tokens[step.found].classList.toggle("found", step.finds);
+      tokens[step.found].classList.toggle("found", isFound(step));
       if (brings(step)) move(step.found, step);
       if (step.tells) give(step.at + 1);
       steps.forEach((step, k) => bar(k, step.p));
@@ -297,7 +300,7 @@
       if (!still()) return;
       await uncover(k ? 200 : 500);
       if (!still()) return;
-      tokens[found].classList.toggle("found", step.finds);
+      tokens[found].classList.toggle("found", isFound(step));
       await wait(read);
       if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
