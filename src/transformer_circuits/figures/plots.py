@@ -325,6 +325,29 @@ def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     return draw(paint, record, 1.4 + 0.28 * len(table))
 
 
+def strips(
+    rows: Mapping[str, tuple[Numbers, Number, Number]], *, unit: str, title: str, alt: str
+) -> Plot:
+    """Named rows, one below the other, with a mark for each value and a bar from end to end of an
+    interval: (values, low, high). A line stands at 0."""
+    table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
+
+    def paint(axes):
+        axes.axvline(0, color=COLOURS[0], lw=0.8)
+        for i, (values, low, high) in enumerate(table.values()):
+            axes.plot([low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt")
+            axes.plot(values, np.full(len(values), i), "o", color=COLOURS[0], ms=4.5, alpha=0.7)
+        narrow = _narrow(axes)
+        axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
+        axes.invert_yaxis()
+        axes.set_xlabel(unit)
+
+    numbers = {name: of for name, (of, *_) in table.items()}
+    numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}
+    record = _record(title, alt, numbers, units=dict.fromkeys(numbers, unit))
+    return draw(paint, record, 1.2 + 0.3 * len(table), 1.2 + 0.42 * len(table))
+
+
 def _colour(name: str) -> str:
     """That of the layer whose head is named so, of the stream for the embedding, or grey."""
     if name in ("embedding", "direct path"):
