@@ -89,6 +89,17 @@ def scatter(
     )
 
 
+def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
+    """Points by their "kind": `kinds`, what it is called and its shape, as in `KINDS`, by colour."""
+    said, shapes = zip(*kinds, strict=True)
+    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
+    colours, forms = (altair.Scale(domain=said, range=of) for of in ([*kinds.values()], shapes))
+    return (
+        altair.Color("kind:N", scale=colours, legend=legend),
+        altair.Shape("kind:N", scale=forms, legend=legend),
+    )
+
+
 class _Plane(NamedTuple):
     """The ends of both axes, and the size on a phone [pixels]."""
 
@@ -114,16 +125,6 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
     of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
     kinds |= {(name, "cross"): GREY for name, *_ in beside}
-    said, shapes = zip(*kinds, strict=True)
-    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
-    scales = (
-        altair.Scale(domain=said, range=[*kinds.values()]),
-        altair.Scale(domain=said, range=shapes),
-    )
-    look = (
-        altair.Color("kind:N", scale=scales[0], legend=legend),
-        altair.Shape("kind:N", scale=scales[1], legend=legend),
-    )
     across, up = vega.x_axis("x:Q", x, plane.across), vega.y_axis("y:Q", y, plane.up)
     across, up = (axis.axis(tickCount=6, labelFlush=False) for axis in (across, up))
     tips = [vega.tip("name:N"), vega.tip("x:Q", x), vega.tip("y:Q", y)]
@@ -134,7 +135,7 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
             for (name, a, b), kind in rows
         ]
         dots = vega.chart(rows, *plane.size).mark_point(filled=True, size=size, opacity=opacity)
-        return dots.encode(across, up, *look, tooltip=tips)
+        return dots.encode(across, up, *look(kinds), tooltip=tips)
 
     few = len(points) <= vega.MOST_ROWS
     dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))
@@ -220,7 +221,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
     plane = (
-        vega.chart([], 74, 74)
+        vega.chart([], 100, 100)
         .properties(view=vega.FRAME)
         .encode(altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None))
     )
@@ -232,17 +233,20 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     )
     points = (
         plane.transform_filter("isValid(datum.sign)")
-        .mark_point(filled=True, size=22, opacity=0.75)
+        .mark_point(filled=True, size=28, opacity=0.75)
         .encode(
             color=altair.Color(
-                "sign:N", scale=_SIGNS, title="real part", legend=altair.Legend(orient="top")
+                "sign:N",
+                scale=_SIGNS,
+                title=None,
+                legend=altair.Legend(orient="top", labelExpr="'real part ' + datum.label"),
             ),
             tooltip=[vega.tip("matrix:N"), vega.tip("λ:N", "λ"), vega.tip("size:N", "|λ|")],
         )
     )
     order = altair.Facet("matrix:N", sort=list(names), title=None)
     data = altair.Data(values=[*circles, *rows])
-    return altair.layer(rings, points, data=data).facet(order, columns=4, spacing=16)
+    return altair.layer(rings, points, data=data).facet(order, columns=3, spacing=16)
 
 
 def over_time(

@@ -335,7 +335,9 @@ def strips(
     def paint(axes):
         axes.axvline(0, color=COLOURS[0], lw=0.8)
         for i, (values, low, high) in enumerate(table.values()):
-            axes.plot([low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt")
+            axes.plot(
+                [low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt"
+            )
             axes.plot(values, np.full(len(values), i), "o", color=COLOURS[0], ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
