@@ -148,7 +148,7 @@ def bundles(
     `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
     have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
     one colour and lines of their own. Curves under one name are alike: solid under the first,
-    dashed under the second. `shares`: the values of y are shares of one, and shown in per cent.
+    dashed under the second; so are single curves when colours come again. `shares`: the values of y are shares of one, and shown in per cent.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -165,7 +165,8 @@ def bundles(
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed:
                     marker = None
-                line = LINES[(int(seed[1]) if seed else i if told_apart else 0) % 4]
+                round_of_colours = i // len(COLOURS)
+                line = LINES[(int(seed[1]) if seed else i if told_apart else round_of_colours) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
         if log_x:
@@ -378,6 +379,7 @@ def histogram(
         if marks:
             labels.legend(axes, drawn, list(marks))
         axes.set(xlabel=x, ylabel=y)
+        axes.yaxis.get_major_locator().set_params(integer=True)
 
     numbers = {"values": np.sort(array(values), axis=None)}
     numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}
