@@ -41,6 +41,7 @@ def scatter(
     null: Mapping[str, tuple[Numbers, Numbers]] | None = None,
     places: Mapping[str, Number] | None = None,
     one_scale: bool = False,
+    equal: str = "",
 ) -> vega.HoverChart:
     """A scatter plot of named points; a tooltip gives a point's name and values.
 
@@ -48,7 +49,7 @@ def scatter(
     of what they lead into. `written`: names to print beside their points, for readers who cannot
     hover over them. `null`: named x and y values of what points are compared with, drawn as grey
     crosses; `places`: named values of x, drawn as vertical lines. `one_scale`: both axes have one
-    unit, and the same length of it.
+    unit, and the same length of it; `equal`: then the name of the line on which both are equal.
 
     Raises:
         ValueError: if the values and labels differ in number, both axes have the same title, or a
@@ -78,7 +79,7 @@ def scatter(
             for axis, of in zip((x, y), both, strict=True)
         }
     return vega.finish(
-        _scatter(plane, points, beside, at, written, x, y),
+        _scatter(plane, points, beside, at, written, x, y, equal),
         title,
         alt,
         numbers=numbers,
@@ -120,7 +121,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return least - margin, most + margin
 
 
-def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
+def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str, equal: str):
     """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
     of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
@@ -160,6 +161,14 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
         upright = upright.encode(across)
         said = upright.mark_text(align="left", dx=4, dy=6).encode(y=altair.value(0), text="name:N")
         layers += [upright.mark_rule(strokeDash=[4, 3]), said]
+    if equal:
+        ends = [
+            {"name": name, "x": v, "y": v}
+            for name, v in zip(("", equal), plane.across, strict=True)
+        ]
+        aslant = vega.chart(ends, *plane.size).encode(across, up)
+        said = aslant.mark_text(align="right", dx=-14, dy=10, color=GREY).encode(text="name:N")
+        layers += [aslant.mark_line(strokeDash=[4, 3], strokeWidth=1, color=GREY, aria=False), said]
     return altair.layer(*layers)
 
 

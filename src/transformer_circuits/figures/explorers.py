@@ -444,7 +444,7 @@ def training(
     alt: str,
     opens: int = 0,
 ) -> vega.HoverChart:
-    """Curves of a training above each other, and the attention of some heads, all moved by one slider.
+    """Curves of a training, beside them the attention of some heads, all moved by one slider.
 
     `times`: [checkpoint], positive and rising; `x`: what they count, "million tokens" for instance.
     `panels`: under a title with its unit, the curves of one scale: their names and values,
@@ -469,20 +469,21 @@ def training(
         _pattern(head, seen[:, h], tokens, at, names, {} if h else names)
         for h, head in enumerate(heads)
     )
-    drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
+    read = altair.vconcat(altair.hconcat(*pictures), _text(tokens, given, at))
     table = [
         {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
         for k, time in enumerate(when)
     ]
+    apart = {"color": "independent", "strokeDash": "independent"}
+    stacked = altair.vconcat(*drawn).resolve_scale(**apart)
     return vega.finish(
-        altair.vconcat(*drawn, usermeta=said).resolve_scale(
-            color="independent", strokeDash="independent"
-        ),
+        altair.hconcat(stacked, read, usermeta=said).resolve_scale(**apart),
         title,
         alt,
         numbers=named | {x: when, "probability of each token": given, "attention": seen},
         words={"tokens": tokens, "heads": heads},
         rows=table,
+        wraps=True,
     )
 
 

@@ -160,13 +160,13 @@ def bundles(
         for i, (name, bundle) in enumerate(lines.items()):
             layer, seed = (layers or {}).get(name), _SEED.search(name)
             own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
-            colour = own.light if own else COLOURS[order.index(kinds[i]) % len(COLOURS)]
+            again, nth = divmod(order.index(kinds[i]), len(COLOURS))
+            colour = own.light if own else COLOURS[nth]
             for xs, ys in bundle:
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed:
                     marker = None
-                round_of_colours = i // len(COLOURS)
-                line = LINES[(int(seed[1]) if seed else i if told_apart else round_of_colours) % 4]
+                line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
         if log_x:
