@@ -215,7 +215,7 @@ def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega
         for name, each in values.items()
         for part, of in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
     }
-    return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers)
+    return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers, wraps=3)
 
 
 def _planes(rows: Sequence[Mapping], names: Sequence[str]):
@@ -255,7 +255,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     )
     order = altair.Facet("matrix:N", sort=list(names), title=None)
     data = altair.Data(values=[*circles, *rows])
-    return altair.layer(rings, points, data=data).facet(order, columns=3, spacing=16)
+    return altair.layer(rings, points, data=data).facet(order, columns=4, spacing=16)
 
 
 def over_time(

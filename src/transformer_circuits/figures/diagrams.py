@@ -102,7 +102,7 @@ def compared(
             words={"earlier": earlier, "later": later},
             rows=_strongest(edges),
             still=drawn(None),
-            wraps=True,
+            wraps=1,
         )
 
 

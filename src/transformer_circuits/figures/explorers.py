@@ -140,7 +140,7 @@ def spectrum(
         numbers=kept,
         words={"tokens": tokens},
         rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -215,7 +215,10 @@ def path_sums(
     _, of_answers = bars("answer", answers, "What is on, for each answer")
     pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(bare)
     of_paths = [pale.add_params(off), *of_paths]
-    drawn = altair.vconcat(*(altair.layer(*each) for each in (of_groups, of_paths, of_answers)))
+    of_groups, of_paths, of_answers = (
+        altair.layer(*each) for each in (of_groups, of_paths, of_answers)
+    )
+    drawn = (of_groups & of_answers) | of_paths
     params = (
         altair.param("answer", value=answers[0], bind=radio),
         *boxes,
@@ -232,6 +235,7 @@ def path_sums(
             {"paths": kind, **dict(zip(answers, map(float, row), strict=True))}
             for kind, row in sums.items()
         ],
+        wraps=1,
     )
 
 
@@ -347,8 +351,8 @@ def edges(
         )
     )
     said = _sentences(rows, 6).transform_filter(chosen).transform_filter(edge)
-    drawn = altair.layer(squares.add_params(edge), hatched, framed) | said
-    drawn &= bars
+    beside = (said & bars).resolve_scale(color="independent")
+    drawn = altair.layer(squares.add_params(edge), hatched, framed) | beside
     params = (
         altair.param("into", value=ranked[0]["kind"], bind=kind_radio),
         altair.param("colour", value="effect", bind=colour_radio),
@@ -367,7 +371,7 @@ def edges(
         units={"effects": unit},
         words={"kinds": kinds, "later": later, "earlier": earlier, "tokens": tokens},
         rows=table,
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -427,7 +431,7 @@ def rulers(
         },
         units={"effects": y},
         words={"kinds": kinds, "edges": labels, "measures": [*across]},
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -483,7 +487,7 @@ def training(
         numbers=named | {x: when, "probability of each token": given, "attention": seen},
         words={"tokens": tokens, "heads": heads},
         rows=table,
-        wraps=True,
+        wraps=1,
     )
 
 
