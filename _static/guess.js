@@ -1,6 +1,6 @@
 // Predict first: one box a chapter asks for a guess among numbered choices. What it asks about waits,
 // in its place, until the reader has chosen or wants to see it without a guess; then it is compared with
-// what the text below says came out. Nothing moves when it is. Whoever would rather see everything says so once, for the whole
+// what the text below says came out. Nothing above it moves when it is. Whoever would rather see everything says so once, for the whole
 // book. On paper, without scripts, and where a link leads into it, everything is there.
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
@@ -32,7 +32,7 @@ document.addEventListener("DOMContentLoaded", () => {
       return;
     }
     const hidden = [came, ...answers(box)];
-    const said = make("p", "guess-said", "\u00a0");
+    const said = make("p", "guess-said");
     said.tabIndex = -1; // the keyboard goes on where the answer is
     const buttons = choices.map((choice, index) => {
       const button = make("button", "guess", choice.textContent.trim()); // a link has no place in it
@@ -46,17 +46,15 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const button of [skip, all]) button.type = "button";
     const others = make("p", "guess-others");
     others.append(skip, all);
-    const after = make("div", "guess-after"); // until there is a guess, the other ways lie where it will be
-    after.append(said, others);
-    box.append(after);
+    box.append(said, others); // what is said takes the place of the other ways
     hidden.forEach((output) => output.classList.add("awaits"));
     const entry = { hidden, show };
     waiting.push(entry);
 
     function show(guess) {
       hidden.forEach((output) => output.classList.remove("awaits"));
-      for (const button of [...buttons, skip, all]) button.disabled = true;
-      others.classList.add("done");
+      for (const button of buttons) button.disabled = true;
+      others.remove();
       if (guess) {
         buttons[guess - 1].classList.add("chosen");
         said.textContent =

@@ -133,7 +133,8 @@ def test_a_card_says_what_it_rests_on(written):
     assert found["made by"].startswith("transformer_circuits ")
     rules = {rule["rule"]: rule for rule in found["rules"]}
     known = rules["induction-head-exists"]
-    assert known["verdict"] == "reproduced: the one model" and known["must be"] == "above 0.4"
+    said = "reproduced: this one model is beyond the threshold, no control is"
+    assert known["verdict"] == said and known["must be"] == "above 0.4"
     assert known["estimate"]["low"] > 0.4 > known["controls"]["untrained"]["high"]
     assert known["power"]["built induction"]["low"] > 0.9
     cut = found["edges"]

@@ -69,7 +69,10 @@ def place(tmp_path, monkeypatch, shape):
 def test_every_rule_is_tried_or_says_why_not(place, shape):
     rows = found(place)
     assert {*rows["plain"]} == {*own.COLUMNS}
-    assert rows["plain"]["verdict"] == "reproduced: the one model"
+    assert (
+        rows["plain"]["verdict"]
+        == "reproduced: this one model is beyond the threshold, no control is"
+    )
     assert rows["plain"]["controls"] == "untrained 0"
     assert rows["sibling"]["verdict"].startswith("reproduced")
     assert rows["sibling"]["controls"] == "one layer unavailable; untrained 0"

@@ -34,7 +34,7 @@ def verdict(*seeds, control=LOW, power=None, windows=0, **changes):
         ([LOW, LOW], ("not reproduced", "2 of 2 seeds on the other side")),
         ([HIGH, LOW, ACROSS], ("mixed", "1 of 3 seeds; 1 on the other side")),
         ([HIGH, ACROSS], ("undecided", f"across the threshold in 1 of 2 seeds; {NEEDED}")),
-        ([ACROSS], ("undecided", f"across the threshold in the one model; {NEEDED}")),
+        ([ACROSS], ("undecided", f"across the threshold in this one model; {NEEDED}")),
         (
             [ONE_HIGH, ONE_LOW],
             ("undecided", "1 of 2 seeds, by one number each, without an interval"),

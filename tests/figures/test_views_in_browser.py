@@ -217,7 +217,7 @@ def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(
 def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path, monkeypatch):
     rows = [{"panel": panel, "x": x, "y": x} for panel in "abcd" for x in (1, 2)]
     points = vega.chart(rows, 90, 60).mark_point().encode(altair.X("x:Q", title="width"), y="y:Q")
-    chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=True)
+    chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=1)
     expect(drawn(chart).locator(".hc-live text", has_text="width")).to_have_count(2)
     phone.goto(chart_page(chart, tmp_path, monkeypatch))
     phone.wait_for_selector(".hover-chart[data-drawn]")

@@ -114,7 +114,7 @@ class Measurement:
         """
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         of = of[:1] if self.pooled else of
-        seeds, single = {subject.name: self.interval(subject) for subject in of}, "the one model"
+        seeds, single = {subject.name: self.interval(subject) for subject in of}, rules.ALONE
         if self.pooled:
             [mean] = seeds.values()
             seeds, single = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"

@@ -165,6 +165,10 @@ class Power:
         return seen
 
 
+ALONE = "this one model"
+"""What is measured, where it is not several seeds."""
+
+
 def verdict(
     rule: Rule,
     seeds: Mapping[str, Interval],
@@ -172,7 +176,7 @@ def verdict(
     planted: Mapping[str, Interval] | None = None,
     power: Power | None = None,
     windows: int = 0,
-    single: str = "the one model",
+    single: str = ALONE,
     unit: str = "units",
 ) -> tuple[str, str]:
     """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
@@ -202,7 +206,11 @@ def verdict(
     if len(over) == len(seeds):
         if held := [name for name in controls if beyond(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
-        return REPRODUCED, told(len(over))
+        why = told(len(over))
+        return (
+            REPRODUCED,
+            why if why != ALONE else f"{ALONE} is beyond the threshold, no control is",
+        )
     if len(under) == len(seeds):
         if power and ((seen := power.smallest(rule)) is None or seen > power.counts):
             least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")

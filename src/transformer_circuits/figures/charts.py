@@ -41,6 +41,7 @@ def scatter(
     null: Mapping[str, tuple[Numbers, Numbers]] | None = None,
     places: Mapping[str, Number] | None = None,
     one_scale: bool = False,
+    equal: str = "",
 ) -> vega.HoverChart:
     """A scatter plot of named points; a tooltip gives a point's name and values.
 
@@ -48,7 +49,7 @@ def scatter(
     of what they lead into. `written`: names to print beside their points, for readers who cannot
     hover over them. `null`: named x and y values of what points are compared with, drawn as grey
     crosses; `places`: named values of x, drawn as vertical lines. `one_scale`: both axes have one
-    unit, and the same length of it.
+    unit, and the same length of it; `equal`: then the name of the line on which both are equal.
 
     Raises:
         ValueError: if the values and labels differ in number, both axes have the same title, or a
@@ -78,7 +79,7 @@ def scatter(
             for axis, of in zip((x, y), both, strict=True)
         }
     return vega.finish(
-        _scatter(plane, points, beside, at, written, x, y),
+        _scatter(plane, points, beside, at, written, x, y, equal),
         title,
         alt,
         numbers=numbers,
@@ -86,6 +87,17 @@ def scatter(
         rows=[{"name": name, x: a, y: b} for name, a, b in points],
         stretches=True,
         square=one_scale,
+    )
+
+
+def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
+    """Points by their "kind": `kinds`, what it is called and its shape, as in `KINDS`, by colour."""
+    said, shapes = zip(*kinds, strict=True)
+    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
+    colours, forms = (altair.Scale(domain=said, range=of) for of in ([*kinds.values()], shapes))
+    return (
+        altair.Color("kind:N", scale=colours, legend=legend),
+        altair.Shape("kind:N", scale=forms, legend=legend),
     )
 
 
@@ -109,21 +121,11 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return least - margin, most + margin
 
 
-def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
+def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str, equal: str):
     """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
     of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
     kinds |= {(name, "cross"): GREY for name, *_ in beside}
-    said, shapes = zip(*kinds, strict=True)
-    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
-    scales = (
-        altair.Scale(domain=said, range=[*kinds.values()]),
-        altair.Scale(domain=said, range=shapes),
-    )
-    look = (
-        altair.Color("kind:N", scale=scales[0], legend=legend),
-        altair.Shape("kind:N", scale=scales[1], legend=legend),
-    )
     across, up = vega.x_axis("x:Q", x, plane.across), vega.y_axis("y:Q", y, plane.up)
     across, up = (axis.axis(tickCount=6, labelFlush=False) for axis in (across, up))
     tips = [vega.tip("name:N"), vega.tip("x:Q", x), vega.tip("y:Q", y)]
@@ -134,7 +136,7 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
             for (name, a, b), kind in rows
         ]
         dots = vega.chart(rows, *plane.size).mark_point(filled=True, size=size, opacity=opacity)
-        return dots.encode(across, up, *look, tooltip=tips)
+        return dots.encode(across, up, *look(kinds), tooltip=tips)
 
     few = len(points) <= vega.MOST_ROWS
     dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))
@@ -159,6 +161,14 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str):
         upright = upright.encode(across)
         said = upright.mark_text(align="left", dx=4, dy=6).encode(y=altair.value(0), text="name:N")
         layers += [upright.mark_rule(strokeDash=[4, 3]), said]
+    if equal:
+        ends = [
+            {"name": name, "x": v, "y": v}
+            for name, v in zip(("", equal), plane.across, strict=True)
+        ]
+        aslant = vega.chart(ends, *plane.size).encode(across, up)
+        said = aslant.mark_text(align="right", dx=-14, dy=10, color=GREY).encode(text="name:N")
+        layers += [aslant.mark_line(strokeDash=[4, 3], strokeWidth=1, color=GREY, aria=False), said]
     return altair.layer(*layers)
 
 
@@ -205,7 +215,7 @@ def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega
         for name, each in values.items()
         for part, of in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
     }
-    return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers)
+    return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers, wraps=3)
 
 
 def _planes(rows: Sequence[Mapping], names: Sequence[str]):
@@ -220,7 +230,7 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     ]  # fmt: skip
     scale = altair.Scale(domain=[-1.08, 1.08])  # the rim has radius 1
     plane = (
-        vega.chart([], 74, 74)
+        vega.chart([], 100, 100)
         .properties(view=vega.FRAME)
         .encode(altair.X("x:Q", scale=scale, axis=None), altair.Y("y:Q", scale=scale, axis=None))
     )
@@ -232,10 +242,13 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     )
     points = (
         plane.transform_filter("isValid(datum.sign)")
-        .mark_point(filled=True, size=22, opacity=0.75)
+        .mark_point(filled=True, size=28, opacity=0.75)
         .encode(
             color=altair.Color(
-                "sign:N", scale=_SIGNS, title="real part", legend=altair.Legend(orient="top")
+                "sign:N",
+                scale=_SIGNS,
+                title=None,
+                legend=altair.Legend(orient="top", labelExpr="'real part ' + datum.label"),
             ),
             tooltip=[vega.tip("matrix:N"), vega.tip("λ:N", "λ"), vega.tip("size:N", "|λ|")],
         )

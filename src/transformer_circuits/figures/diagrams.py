@@ -86,7 +86,7 @@ def compared(
     def drawn(over: altair.Parameter | None) -> altair.HConcatChart:
         return altair.hconcat(
             *(
-                _drawn(own, earlier, later, 80, over, colour=colour).properties(title=name)
+                _drawn(own, earlier, later, 150, over, colour=colour).properties(title=name)
                 for name, own in _by_panel(edges)
             )
         )
@@ -102,6 +102,7 @@ def compared(
             words={"earlier": earlier, "later": later},
             rows=_strongest(edges),
             still=drawn(None),
+            wraps=1,
         )
 
 

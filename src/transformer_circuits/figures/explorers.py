@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import altair
 import numpy as np
 
-from transformer_circuits.figures import stage, theme, vega
+from transformer_circuits.figures import charts, stage, theme, vega
 from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.drawings.paths import role_of_path
 from transformer_circuits.figures.values import Number, Numbers, array, number, written
 
 INK, MUTED = (theme.ROLES[name].light for name in ("ink", "muted"))
@@ -42,7 +43,7 @@ def _short(value: float) -> float | None:
 
 
 def _heading(text: str | list[str]) -> altair.Title:
-    return altair.Title(text, anchor="start", fontSize=12)
+    return altair.Title(text, anchor="start", frame="group", fontSize=12)
 
 
 def _sentences(rows: Sequence[Mapping], lines: int) -> altair.Chart:
@@ -139,7 +140,7 @@ def spectrum(
         numbers=kept,
         words={"tokens": tokens},
         rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -155,15 +156,18 @@ def path_sums(
 
     `values`: by the heads on a path, earliest first, `()` for the direct one, as in
     `drawings.paths.path_sum`; for each path one number per answer. `unit`: of the values.
-    Groups of paths are switched off in boxes, the strongest paths by a click on their bars, and all
+    Bars have the colours of the tracks there. Groups of paths are switched off in boxes, the strongest paths by a click on their bars, and all
     paths whose name contains what the reader types.
     """
     given = {" → ".join(path) or "direct path": array(row) for path, row in values.items()}
-    groups = {}
+    groups, roles = {}, {}
     for path, name in zip(values, given, strict=True):
         one = f"one head of layer {path[0].partition('.')[0]}" if path else "the direct path"
         groups[name] = len(path), one if len(path) < 2 else "two heads in a row"
+        roles[groups[name][1]] = theme.ROLES[role_of_path(path)].light
     kinds = [kind for _, kind in sorted({*groups.values()})]
+    of_kind = altair.Scale(domain=kinds, range=[roles[kind] for kind in kinds])
+    colour = altair.Color("group:N", scale=of_kind, legend=None)
     strongest = sorted(given, key=lambda name: -np.abs(given[name]).sum())[:STRONGEST]
     rows = [
         {"path": name, "group": groups[name][1], "answer": answer, "value": _short(value)}
@@ -175,7 +179,7 @@ def path_sums(
     }
     ends = [0.0, *np.ravel([*given.values()]), *np.ravel([*sums.values()]), *sum(sums.values())]
     across = vega.x_axis("value:Q", unit, (min(ends), max(ends)))
-    across.axis.tickCount = 5
+    bare = vega.x_axis("value:Q", "", (min(ends), max(ends))).axis(None)
     radio = altair.binding_radio(options=list(answers), name="Logit of ")
     boxes = [
         altair.param(f"on{k}", value=True, bind=altair.binding_checkbox(name=f"{kind} "))
@@ -187,29 +191,34 @@ def path_sums(
     is_on = f"({boxed}) && (!without || indexof(datum.path, without) < 0)"
 
     def bars(of: str, names: Sequence[str], heading: str, shown: str = "true"):
-        """A place for every name, and the sums of what is on as bars and numbers."""
-        chart = vega.chart(rows, 240, 17 * len(names)).properties(title=_heading(heading))
+        """A place for every name, and the sums of what is on as bars and numbers; answers are ink."""
+        chart = vega.chart(rows, 200, 17 * len(names)).properties(title=_heading(heading))
         chart = chart.transform_filter(shown).encode(
             altair.Y(f"{of}:N", sort=names, title=None, scale=_every(names))
         )
         on = chart.transform_filter(is_on).transform_filter(~off)
-        on = on.transform_aggregate(value="sum(value)", groupby=[of])
-        on = on.transform_calculate(below="datum.value < 0")
+        whole = of == "answer"
+        by = [of] if whole else [*dict.fromkeys([of, "group"])]
+        on = on.transform_aggregate(value="sum(value)", groupby=by)
+        look = [across] if whole else [bare, colour]
         tips = [vega.tip(f"{of}:N"), vega.tip("value:Q", unit)]
         numbers = on.mark_text(align="left", fontSize=12).encode(
-            x=altair.value(246), text=altair.Text("value:Q", format=".2f")
+            x=altair.value(206), text=altair.Text("value:Q", format=".2f")
         )
-        return chart, [on.mark_bar().encode(across, SIGN, tooltip=tips), numbers]
+        return chart, [on.mark_bar(color=INK).encode(*look, tooltip=tips), numbers]
 
     chosen = "datum.answer == answer"
     listed = f"{chosen} && indexof({json.dumps(strongest)}, datum.path) >= 0"
-    heading = f"Single paths, the {len(strongest)} strongest; a click switches one"
+    heading = f"The {len(strongest)} strongest; a click switches one"
     _, of_groups = bars("group", kinds, "Sums of groups", chosen)
     single, of_paths = bars("path", strongest, heading, listed)
-    _, of_answers = bars("answer", answers, "The sum of what is on, for each answer")
-    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(across)
+    _, of_answers = bars("answer", answers, "What is on, for each answer")
+    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(bare)
     of_paths = [pale.add_params(off), *of_paths]
-    drawn = altair.vconcat(*(altair.layer(*each) for each in (of_groups, of_paths, of_answers)))
+    of_groups, of_paths, of_answers = (
+        altair.layer(*each) for each in (of_groups, of_paths, of_answers)
+    )
+    drawn = (of_groups & of_answers) | of_paths
     params = (
         altair.param("answer", value=answers[0], bind=radio),
         *boxes,
@@ -226,6 +235,7 @@ def path_sums(
             {"paths": kind, **dict(zip(answers, map(float, row), strict=True))}
             for kind, row in sums.items()
         ],
+        wraps=1,
     )
 
 
@@ -298,7 +308,7 @@ def edges(
         below="datum.off < 0",
         share=f"isValid(datum.off) ? abs(datum.off) / {most} : 0",
     ).encode(
-        altair.X("earlier:N", sort=None, title="earlier head", axis=UPRIGHT),
+        altair.X("earlier:N", sort=None, title="earlier head", axis=altair.Axis(labelAngle=0)),
         altair.Y("later:N", sort=None, title="later head", scale=_every(names)),
     )
     tips = [vega.tip(of) for of in ("earlier:N", "later:N", "score:Q", "effect:Q")]
@@ -306,7 +316,9 @@ def edges(
     framed = squares.transform_filter(edge).mark_rect(fillOpacity=0, stroke=INK, strokeWidth=3)
     hatched = squares.transform_filter("!isValid(datum.off)").mark_text(color=MUTED, aria=False)
     hatched = hatched.encode(text=altair.value("╱╱╱"))
-    squares = squares.mark_rect(stroke=MUTED, cursor="pointer").encode(SIGN, fill, tooltip=tips)
+    squares = squares.mark_rect(stroke=MUTED, strokeWidth=0.4, cursor="pointer").encode(
+        SIGN, fill, tooltip=tips
+    )
     chosen = "datum.kind == into"
     ways = ("as it is", "with the edge cut")
     named = [f"{token} ({k})" for k, token in enumerate(tokens)]
@@ -314,7 +326,7 @@ def edges(
         title="how likely the model held each token", orient="top", titleLimit=400
     )
     bars = (
-        vega.chart(rows, 16 * n, 90)
+        vega.chart(rows, 14 * n, 90)
         .transform_filter(chosen)
         .transform_filter(edge)
         .transform_calculate(pos=f"sequence({n})")
@@ -339,8 +351,8 @@ def edges(
         )
     )
     said = _sentences(rows, 6).transform_filter(chosen).transform_filter(edge)
-    drawn = altair.layer(squares.add_params(edge), hatched, framed) | said
-    drawn &= bars
+    beside = (said & bars).resolve_scale(color="independent")
+    drawn = altair.layer(squares.add_params(edge), hatched, framed) | beside
     params = (
         altair.param("into", value=ranked[0]["kind"], bind=kind_radio),
         altair.param("colour", value="effect", bind=colour_radio),
@@ -359,7 +371,7 @@ def edges(
         units={"effects": unit},
         words={"kinds": kinds, "later": later, "earlier": earlier, "tokens": tokens},
         rows=table,
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -383,20 +395,14 @@ def rulers(
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
+    roles = [theme.EDGES[kind] for kind in kinds]
     rows = [
-        {"kind": kinds[k], "edge": labels[e], "effect": _short(up[k, e])}
+        {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "effect": _short(up[k, e])}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(up.shape)
     ]
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
-    roles = [theme.ROLES[theme.EDGES[kind]].light for kind in kinds]
-    legend = altair.Legend(
-        title=None, orient="top", symbolOpacity=1, labelExpr="'into ' + datum.label"
-    )
-    colour, shape = (
-        altair.Color("kind:N", scale=altair.Scale(domain=list(kinds), range=roles), legend=legend),
-        altair.Shape("kind:N", scale=altair.Scale(domain=list(kinds)), legend=legend),
-    )
+    look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
 
     def panel(k: int, measure: str) -> altair.Chart:
         points = vega.chart(rows, 155, 170).transform_calculate(x=f"datum.across[{k}]")
@@ -407,9 +413,8 @@ def rulers(
         dots = points.mark_point(filled=True, size=28, opacity=0.8)
         return dots.encode(
             altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y, axis=ticks),
-            colour,
-            shape,
+            altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y.split(", "), axis=ticks),
+            *look,
             tooltip=tips,
         ).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
@@ -426,7 +431,7 @@ def rulers(
         },
         units={"effects": y},
         words={"kinds": kinds, "edges": labels, "measures": [*across]},
-        wraps=True,
+        wraps=1,
     )
 
 
@@ -443,7 +448,7 @@ def training(
     alt: str,
     opens: int = 0,
 ) -> vega.HoverChart:
-    """Curves of a training above each other, and the attention of some heads, all moved by one slider.
+    """Curves of a training, beside them the attention of some heads, all moved by one slider.
 
     `times`: [checkpoint], positive and rising; `x`: what they count, "million tokens" for instance.
     `panels`: under a title with its unit, the curves of one scale: their names and values,
@@ -468,20 +473,21 @@ def training(
         _pattern(head, seen[:, h], tokens, at, names, {} if h else names)
         for h, head in enumerate(heads)
     )
-    drawn += [altair.hconcat(*pictures), _text(tokens, given, at)]
+    read = altair.vconcat(altair.hconcat(*pictures), _text(tokens, given, at))
     table = [
         {x: f"{time:.3g}"} | {name.rpartition(": ")[2]: float(v[k]) for name, v in named.items()}
         for k, time in enumerate(when)
     ]
+    apart = {"color": "independent", "strokeDash": "independent"}
+    stacked = altair.vconcat(*drawn).resolve_scale(**apart)
     return vega.finish(
-        altair.vconcat(*drawn, usermeta=said).resolve_scale(
-            color="independent", strokeDash="independent"
-        ),
+        altair.hconcat(stacked, read, usermeta=said).resolve_scale(**apart),
         title,
         alt,
         numbers=named | {x: when, "probability of each token": given, "attention": seen},
         words={"tokens": tokens, "heads": heads},
         rows=table,
+        wraps=1,
     )
 
 

@@ -55,10 +55,13 @@ def _fill(text: Any, share: float) -> int:
 
 
 def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name curves and marks above the axes, in as many columns as fit; makes the figure higher."""
-    figure = axes.figure
-    for columns in range(len(names), 0, -1):
-        made = figure.legend(handles, names, loc="outside upper left", ncols=columns)
+    """Name curves and marks above the axes, in as many columns as fit, line by line; makes the figure
+    higher."""
+    figure, n = axes.figure, len(names)
+    for columns in range(n, 0, -1):
+        order = [i for first in range(columns) for i in range(first, n, columns)]
+        both = [handles[i] for i in order], [names[i] for i in order]
+        made = figure.legend(*both, loc="outside upper left", ncols=columns)
         box = made.get_window_extent()
         if columns == 1 and box.width > figure.bbox.width:
             for text in made.get_texts():

@@ -149,8 +149,8 @@ def bundles(
     have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
     one colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
     the names of seeds above and those of kinds where their curves end. Curves under one name are
-    alike: solid under the first, dashed under the second. `shares`: the values of y are shares of
-    one, and shown in per cent.
+    alike: solid under the first, dashed under the second; so are single curves when colours come
+    again. `shares`: the values of y are shares of one, and shown in per cent.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -167,12 +167,13 @@ def bundles(
         for i, (name, bundle) in enumerate(lines.items()):
             layer, seed = (layers or {}).get(name), _SEED.search(name)
             own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
-            colour = own.light if own else COLOURS[order.index(kinds[i]) % len(COLOURS)]
+            again, nth = divmod(order.index(kinds[i]), len(COLOURS))
+            colour = own.light if own else COLOURS[nth]
             for xs, ys in bundle:
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed:
                     marker = None
-                line = LINES[(int(seed[1]) if seed else i if told_apart else 0) % 4]
+                line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
         if log_x:
@@ -342,6 +343,31 @@ def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     return draw(paint, record, 1.4 + 0.28 * len(table))
 
 
+def dots_with_intervals(
+    rows: Mapping[str, tuple[Numbers, Number, Number]], *, unit: str, title: str, alt: str
+) -> Plot:
+    """Named rows, one below the other, with a mark for each value and a bar from end to end of an
+    interval: (values, low, high). A line stands at 0."""
+    table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
+
+    def paint(axes):
+        axes.axvline(0, color=COLOURS[0], lw=0.8)
+        for i, (values, low, high) in enumerate(table.values()):
+            axes.plot(
+                [low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt"
+            )
+            axes.plot(values, np.full(len(values), i), "o", color=COLOURS[0], ms=4.5, alpha=0.7)
+        narrow = _narrow(axes)
+        axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
+        axes.invert_yaxis()
+        axes.set_xlabel(unit)
+
+    numbers = {name: of for name, (of, *_) in table.items()}
+    numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}
+    record = _record(title, alt, numbers, units=dict.fromkeys(numbers, unit))
+    return draw(paint, record, 1.2 + 0.3 * len(table), 1.2 + 0.42 * len(table))
+
+
 def _colour(name: str) -> str:
     """That of the layer whose head is named so, of the stream for the embedding, or grey."""
     if name in ("embedding", "direct path"):
@@ -370,6 +396,7 @@ def histogram(
         if marks:
             labels.legend(axes, drawn, list(marks))
         axes.set(xlabel=x, ylabel=y)
+        axes.yaxis.get_major_locator().set_params(integer=True)
 
     numbers = {"values": np.sort(array(values), axis=None)}
     numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}

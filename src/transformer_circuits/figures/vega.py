@@ -59,17 +59,17 @@ def finish(
     still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
     square: bool = False,
-    wraps: bool = False,
+    wraps: int = 0,
 ) -> HoverChart:
     """An Altair chart with its title and alternative text, ready to be shown.
 
     `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
     where the chart itself says too little without being touched. `stretches`: whether it may become
-    wider, its letters as they are, to fill the column; `square`: and as high as it is wide. `wraps`: whether, on a phone, what stands side by side may stand in a column.
+    wider, its letters as they are, to fill the column; `square`: and as high as it is wide. `wraps`: in how many columns what stands side by side stands on a phone; 0: as it is.
     """
     spec = _compiled(chart, alt)
     asked = {"stretches": stretches, "square": square, "wraps": wraps}
-    if ways := {way: True for way, on in asked.items() if on}:
+    if ways := {way: on for way, on in asked.items() if on}:
         spec["usermeta"] = spec.get("usermeta", {}) | ways
     return HoverChart(
         spec,

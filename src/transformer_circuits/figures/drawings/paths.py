@@ -58,6 +58,11 @@ def _layer(head: str) -> int:
     return int(head.partition(".")[0])
 
 
+def role_of_path(path: Path) -> Name:
+    """That of the layer of its one head, of the stream where it has none, its own where it has more."""
+    return "curve" if len(path) > 1 else LAYERS[_layer(path[0])] if path else "direct"
+
+
 def _name(path: Path) -> str:
     return " → ".join(path) or "direct"
 
@@ -78,7 +83,7 @@ def _tracks(room: Px, rows: Sequence, rest: Sequence, total: Px, what, unit) -> 
     zero = end + 8 - scale * lowest
     for i, (path, value) in enumerate(each):
         y = 38 + i * _ROW
-        role: Name = "muted" if path is None else LAYERS[_layer(path[-1])] if path else "direct"
+        role: Name = "muted" if path is None else role_of_path(path)
         name = f"{len(rest)} more" if path is None else _name(path)
         canvas.text(0, y, name, size=SMALL)
         canvas.line([(start, y), (end, y)], role, dash="2 3" if path is None else "", arrow=True)

@@ -82,10 +82,11 @@
     live.className = "hc-live circuit-plot"; // the colours of the page
     host.append(live);
     const spec = JSON.parse(host.querySelector("script").textContent);
-    if (spec.usermeta?.wraps && host.clientWidth < PHONE) {
-      for (const group of [spec, ...spec.marks]) if (group.layout) group.layout.columns = 1;
-      // One column has one axis at its foot: facets take as many as this sequence is long.
-      for (const { transform = [] } of spec.data) for (const each of transform) if (each.type === "sequence") each.stop = 1;
+    const columns = spec.usermeta?.wraps;
+    if (columns && host.clientWidth < PHONE) {
+      for (const group of [spec, ...spec.marks]) if (group.layout) group.layout.columns = columns;
+      // Each column has one axis at its foot: facets take as many as this sequence is long.
+      for (const { transform = [] } of spec.data) for (const each of transform) if (each.type === "sequence") each.stop = columns;
     }
     const view = new View(parse(spec), { renderer: "svg", container: live, hover: true, tooltip });
     await view.runAsync();
