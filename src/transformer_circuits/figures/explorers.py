@@ -7,7 +7,7 @@ scripts there is the picture of what it opens with, and the table below it.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import altair
 import numpy as np
@@ -385,6 +385,7 @@ def rulers(
     y: str,
     title: str,
     alt: str,
+    ringed: Collection[tuple[str, str]] = (),
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -392,12 +393,14 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
+    `ringed`: kind and name of those that have a ring in each panel.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     roles = [theme.EDGES[kind] for kind in kinds]
     rows = [
         {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "effect": _short(up[k, e])}
+        | {"ringed": (kinds[k], labels[e]) in ringed}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(up.shape)
     ]
@@ -411,12 +414,17 @@ def rulers(
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=28, opacity=0.8)
-        return dots.encode(
+        dots = dots.encode(
             altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
             altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y.split(", "), axis=ticks),
             *look,
             tooltip=tips,
-        ).properties(
+        )
+        rings = points.transform_filter("datum.ringed").mark_point(
+            filled=False, size=110, strokeWidth=1.5, color=theme.ROLES["ink"].light
+        )
+        both = dots + rings.encode(altair.X("x:Q"), altair.Y("effect:Q"))
+        return (both if ringed else dots).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 
