@@ -7,9 +7,6 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requi
 # version will do, also the small one without CUDA.
 SYNC := $(BIN)/uv sync --quiet --locked --inexact --no-install-package torch
 
-# With glibc, memory that one step frees is kept for the next, as in `book/runners.py`.
-KEEP := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483647
-
 MODELS := zero-layer one-layer two-layer two-layer-mlp
 
 # The order of sets, and so what is written from them, is the same in every build.
@@ -98,7 +95,7 @@ card: .venv/.done  ## the card of any attention-only model: make card MODEL=path
 	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)")
 
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and its editions built of them, in a browser
-	$(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python -m transformer_circuits execute --again
 	$(MAKE) -j 3 book student solutions
 	$(BIN)/python -m pytest -q -m browser -n 2
