@@ -13,7 +13,7 @@ from itertools import product
 import torch
 import torch.nn.functional as F  # noqa: N812
 from einops import einsum, rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads, path_patching
@@ -151,11 +151,19 @@ def agreement(one: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> flo
     >>> agreement(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
     1.0
     """
-    ranks = []
-    for values in (one.flatten().cpu(), other.flatten().cpu()):
-        below = (values[:, None] > values).sum(dim=1)
-        ranks.append((below + (values[:, None] == values).sum(dim=1) / 2).double())
-    return float(torch.corrcoef(torch.stack(ranks))[0, 1])
+    pair = torch.stack([ranks(values.flatten()) for values in (one, other)])
+    return float(torch.corrcoef(pair)[0, 1])
+
+
+def ranks(values: Float[Tensor, "*batch n"]) -> Float64[Tensor, "*batch n"]:
+    """How many of the n values are below each, and half as many as are equal to it, itself among them.
+
+    >>> ranks(torch.tensor([10.0, 30.0, 10.0]))
+    tensor([1.0000, 2.5000, 1.0000], dtype=torch.float64)
+    """
+    values = values.cpu()
+    each, others = values[..., :, None], values[..., None, :]
+    return ((each > others).sum(dim=-1) + (each == others).sum(dim=-1) / 2).double()
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:

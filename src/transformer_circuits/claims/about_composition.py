@@ -270,14 +270,27 @@ def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) 
     Its interval is over windows of held-out text.
     """
 
+    # Ranks of scores are made once, and those of effects once for both: draws are two thousand.
+    ours, theirs = (None if of is None else _ranks(of) for of in (measure, less))
+
     def whole(mean: Tensor) -> float:
-        lead = by_kind(measure, mean).mean()
-        return float(lead if less is None else lead - by_kind(less, mean).mean())
+        used = _ranks(mean)
+        lead = _of_ranks(ours, used).mean()
+        return float(lead if theirs is None else lead - _of_ranks(theirs, used).mean())
 
     return of_mean(subject, whole, effects(subject).change.double())
 
 
 def by_kind(scores: Scores, change: Scores) -> Float64[Tensor, " kind"]:
     """Spearman's rank correlation of scores with what edges do, for each kind."""
-    pairs = zip(scores, change, strict=True)
-    return torch.tensor([edge_effects.agreement(*pair) for pair in pairs], dtype=torch.float64)
+    return _of_ranks(_ranks(scores), _ranks(change))
+
+
+def _ranks(of_edges: Scores) -> Float64[Tensor, "kind edge"]:
+    return edge_effects.ranks(of_edges.flatten(1))
+
+
+def _of_ranks(one: Tensor, other: Tensor) -> Float64[Tensor, " kind"]:
+    """Pearson's correlation, pair by pair: of ranks, it is `edge_effects.agreement`."""
+    pairs = map(torch.stack, zip(one, other, strict=True))
+    return torch.tensor([float(torch.corrcoef(pair)[0, 1]) for pair in pairs], dtype=torch.float64)

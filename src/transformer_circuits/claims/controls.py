@@ -58,7 +58,9 @@ class Graded:
 
 @named("untrained")
 def untrained(subject: Subject) -> Subject:
-    """Random weights."""
+    """Random weights, and the same ones whatever basis the subject's stream is in."""
+    if subject.as_stored:
+        return untrained(subject.as_stored)
     return subject.with_model("untrained", subjects.random_weights(subject))
 
 

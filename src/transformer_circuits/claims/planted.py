@@ -167,8 +167,10 @@ def graded_edges(subject: Subject) -> Subject:
     """Random weights whose composition is graded, so that scores order what the edges do.
 
     The second layer reads one half of the stream, and each head of the first layer writes more
-    into it than the head before.
+    into it than the head before. It is the same whatever basis the subject's stream is in.
     """
+    if subject.as_stored:
+        return graded_edges(subject.as_stored)
     model, half = subjects.random_weights(subject), subject.model.config.d_model // 2
     W_O, second = model.layers[0].W_O, model.layers[1]
     for index in range(len(W_O)):
