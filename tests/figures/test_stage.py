@@ -34,7 +34,10 @@ def test_its_record_and_its_words_are_those_of_the_runs():
     assert found["numbers"]["probability, as it is"] == [0.9]
     assert found["numbers"]["attention, without"] == [[1, 0, 0, 0, 0, 0]]
     assert "notes say da after ␣A" in found["text"]
-    assert "look at da (75\u00a0%), which stands after ␣A; then da is 90\u00a0% likely" in found["text"]
+    assert (
+        "look at da (75\u00a0%), which stands after ␣A; then da is 90\u00a0% likely"
+        in found["text"]
+    )
     assert 'aria-label="Ada and Ada"' in shown["text/html"]
     assert html.escape(found["text"]) in shown[record.SVG]
 
