@@ -103,13 +103,13 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
     _grow(axes, len(rows) * LINE)
 
 
-def beside(axes: Any, levels: Mapping[str, float], styles: Sequence[str]) -> None:
+def beside(axes: Any, levels: Mapping[str, float]) -> None:
     """Draw horizontal lines and name them to the right of the axes, in the order of their levels.
 
     Call it last: names are placed for the present height of the axes.
     """
-    for i, level in enumerate(levels.values()):
-        axes.axhline(level, color=GREY, lw=1, ls=styles[i % len(styles)])
+    for level in levels.values():
+        axes.axhline(level, color=GREY, lw=1, ls=":")
     ends(axes, levels)
 
 

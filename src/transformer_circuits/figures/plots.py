@@ -36,6 +36,7 @@ def matrix(
     null: Number | None = None,
     layer: int | None = None,
     outlined: tuple[int, int] | None = None,
+    framed: bool = False,
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
@@ -44,7 +45,7 @@ def matrix(
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
     which has the layer's colour. `outlined`: row and column of a cell
-    that a theory names. Cells are squares in attention and in large matrices, if they are
+    that a theory names. `framed`: the largest of each column has a frame. Cells are squares in attention and in large matrices, if they are
     not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
@@ -76,6 +77,9 @@ def matrix(
                 of, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
                 aspect="equal" if square else "auto", interpolation="nearest",
             )  # fmt: skip
+            for col, row in enumerate(np.argmax(of, axis=0) if framed else ()):
+                corner = (col - 0.5, row - 0.5)
+                each.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=1, zorder=3))
             each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
             each.set_title(name if n > 1 else "", fontsize="medium")
         if outlined:
@@ -187,7 +191,7 @@ def bundles(
         elif len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
         labels.flags(axes, _floats(places or {}))
-        labels.beside(axes, _floats(baselines or {}), LINES[::-1])
+        labels.beside(axes, _floats(baselines or {}))
         if crossed:
             of = dict(zip(lines, drawn, strict=True))
             levels = {

@@ -31,7 +31,11 @@
     const knob = stage.querySelector("[role=switch]"); // off, it is the later half of the runs
     const choices = [...stage.querySelectorAll(".choice input")];
     const again = stage.querySelector(".play"), next = stage.querySelector(".next");
-    const plays = again.textContent, inTime = "inTime" in stage.dataset; // the runs are moments of a training
+    const inTime = "inTime" in stage.dataset; // the runs are moments of a training
+    // On a phone the line may have left the screen when its bars come; there it waits to be asked.
+    const byItself = !STILL.matches && innerWidth >= 700;
+    let plays = again.textContent;
+    if (!byItself && !inTime) again.textContent = plays = "Play";
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
     let shown = given.shown; // the step whose looks are seen at the end
@@ -97,6 +101,7 @@
     function look(from, to, share, k, strong) {
       const start = top(from), end = top(to);
       const kind = to ? "" : " rests";
+      if (!to) start.x += 7; // it is the widest, and so lands outside the others
       drawn(`M${end.x} ${end.y - 5}h0`, `seen${kind}`, 7);
       const path = drawn(way(start, end, 0.125, k % 2), `looks${kind}`, 1 + 4 * share);
       if (strong) say(path, start, end, `${to ? "look" : "rest"} ${percent(share)}`, kind);
@@ -187,7 +192,8 @@
     const isFound = ({ finds, found }) => finds && found > 0;
 
     // Whether it is said how strong a look is.
-    const isStrong = (step, source, share) => share >= 0.2 || source === step.found;
+    const isStrong = (step, source, share) =>
+      share >= 0.2 || source === step.found || word(source) === word(step.at + 1);
 
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
@@ -327,6 +333,7 @@
     async function play(known = false) {
       const mine = (playing += 1), still = () => mine === playing;
       again.textContent = "Show the end";
+      plays = "Play again";
       await writeNotes(still, known);
       await wait(1500);
       for (let k = 0; k < run().steps.length && still(); k++) await one(k, still);
@@ -382,13 +389,13 @@
       wide = contentRect.width;
     }).observe(stage);
     end();
-    if (STILL.matches) return;
+    if (!byItself) return;
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
       playAll();
     }, { threshold: 0.5 });
-    seen.observe(stage.querySelector(".bars")); // what it comes to, which a phone shows last
+    seen.observe(stage.querySelector(".bars")); // what it comes to, which stands last
   }
 
   document.querySelectorAll(".circuit-stage").forEach(start);
