@@ -13,6 +13,13 @@ document.addEventListener("DOMContentLoaded", () => {
     return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
+  // What is said from the first of them on, or from what came out: it speaks of what is not seen yet.
+  function words(box, came, outputs) {
+    const after = [...box.parentElement.children];
+    const from = [came, ...outputs.map((output) => output.parentElement)].map((part) => after.indexOf(part));
+    return after.slice(Math.min(...from)).filter((part) => !part.matches("div.cell, section, style, script"));
+  }
+
   const waiting = [];
   document.querySelectorAll("article .admonition.predict").forEach((box) => {
     const choices = [...box.querySelectorAll(":scope > ol > li")];
@@ -31,7 +38,8 @@ document.addEventListener("DOMContentLoaded", () => {
       box.append(again);
       return;
     }
-    const hidden = [came, ...answers(box)];
+    const outputs = answers(box);
+    const hidden = [...outputs, ...words(box, came, outputs)];
     const said = make("p", "guess-said");
     said.tabIndex = -1; // the keyboard goes on where the answer is
     const buttons = choices.map((choice, index) => {

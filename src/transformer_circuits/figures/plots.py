@@ -175,7 +175,7 @@ def bundles(
             colour = own.light if own else COLOURS[nth]
             for xs, ys in bundle:
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
-                if layer is not None or seed:
+                if layer is not None or seed or len(bundle) > 1:
                     marker = None
                 line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)

@@ -60,7 +60,7 @@ class Tokens:
 
 
 Cell = str | Link | Picture | Tokens
-Look = Literal["table", "lines", "cards"]
+Look = Literal["table", "folded", "lines", "cards"]
 BarsOf = Literal["any size", "score", "share", "probability"]
 LEAST = {"score": -1, "share": 0, "probability": 0}
 """The least of what bars are of, where they go up to 1."""
@@ -99,7 +99,8 @@ class Table:
     """The columns that show these parts as bars."""
     bars_of: BarsOf = "any size"
     look: Look = "table"
-    """`lines`: each row is a line, of its first cell and its last, that opens; `cards`: each is a card."""
+    """`folded`: a table below its caption, which opens it; `lines`: each row is a line, of its first cell
+    and its last, that opens; `cards`: each is a card."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         return {"text/html": self.as_html, "text/plain": self.as_text}, self.record.metadata
@@ -113,7 +114,7 @@ class Table:
     @property
     def as_html(self) -> str:
         """The table as HTML."""
-        if self.look != "table":
+        if self.look in ("lines", "cards"):
             return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
         _names, *columns = zip(*self.rows, strict=True)  # what a row is called is not aligned
@@ -133,6 +134,9 @@ class Table:
         body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
         box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{title}">'
+        if self.look == "folded":
+            table = f'{box}<table class="findings">{body}</table></div>'
+            return f'<details class="folded"><summary>{title}</summary>{table}</details>'
         return f'{box}<table class="findings">{caption}{body}</table></div>'
 
     @property
