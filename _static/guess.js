@@ -16,8 +16,12 @@ document.addEventListener("DOMContentLoaded", () => {
   // What is said from the first of them on, or from what came out: it speaks of what is not seen yet.
   function words(box, came, outputs) {
     const after = [...box.parentElement.children];
-    const from = [came, ...outputs.map((output) => output.parentElement)].map((part) => after.indexOf(part));
-    return after.slice(Math.min(...from)).filter((part) => !part.matches("div.cell, section, style, script"));
+    const from = [came, ...outputs.map((output) => output.parentElement)].map((part) =>
+      after.indexOf(part),
+    );
+    return after
+      .slice(Math.min(...from))
+      .filter((part) => !part.matches("div.cell, section, style, script"));
   }
 
   const waiting = [];

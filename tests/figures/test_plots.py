@@ -108,6 +108,30 @@ def test_seeds_are_one_colour_in_several_lines():
     assert len({*looks}) == 4
 
 
+def test_kinds_in_several_seeds_are_named_where_they_end_and_seeds_once():
+    curves = {
+        f"seed {seed}, {kind}": ([1, 2], [0, end])
+        for kind, end in (("notes", 1.0), ("search", 0.5))
+        for seed in range(2)
+    }
+    plot = plots.curves(
+        curves, x="d", y="share", layers=dict.fromkeys(curves, 1), baselines={"half": 0.5}, **WORDS
+    )
+    written = words(plot.svg)
+    for name in ("notes", "search", "seed 0", "seed 1", "half"):
+        assert written.count(name) == 1, name
+    ends = {each.get_text(): each.xy[1] for each in plot.axes.texts}
+    assert (ends["notes"], ends["search"]) == (1.0, 0.5)
+
+
+def test_the_largest_of_each_column_has_a_frame():
+    plot = plots.matrix(
+        [[2, 0], [1, 3], [0, 1]], rows="o", cols="s", unit="u", framed=True, **WORDS
+    )
+    frames = [each for each in plot.axes.patches if not each.get_fill()]
+    assert [each.get_xy() for each in frames] == [(-0.5, -0.5), (0.5, 0.5)]
+
+
 def test_under_each_part_of_a_bar_stands_its_share():
     rows = {"ours": {"direct path": 1.0, "heads": 3.0}, "theirs": {"direct path": 2, "heads": 0}}
     written = words(plots.stacked(rows, unit="nats", **WORDS).svg)

@@ -92,7 +92,7 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
     for says, likely in [
         ("notes come", ["", ""]),
         ("heads look", ["90\u00a0%", ""]),
-        ("At and they look mostly at ◦.", ["90\u00a0%", "<\u00a01\u00a0%"]),
+        ("At and they rest on ◦ (100\u00a0%).", ["90\u00a0%", "<\u00a01\u00a0%"]),
         ("the end", ["90\u00a0%", "<\u00a01\u00a0%"]),
         ("notes come", ["", ""]),
     ]:
@@ -101,6 +101,38 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
         expect(bars).to_have_text(likely)
     shown.wait_for_timeout(300)
     expect(shown.locator(".says")).to_have_text("notes come")  # it waits
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "shares, p, says",
+    [
+        ({"p2": 0.75, "p0": 0.25}, 0.9, "The same at A: they find what stands after it, da."),
+        (
+            {"p2": 0.75, "p0": 0.25},
+            0.1,
+            "what stands after it, da. Yet other tokens stay likelier.",
+        ),
+        (
+            {"p2": 0.3, "p0": 0.6},
+            0.9,
+            "At A they look at ◦ (60\u00a0%) more than at da (30\u00a0%).",
+        ),
+        ({"p0": 0.9}, 0.1, "At A they rest on ◦ (90\u00a0%)."),
+        (
+            {"p1": 0.2, "p3": 0.15},
+            0.1,
+            "they look at no place in particular, most at A (20\u00a0%).",
+        ),
+    ],
+)
+def test_a_sentence_says_no_more_than_the_arcs(page, shares, p, says):
+    first = Step(3, looks(p0=1.0), 0.5)
+    run = Run("as it is", [first, Step(4, looks(**shares), p)], [2], SAYS)
+    shown = page({"runs": [run, run]}, reduced_motion="reduce")
+    shown.locator(".bars button").nth(1).click()
+    expect(shown.locator(".says")).to_contain_text(says)
+    assert shown.locator(".arcs .looks.rests").count() == ("p0" in shares)
 
 
 @pytest.mark.browser

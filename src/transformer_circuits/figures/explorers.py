@@ -407,7 +407,7 @@ def rulers(
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
 
-    def panel(k: int, measure: str) -> altair.Chart:
+    def panel(k: int, measure: str) -> altair.Chart | altair.LayerChart:
         points = vega.chart(rows, 155, 170).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
