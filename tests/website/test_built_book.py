@@ -41,6 +41,10 @@ FORMULAS = """() => [...document.querySelectorAll("div.math")]
 FITS = """() => [...document.querySelectorAll("div:has(> table.findings)")]
     .every((box) => box.scrollWidth <= box.clientWidth + 1)"""
 """Whether no table has to be pushed."""
+UNFOLDED = (
+    """() => document.querySelectorAll("details.folded").forEach((each) => each.open = true)"""
+)
+"""What is seen of a folded table only then, and laid out."""
 STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
     .filter((note) => note.getBoundingClientRect().top
         >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)"""
@@ -92,6 +96,7 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_p
                 assert opened.evaluate("document.documentElement.scrollWidth") <= width
                 assert opened.evaluate(STRAYED) == [], width
             if width == min(WIDTHS):
+                opened.evaluate(UNFOLDED)
                 opened.wait_for_function(FITS)  # stacked, if it is too wide
             end = "pushed" if media == "screen" and width < 1200 else "beyond"
             for formula in opened.evaluate(FORMULAS):
