@@ -206,11 +206,9 @@ def verdict(
     if len(over) == len(seeds):
         if held := [name for name in controls if beyond(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
-        why = told(len(over))
-        return (
-            REPRODUCED,
-            why if why != ALONE else f"{ALONE} is beyond the threshold, no control is",
-        )
+        if (why := told(len(over))) == ALONE:
+            why += " is beyond the threshold, no control is"
+        return REPRODUCED, why
     if len(under) == len(seeds):
         if power and ((seen := power.smallest(rule)) is None or seen > power.counts):
             least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")

@@ -45,8 +45,9 @@ def matrix(
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
     which has the layer's colour. `outlined`: row and column of a cell
-    that a theory names. `framed`: the largest of each column has a frame. Cells are squares in attention and in large matrices, if they are
-    not much higher than wide; elsewhere the picture fills its column.
+    that a theory names. `framed`: the largest of each column has a frame. Cells are squares in
+    attention and in large matrices, if they are not much higher than wide; elsewhere the picture
+    fills its column.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -77,15 +78,12 @@ def matrix(
                 of, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
                 aspect="equal" if square else "auto", interpolation="nearest",
             )  # fmt: skip
-            for col, row in enumerate(np.argmax(of, axis=0) if framed else ()):
-                corner = (col - 0.5, row - 0.5)
-                each.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=1, zorder=3))
+            for col, row in enumerate(np.argmax(of, axis=0).tolist() if framed else ()):
+                _frame(each, row, col, 1.0)
             each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
             each.set_title(name if n > 1 else "", fontsize="medium")
         if outlined:
-            row, col = outlined
-            corner = (col - 0.5, row - 0.5)
-            every[0].add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=2.5, zorder=3))
+            _frame(every[0], *outlined, 2.5)
         side = "bottom" if narrow or n > 1 else "right"
         bar = figure.colorbar(image, ax=every, label=unit, shrink=0.8, location=side)
         if null is not None:
@@ -108,6 +106,12 @@ def matrix(
     height = np.clip(1.6 + 0.28 * high, 2.4, 6.0)
     low = n * min(height, 4.4) if n > 1 else height  # on a phone
     return draw(paint, record, height, low + 0.8)  # the bar of colours stands below
+
+
+def _frame(axes, row: int, col: int, wide: float) -> None:
+    """A frame around a cell of a heat map."""
+    corner = (col - 0.5, row - 0.5)
+    axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=wide, zorder=3))
 
 
 def curves(

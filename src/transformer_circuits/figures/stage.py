@@ -207,7 +207,7 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
         drawn = [[int(src), round(float(looks[src]), 4)] for src in shown]
         found = _found(step, run.tokens)
         steps.append(
-            {"at": step.at, "looks": drawn, "found": found, "finds": bool(looks[found] >= FOUND)}
+            {"at": step.at, "looks": drawn, "found": found, "finds": _finds(step, found)}
             | {"p": round(step.probability, 4), "tells": _tells(step, run.tokens)}
             | ({"says": step.says} if step.says else {})
             | ({"first": True} if step.is_first else {})
@@ -310,7 +310,7 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool)
     tokens, noted, first = run.tokens, {*run.notes}, run.steps[shown]
     found = _found(first, tokens)
     marked = {first.at}
-    if found and array(first.looks)[found] >= FOUND:  # to rest on the begin token finds nothing
+    if _finds(first, found):
         marked |= {found}
     if _tells(first, tokens):
         marked |= {first.at + 1}
@@ -363,6 +363,11 @@ def _found(step: Step, tokens: Sequence[str]) -> int:
     right = [plain(token) == plain(tokens[step.at + 1]) for token in tokens]
     found = looks * (np.array(right) & (looks >= FOUND))
     return int((found if found.any() else looks).argmax())
+
+
+def _finds(step: Step, found: int) -> bool:
+    """Whether that much of the look lies there; to rest on the begin token is not to find it."""
+    return found > 0 and bool(array(step.looks)[found] >= FOUND)
 
 
 def _brings(step: Step, tokens: Sequence[str]) -> bool:

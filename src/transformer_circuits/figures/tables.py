@@ -135,8 +135,8 @@ class Table:
         # A wide table scrolls by itself; tabindex lets the keyboard scroll it too.
         box = f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{title}">'
         if self.look == "folded":
-            table = f'{box}<table class="findings">{body}</table></div>'
-            return f'<details class="folded"><summary>{title}</summary>{table}</details>'
+            inner = f'{box}<table class="findings">{body}</table></div>'
+            return f'<details class="folded"><summary>{title}</summary>{inner}</details>'
         return f'{box}<table class="findings">{caption}{body}</table></div>'
 
     @property

@@ -188,9 +188,6 @@
     // Only what comes next here, too, is moved: the begin token brings nothing.
     const brings = (step) => word(step.found) === word(step.at + 1);
 
-    // To rest on the begin token is not to find it.
-    const isFound = ({ finds, found }) => finds && found > 0;
-
     // Whether it is said how strong a look is.
     const isStrong = (step, source, share) =>
       share >= 0.2 || source === step.found || word(source) === word(step.at + 1);
@@ -231,15 +228,13 @@
     }
 
     function show() {
-      const { steps, notes: noted, says: words } = run(), step = steps[shown];
-      notes(noted);
+      const { steps, says: words } = run(), step = steps[shown];
+      upToStep(steps.length);
       looks(step);
-      tokens[step.found].classList.toggle("found", isFound(step));
+      tokens[step.found].classList.toggle("found", step.finds);
       if (brings(step)) move(step.found, step);
       if (step.tells) give(step.at + 1);
-      steps.forEach((step, k) => bar(k, step.p));
-      tokens.forEach((token) => token.classList.remove("to-come"));
-      says.innerHTML = steps[shown].says ?? words[2];
+      says.innerHTML = step.says ?? words[2];
     }
 
     // Through all moments of a training, up to its end.
@@ -306,7 +301,7 @@
       if (!still()) return;
       await uncover(k ? 200 : 500);
       if (!still()) return;
-      tokens[found].classList.toggle("found", isFound(step));
+      tokens[found].classList.toggle("found", step.finds);
       await wait(read);
       if (still() && brings(step)) await carry(found, step, k, still);
       if (!still()) return;
@@ -320,8 +315,7 @@
       const { steps, notes: noted, says: words } = run();
       beat = 1;
       clear();
-      if (!known) upToStep(0);
-      else steps.forEach((step, k) => bar(k, step.p));
+      upToStep(known ? steps.length : 0);
       notes([]);
       says.innerHTML = words[0];
       for (let k = 1; k <= noted.length && still(); k++) {
@@ -353,10 +347,7 @@
     async function again_one(k) {
       if (inTime) shown = k; // also at other moments
       const mine = (playing += 1), still = () => mine === playing;
-      const { notes: noted } = run();
-      notes(noted);
-      run().steps.forEach((step, each) => bar(each, step.p));
-      tokens.forEach((token) => token.classList.remove("to-come"));
+      upToStep(run().steps.length);
       await one(k, still);
       if (still()) again.textContent = plays;
     }
