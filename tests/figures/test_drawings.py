@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
 from transformer_circuits.figures import drawings, theme
 from transformer_circuits.figures.drawings import heads, induction, page, paths, words
@@ -209,6 +211,13 @@ def test_scripts_and_styles_have_the_colours_of_the_theme():
         for name, role in of.items():
             both = [*dict.fromkeys((role.light, role.dark))]
             assert [one for known, one in written if known == name] == both, name
+
+
+def test_pixels_of_heat_maps_have_the_dark_colours_on_a_dark_page():
+    by = np.array(theme.darkening().split(), dtype=float).reshape(4, 5)
+    for role in (*theme.SIGNS.values(), *(theme.ROLES[name] for name in theme.LAYERS)):
+        light, dark = (to_rgba(colour, 0.5) for colour in (role.light, role.dark))
+        assert by @ [*light, 1] == pytest.approx(dark, abs=1 / 255)
 
 
 def test_the_table_of_the_theme_is_true():

@@ -219,7 +219,7 @@ def test_a_second_note_is_left_where_the_first_is_struck(page):
     shown = page({"runs": runs}, reduced_motion="reduce")
     shown.get_by_role("radio", name="keys").first.check()
     expect(shown.locator(".note.struck")).to_have_text(["after A", "after da"])
-    expect(shown.locator(".further:not(.struck, .gone)")).to_have_text("2 after A")
+    expect(shown.locator(".further:not(.struck, .gone)")).to_have_text("2 back A")
 
 
 def test_every_run_has_a_step_for_each_bar():

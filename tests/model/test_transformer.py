@@ -50,6 +50,11 @@ def test_sinusoids_begin_at_the_highest_frequency_and_have_unit_size():
     assert neighbours.max() < 0.8
 
 
+def test_tokens_of_another_device_are_taken_to_the_weights(model, tokens):
+    away = model.to("meta")
+    assert away(tokens).device == away.trace(tokens).logits.device == torch.device("meta")
+
+
 def test_too_few_patterns_are_refused(model):
     with pytest.raises(ValueError, match="0 patterns given but the model has 2 layers"):
         model(torch.zeros(1, 3, dtype=torch.long), [])

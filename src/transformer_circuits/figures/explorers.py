@@ -84,7 +84,7 @@ def spectrum(
         for i, j in np.ndindex(n, n)
     ]
     grid = (
-        vega.chart(cells, 180, 165)
+        vega.chart(cells, 250, 225)
         .properties(view=vega.FRAME)
         .transform_calculate(
             value="datum.base + s * datum.added",
@@ -104,7 +104,7 @@ def spectrum(
     )
     end = 1.2 * np.abs(spectra).max()
     plane = (
-        vega.chart(dots, 165, 165)
+        vega.chart(dots, 225, 225)
         .properties(view=vega.FRAME)
         .transform_calculate(below="datum.real < 0")
     )
@@ -386,6 +386,7 @@ def rulers(
     title: str,
     alt: str,
     ringed: Collection[tuple[str, str]] = (),
+    ring: str = "",
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -393,7 +394,8 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `ringed`: kind and name of those that have a ring in each panel.
+    `ringed`: kind and name of those that have a ring in each panel; `ring`: what these are. Two
+    panels are large.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
@@ -406,25 +408,31 @@ def rulers(
     ]
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
+    large = len(across) < 3
+    size, dot, label = ((270, 250), 60, y) if large else ((155, 170), 28, y.split(", "))
 
-    def panel(k: int, measure: str) -> altair.Chart | altair.LayerChart:
-        points = vega.chart(rows, 155, 170).transform_calculate(x=f"datum.across[{k}]")
+    def panel(k: int, measure: str) -> altair.LayerChart:
+        points = vega.chart(rows, *size).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
-        dots = points.mark_point(filled=True, size=28, opacity=0.8)
+        dots = points.mark_point(filled=True, size=dot, opacity=0.8)
         dots = dots.encode(
             altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=None if k % 3 else y.split(", "), axis=ticks),
+            altair.Y("effect:Q", scale=log[1], title=None if k else label, axis=ticks),
             *look,
             tooltip=tips,
         )
-        rings = points.transform_filter("datum.ringed").mark_point(
-            filled=False, size=110, strokeWidth=1.5, color=theme.ROLES["ink"].light
+        place = altair.X("x:Q"), altair.Y("effect:Q")
+        of_ring = points.transform_filter("datum.ringed")
+        rings = of_ring.mark_point(
+            filled=False, size=4 * dot, strokeWidth=1.5, color=theme.ROLES["ink"].light
         )
-        both = dots + rings.encode(altair.X("x:Q"), altair.Y("effect:Q"))
-        return (both if ringed else dots).properties(
+        beside = of_ring.transform_aggregate(x="min(x)", effect="max(effect)")
+        said = beside.mark_text(align="right", dx=-12, text=ring, color=theme.ROLES["ink"].light)
+        layers = [rings.encode(*place), said.encode(*place)] if ringed else []
+        return altair.layer(dots, *layers).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 

@@ -87,8 +87,14 @@ def _part(svg: str, own: str, layout: str = "", *, grows: bool = False) -> str:
     least, width, most = (f"{high * _width(body):.0f}px" for high in (LEGIBLE, theme.TEXT, LARGE))
     width = f"max({width}, min(100%, {most}))" if grows else width
     wide = f"width:{width};min-width:{least};"
-    kind = f' class="{layout}"' if layout else ""
-    return re.sub(r"(?=>)", f'{kind} style="{wide}"', body, count=1).strip()
+    kind, darkening = f' class="{layout}"' if layout else "", ""
+    if "<image" in body:  # pixels have no variables: on a dark page they pass through a filter
+        wide += f"--darkening:url(#{own}-darkening);"
+        darkening = (
+            f'<filter id="{own}-darkening" color-interpolation-filters="sRGB">'
+            f'<feColorMatrix values="{theme.darkening()}"/></filter>'
+        )
+    return re.sub(r">", f'{kind} style="{wide}">{darkening}', body, count=1).strip()
 
 
 def _width(svg: str) -> float:

@@ -229,7 +229,7 @@ def _strip(run: Run, hidden: bool) -> str:
             if place in noted:
                 strip += _note("note", "after", tokens[place - 1])
             if place in run.two_back:
-                strip += _note("note further", "2 after", tokens[place - 2])
+                strip += _note("note further", "2 back", tokens[place - 2])
             strip += "</span>"
         strip += "</span>"
     line = markup.escape("".join(tokens[1:]).replace("␣", " ").strip())

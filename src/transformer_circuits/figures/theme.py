@@ -35,6 +35,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 Name = Literal["ink", "muted", "direct", "first", "second", "query", "key", "value", "curve"]
 Theme = Literal["light", "dark"]
 Px = float | int
@@ -139,7 +141,24 @@ def style(of: str, roles: Mapping[str, Role] = ROLES) -> str:
     return (
         f".{of}{{--on:{GROUND['light']};{light}font-family:{SANS}}}"
         f"{names}{{--on:{GROUND['dark']};{dark}}}.{of} .mono{{font-family:{MONO}}}"
+        + ",".join(f"{page} .{of} image" for page in _DARK)
+        + "{filter:var(--darkening)}"
     )
+
+
+def darkening() -> str:
+    """The values of an SVG feColorMatrix that takes the light colours of heat maps to the dark ones.
+
+    Exactly those of `SIGNS` and of the layers, and what lies between them in proportion.
+    """
+    of = [*SIGNS.values(), *(ROLES[name] for name in LAYERS)]
+    parts = [
+        [int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for r in of for c in (r.light, r.dark)
+    ]
+    light, dark = np.array(parts[::2]), np.array(parts[1::2])
+    by = np.linalg.solve(np.column_stack([light, np.ones(len(of))]), dark).T
+    rows = [f"{r:.4f} {g:.4f} {b:.4f} 0 {more:.4f}" for r, g, b, more in by]
+    return " ".join([*rows, "0 0 0 1 0"])
 
 
 def themed(text: str, *, signs: bool = False) -> str:

@@ -175,11 +175,14 @@ class Transformer(nn.Module):
     def embed(
         self, tokens: Int[Tensor, "batch pos"]
     ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "pos d_model"]]:
-        """The first residual stream, and the position vectors that queries and keys add to it."""
+        """The first residual stream, and the position vectors that queries and keys add to it.
+
+        `tokens` may be on any device: they are taken to the weights.
+        """
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
-        return F.embedding(tokens, self.W_E.T), self.W_P[:n_pos]
+        return F.embedding(tokens.to(self.W_E.device), self.W_E.T), self.W_P[:n_pos]
 
     def forward(
         self,

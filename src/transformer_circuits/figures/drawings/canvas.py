@@ -103,7 +103,7 @@ class Canvas:
         """
         below = {"role": "first", "size": SMALL, "anchor": "middle"}
         self.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
-        self.text(x, y + 17, "2 after" if two else "after", **below)
+        self.text(x, y + 17, "2 back" if two else "after", **below)
         self.text(x, y + 32, before, mono=True, **below)
 
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:

@@ -236,7 +236,7 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         canvas.token(x - cell / 2, top + 48, cell, _CELL, word, role="second", here=here)
     for back, y in ((1, top + 100), (2, top + 134)):
         has, wanted = (plain(tokens[k]) for k in (one.found - back, one.now - back + 1))
-        said = "after" if back == 1 else "2 after"
+        said = "after" if back == 1 else "2 back:"
         canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
         canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
         ends = [(left + 222, y), (left + 118, y)]
