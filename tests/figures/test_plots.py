@@ -52,7 +52,7 @@ def test_a_figure_is_an_svg_with_words_that_are_text_and_no_ground_of_its_own(fi
     assert len(words(picture)) >= 3
     painted = re.findall(r"(?:fill|stroke): ?(#[0-9a-f]{6})", picture)
     assert not {*painted} & {"#ffffff", "#000000"} and "var(--ink,#1c2430)" in picture
-    layouts = r'class="(\w+)" style="width:(\d+)px;min-width:(\d+)px;"'
+    layouts = r'class="(\w+)" style="width:(\d+)px;min-width:(\d+)px;'
     wide, narrow = re.findall(layouts, shown["text/html"])
     assert (wide[0], narrow[0]) == ("wide", "narrow")
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', picture)

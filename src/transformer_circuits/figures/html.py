@@ -63,6 +63,7 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
         ".circuit-plot:has(>.narrow){container-type:inline-size}"
         f"@media screen{{@container (max-width:{BREAK - 0.02}px){{.circuit-plot>.wide{{display:none}}"
         ".circuit-plot>.narrow{display:inline}}}"
+        + f"{theme.on_dark('.circuit-plot image')}{{filter:var(--darkening)}}"
         + theme.style("circuit-plot", theme.ROLES | theme.SIGNS)
     )
     own = slug(title)

@@ -131,18 +131,20 @@ def role_of_head(name: str) -> Name | None:
     return LAYERS[int(head[1])] if head else None
 
 
+def on_dark(selector: str) -> str:
+    """CSS's selector of the same elements where their page is dark."""
+    return ", ".join(f"{page} {selector}" for page in _DARK)
+
+
 def style(of: str, roles: Mapping[str, Role] = ROLES) -> str:
     """CSS for elements of a class: the colours as variables, light and dark, and the type."""
-    names = ", ".join(f"{page} .{of}" for page in _DARK)
     light, dark = (
         "".join(f"--{name}:{getattr(role, theme)};" for name, role in roles.items())
         for theme in ("light", "dark")
     )
     return (
         f".{of}{{--on:{GROUND['light']};{light}font-family:{SANS}}}"
-        f"{names}{{--on:{GROUND['dark']};{dark}}}.{of} .mono{{font-family:{MONO}}}"
-        + ",".join(f"{page} .{of} image" for page in _DARK)
-        + "{filter:var(--darkening)}"
+        f"{on_dark(f'.{of}')}{{--on:{GROUND['dark']};{dark}}}.{of} .mono{{font-family:{MONO}}}"
     )
 
 
