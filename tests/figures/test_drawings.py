@@ -26,6 +26,7 @@ FILLED = {
         "qk": [0.51, 0.4],
         "ov": [0.7, 0.67],
         "sums": [[0.36, 0.34], [0.28, 0.27]],
+        "bars": [[84.0, 79.0], [65.0, 63.0]],
     },
     "three-kinds": {"source": "source", "destination": "destination"},
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},

@@ -128,7 +128,7 @@ def spectrum(
     slider = altair.binding_range(
         min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "
     )
-    drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
+    drawn = (heat | points) & _sentences(said, 1).transform_filter(now)  # above the slider
     told = {"copying part": shares, "copying score": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
     kept = {"copying": added, "rest": base, **told}

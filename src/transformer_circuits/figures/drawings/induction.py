@@ -137,9 +137,10 @@ def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) 
 def _down(line: _Line) -> Canvas:
     """Tokens in a column, for a phone, with what happens to the right of it."""
     canvas, left, cell, step = Canvas(TALL), 26.0, 96.0, 40.0
-    ys = [4 + step * i for i in range(len(line.tokens))]
+    ys = [4 + step * i + 34 * (i > line.found) for i in range(len(line.tokens))]  # for the note
     for i, token in enumerate(line.tokens):
         _token(canvas, left, ys[i], cell, cut(token, cell - 4), _role(line, i), here=i == line.now)
+    canvas.after(left + cell / 2, ys[line.found] + _CELL, line.tokens[line.before])
     before, found, now = (ys[i] + _CELL / 2 for i in (line.before, line.found, line.now))
     right, room = left + cell + 3, 130.0
     arcs: tuple[tuple[float, float, float, Name], ...] = (

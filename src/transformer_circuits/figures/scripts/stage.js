@@ -114,7 +114,7 @@
       const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
       const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
-      arcWords.textContent += ` Solid: ${word(found)} moves.`;
+      arcWords.textContent += ` Solid: ${word(found)} moves${tells ? "" : ", but other tokens stay likelier"}.`;
       say(back, from, to, `move ${word(found)}`);
       head(to);
       if (!tells) return back;
@@ -292,7 +292,7 @@
     }
 
     // `read`: how long there is time to read what is said, before it happens. [ms]
-    async function one(k, still, read = k ? 600 : 3500) {
+    async function one(k, still, read = k ? 1200 : 3500) {
       const { steps } = run(), step = steps[k], { found } = step;
       beat = k + 2;
       looks(step);
@@ -320,7 +320,7 @@
       says.innerHTML = words[0];
       for (let k = 1; k <= noted.length && still(); k++) {
         notes(noted.slice(0, k));
-        await wait(110);
+        await wait(known ? 110 : 400);
       }
     }
 
@@ -329,7 +329,7 @@
       again.textContent = "Show the end";
       plays = "Play again";
       await writeNotes(still, known);
-      await wait(1500);
+      await wait(known ? 1500 : 3000);
       for (let k = 0; k < run().steps.length && still(); k++) await one(k, still);
       if (still()) end();
     }
