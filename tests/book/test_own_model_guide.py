@@ -11,12 +11,12 @@ from torch.overrides import TorchFunctionMode
 from transformer_circuits import book
 from transformer_circuits.analysis import heads
 from transformer_circuits.book import notebooks
-from transformer_circuits.figures import tables
+from transformer_circuits.figures import plots, tables
 from transformer_circuits.model.transformer import Transformer
 
 OURS_ALONE = {
     "own-01", "own-05", "own-08", "own-11", "own-19", "own-23", "own-27", "own-38", "own-39", "own-40",
-    "own-card-1", "own-card-2", "own-card-3", "own-card-4", "own-card-7",
+    "own-card-1", "own-card-2", "own-card-3", "own-card-4", "own-card-7", "own-card-8",
 }  # fmt: skip
 """Cells that set up, that compare with our own loading, or that need our tokens or our file."""
 EDGES = {"own-28c", "own-28t"}
@@ -30,7 +30,7 @@ def run(generator, leave_out=frozenset(), **changed):
     ).requires_grad_(False)
     model.randomise(generator=generator)
     cells = nbformat.read(notebooks.path("your-own-model"), as_version=4).cells
-    names = {"book": book, "tables": tables}
+    names = {"book": book, "plots": plots, "tables": tables}
     for cell in cells:
         if cell.cell_type != "code" or cell.id in OURS_ALONE | leave_out:
             continue

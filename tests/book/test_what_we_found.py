@@ -30,18 +30,35 @@ def decided(verdicts):
 
 
 def shown(verdicts, monkeypatch):
-    """What the cells show, in their order."""
+    """The sentences that the cells show, in their order, after the picture of all claims."""
     card, names = decided(verdicts), {}
     monkeypatch.setattr(notebooks, "run_missing", lambda: None)
     monkeypatch.setattr(scorecard, "read", lambda: card)
     paragraphs = []
     for source in notebooks.code({"cells": CELLS})[1:]:
         lines = source.splitlines()
-        if lines[-1].startswith("card."):
+        if lines[-1].startswith("card.overview("):
+            names["picture"] = eval(source, names)
+        elif lines[-1].startswith("card."):
             paragraphs.append(eval(source, names))
         else:
             exec(source, names)
+    every_mark(names["picture"], card)
     return paragraphs, names["every"]
+
+
+def every_mark(picture, card):
+    """Each claim of the paper about trained models stands in the picture once, by its verdict."""
+    of = {c.statement.lower(): card.verdicts[c.id] for c in card.trained if c.source == "paper"}
+    marks = [
+        (link.text.lower(), verdict)
+        for row in picture.rows.values()
+        for verdict, links in row.items()
+        for link in links
+    ]
+    assert len(marks) == len(of) and dict(marks) == of
+    held = sum(verdict == rules.REPRODUCED for verdict in of.values())
+    assert picture.title.startswith(f"{held} of {len(of)} claims")
 
 
 def all_with(verdict):

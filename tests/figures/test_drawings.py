@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from transformer_circuits.figures import drawings, theme
-from transformer_circuits.figures.drawings import heads, induction, page, paths, words
+from transformer_circuits.figures.drawings import heads, induction, page, paths, verdicts, words
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
 VIRTUAL = {
@@ -67,6 +67,17 @@ DRAWINGS = {
             induction.Search(9, 3, {"1.0": 0.8, "1.2": 0.7}),
         ],
         title="One match is enough for one finder",
+    ),
+    "verdict": verdicts.annotated(
+        {"every seed": [(81.0, 67.0, 91.0), (77.0, 57.0, 93.0)], "untrained": [(-4.0, -9.0, 1.0)]},
+        10.0,
+        "above",
+        ours=["every seed"],
+        said="✓ reproduced (3 of 3 seeds)",
+        unit="%",
+        notes=["What a shape means, in a note that is longer than one line of a phone."] * 5,
+        title="A verdict",
+        alt="Two seeds lie above a threshold, in the shaded part, and a control below it",
     ),
 } | {path.stem.removesuffix("-wide"): loaded(path) for path in FILES if "-wide" in path.stem}
 
@@ -195,6 +206,9 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(mode):
 
 OF_VOICE = {
     "figures/scripts/views.js": {"up": theme.MORE, "down": theme.LESS},
+    "../../_static/book.css": {
+        name: theme.ROLES[name] for name in ("ink", "muted", "first", "second")
+    },
     "website/live/live.css": {"more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY},
     "website/train/train.css": {
         f"train-{name}": theme.ROLES[role]

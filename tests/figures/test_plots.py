@@ -25,6 +25,10 @@ FIGURES = [
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
+    plots.panels(
+        {"two": {"a": ([1, 2], [3, 1])}, "one": {"a": ([1, 2], [1, 1])}}, x="d", y="n", **WORDS
+    ),
+    plots.dots_with_intervals({"a": ([1, 1.5], 1, 1.4)}, unit="times", ratios=True, **WORDS),
 ]
 
 
@@ -170,3 +174,33 @@ def test_a_null_is_the_middle_of_the_colours_and_nan_stays_blank():
     values = np.array([[0.25, np.nan], [0.5, 0.0]])
     shown = plots.matrix(values, rows="o", cols="s", unit="u", null=0.25, **WORDS).svg
     assert {"0.00", "0.25", "by chance", "0.50"} <= {word.strip() for word in words(shown)}
+
+
+def test_panels_share_their_scale_and_a_name_looks_alike_in_all():
+    groups = {
+        "two": {"a": ([1, 2], [3, 1]), "b": ([1, 2], [0, 5])},
+        "one": {"b": ([1, 2], [1, 2])},
+    }
+    plot = plots.panels(groups, x="d", y="nats", **WORDS)
+    assert plot.record.numbers["two, b: y"] == [0, 5] and len(plot.record.numbers) == 6
+    for figure in plot.figures:
+        first, second = figure.axes
+        assert first.get_ylim() == second.get_ylim() and first.get_title() == "two"
+        assert first.lines[1].get_color() == second.lines[0].get_color() == COLOURS[1]
+        assert [text.get_text() for text in second.texts] == ["b"]
+
+
+def test_ratios_have_a_tick_at_every_quarter_of_a_doubling_and_a_line_at_one():
+    axes = plots.dots_with_intervals(
+        {"a": ([0.8, 1.5], 0.75, 1.8)}, unit="times", ratios=True, **WORDS
+    ).axes
+    low, high = axes.get_xlim()
+    ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
+    assert np.diff(np.log2(ticks)) == pytest.approx(1 / 4) and len(ticks) >= 4
+    assert axes.lines[0].get_xdata() == [1, 1]
+
+
+def test_a_logarithmic_height_has_plain_numbers():
+    lines = {"a": [([4, 8], [1.4, 3.8])]}
+    shown = plots.bundles(lines, x="batch", y="million tokens", log_y=True, **WORDS)
+    assert {"1.5", "2", "3"} <= {*words(shown.svg)}

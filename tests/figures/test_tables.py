@@ -150,6 +150,27 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     assert "0.50" in score["text/plain"]
 
 
+def test_bars_in_the_rows_of_heads_have_the_colours_of_their_layers_unless_they_are_chances():
+    rows = [["0.1", 0.9], ["1.2 (finder)", 0.5], ["uniform", 0.1]]
+    of = {"columns": ["head", "p"], "bars": ["p"]}
+    shown = page(rows, bars_of="score", **of)["text/html"]
+    assert re.findall(r"background:var\(--(\w+),(#\w+)\)", shown) == [
+        ("first", theme.ROLES["first"].light), ("second", theme.ROLES["second"].light)
+    ]  # fmt: skip
+    assert "var(--first" not in page(rows, bars_of="probability", **of)["text/html"]
+
+
+def test_tokens_have_their_chances_beside_them_and_as_bars():
+    cell = tables.Tokens(("<b>", "ton"), (0.95, 0.001))
+    shown = page([["after", cell]], columns=["", "next"])
+    assert "<b> 95\xa0% ton <\xa01\xa0%" in shown["text/plain"]
+    assert "<code>&lt;b&gt;</code> 95\xa0%" in shown["text/html"]
+    bars = re.findall(r"width:(\d+)%;background:(#\w+)", shown["text/html"])
+    assert bars == [("95", theme.LIKELY.light), ("0", theme.LIKELY.light)]
+    with pytest.raises(ValueError):
+        page([["after", tables.Tokens(("a", "b"), (0.5,))]], columns=["", "next"])
+
+
 OURS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)]}
 ALL = OURS | {"a <control>": [(0.0, -0.1, 0.1)], "another": []}
 

@@ -224,29 +224,37 @@ class Scorecard:
         """One for each claim, by its id."""
         return {claim.id: verdict(claim, self.evidence.get(claim.id)) for claim in self.claims}
 
-    def parts(self) -> dict[str, dict[str, list[Claim]]]:
-        """The claims of each part of the paper by their verdict, parts and verdicts in order.
+    def parts(self, claims: Iterable[Claim] = ()) -> dict[str, dict[str, list[Claim]]]:
+        """The claims, or all, of each part of the paper by their verdict, parts and verdicts in order.
 
         Parts and verdicts without a claim are left out.
         """
-        order = [name for name in _SYMBOLS if name in self.verdicts.values()]
+        chosen = [*claims] or self.claims
+        found = {self.verdicts[claim.id] for claim in chosen}
+        order = [name for name in _SYMBOLS if name in found]
         names = (*PARTS, "Follow-ups", "Retellings", "This book")
         by_part: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
-        for claim in self.claims:
+        for claim in chosen:
             by_part[part(claim)][self.verdicts[claim.id]].append(claim)
         return {name: row for name, row in by_part.items() if any(row.values())}
 
-    def overview(self) -> StatusMatrix:
-        """A mark for every claim, with a link to what decided it."""
-        parts = self.parts()
+    def overview(self, source: str = "") -> StatusMatrix:
+        """A mark for every claim, with a link to what decided it; or only for the facts about trained
+        models that a source claims."""
+        title = "Every claim, by part of the paper and by verdict"
+        of = [claim for claim in self.trained if claim.source == source]
+        if of:
+            n = sum(self.verdicts[claim.id] == rules.REPRODUCED for claim in of)
+            title = (
+                f"{n} of {len(of)} claims of the {source} about trained models hold in every seed"
+            )
+        parts = self.parts(of)
         linked = {
             name: {column: [*map(_link, claims)] for column, claims in row.items()}
             for name, row in parts.items()
         }
         symbols = {name: _SYMBOLS[name] for name in next(iter(parts.values()))}
-        return StatusMatrix(
-            linked, symbols=symbols, title="Every claim, by part of the paper and by verdict"
-        )
+        return StatusMatrix(linked, symbols=symbols, title=title)
 
     def failures(self, *claims: str) -> Table:
         """Those of the claims, by id, that do not hold here, and what was found instead."""

@@ -27,7 +27,7 @@ def forest_plot(
     `ours`: the names whose dots are full; those of the others, controls, are empty.
     `unit`, `scaled`: what numbers are written in, and how they come to it.
 
-    It takes the colour of the text around it. Intervals are drawn; in words they are for screen
+    It takes the colour of the text around it, but the shade is one in all rows. Intervals are drawn; in words they are for screen
     readers alone, for the book's page hides them from the eye.
     """
     ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
@@ -66,7 +66,7 @@ def _picture(spans: Sequence[Span], threshold: float, side: str, full: bool) -> 
     """One line in pixels: the shaded side, the threshold, and a whisker and a dot for each span."""
     left, right = (threshold, WIDTH) if side == "above" else (0.0, threshold)
     parts = [
-        f'<rect x="{left:.1f}" width="{right - left:.1f}" height="{HEIGHT:g}" fill="currentColor" opacity="0.1"/>',
+        f'<rect x="{left:.1f}" width="{right - left:.1f}" height="{HEIGHT:g}" style="fill:var(--muted,currentColor)" opacity="0.2"/>',
         f'<path d="M0 {HEIGHT:g}H{WIDTH:g}" stroke="currentColor" opacity="0.4"/>',
         f'<path d="M{threshold:.1f} 0V{HEIGHT:g}" stroke="currentColor" stroke-dasharray="3 2"/>',
     ]

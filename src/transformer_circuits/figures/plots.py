@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogLocator, PercentFormatter
 
 from transformer_circuits.figures import labels, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
@@ -148,6 +148,7 @@ def bundles(
     baselines: Mapping[str, Number] | None = None,
     places: Mapping[str, Number] | None = None,
     log_x: bool = False,
+    log_y: bool = False,
     layers: Mapping[str, int] | None = None,
     shares: bool = False,
 ) -> Plot:
@@ -158,7 +159,8 @@ def bundles(
     one colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
     the names of seeds above and those of kinds where their curves end. Curves under one name are
     alike: solid under the first, dashed under the second; so are single curves when colours come
-    again. `shares`: the values of y are shares of one, and shown in per cent.
+    again. `log_y`: the vertical axis is logarithmic, too. `shares`: the values of y are shares of one,
+    and shown in per cent.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -186,6 +188,9 @@ def bundles(
             drawn += made  # the last stands for all in the legend
         if log_x:
             _log(axes, 2)
+        if log_y:
+            axes.set_yscale("log", base=2, subs=[])
+            _plain(axes.yaxis, [1.0, 1.5])
         axes.set(xlabel=x, ylabel=y)
         if shares:
             axes.yaxis.set_major_formatter(in_percent())
@@ -213,6 +218,46 @@ def bundles(
     numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
     numbers |= {f"{name}, place: x": place for name, place in _floats(places or {}).items()}
     return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), 3.4)
+
+
+def panels(
+    groups: Mapping[str, Mapping[str, tuple[Numbers, Numbers]]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    alt: str,
+) -> Plot:
+    """Named groups of named curves, a panel for each, side by side on one scale; on a phone one below
+    the other. Names stand where curves end; those that come in several panels look alike there."""
+    names = list(dict.fromkeys(name for lines in groups.values() for name in lines))
+
+    def paint(axes):
+        figure, narrow = axes.figure, _narrow(axes)
+        axes.remove()
+        n = len(groups)
+        made = figure.subplots(*((n, 1) if narrow else (1, n)), sharex=True, sharey=True)
+        every = list(zip(np.atleast_1d(made), groups.items(), strict=True))
+        for each, (group, lines) in every:
+            for name, (xs, ys) in lines.items():
+                k = names.index(name)
+                style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+                each.plot(array(xs), array(ys), LINES[k // len(COLOURS) % 4], ms=4, **style)
+            each.set_title(group, fontsize="medium")
+            each.set(ylabel=y if narrow or each is every[0][0] else "")
+            each.set(xlabel="" if narrow and each is not every[-1][0] else x)
+        for each, (_, lines) in every:  # now that they share their scale
+            levels = {name: float(array(ys)[-1]) for name, (_, ys) in lines.items()}
+            labels.ends(each, levels, [COLOURS[names.index(name) % len(COLOURS)] for name in lines])
+
+    numbers = {
+        f"{group}, {name}: {axis}": array(values)
+        for group, lines in groups.items()
+        for name, line in lines.items()
+        for axis, values in zip("xy", line, strict=True)
+    }
+    record = _record(title, alt, numbers, units={"x": x, "y": y})
+    return draw(paint, record, 3.4, 2.6 * len(groups))
 
 
 def bars(
@@ -352,14 +397,20 @@ def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
 
 
 def dots_with_intervals(
-    rows: Mapping[str, tuple[Numbers, Number, Number]], *, unit: str, title: str, alt: str
+    rows: Mapping[str, tuple[Numbers, Number, Number]],
+    *,
+    unit: str,
+    title: str,
+    alt: str,
+    ratios: bool = False,
 ) -> Plot:
     """Named rows, one below the other, with a mark for each value and a bar from end to end of an
-    interval: (values, low, high). A line stands at 0."""
+    interval: (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
+    logarithmic, with a tick at every quarter of a doubling."""
     table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
 
     def paint(axes):
-        axes.axvline(0, color=COLOURS[0], lw=0.8)
+        axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
         for i, (values, low, high) in enumerate(table.values()):
             axes.plot(
                 [low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt"
@@ -369,6 +420,9 @@ def dots_with_intervals(
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
         axes.invert_yaxis()
         axes.set_xlabel(unit)
+        if ratios:
+            axes.set_xscale("log", base=2, subs=[])
+            _plain(axes.xaxis, [2 ** (k / 4) for k in range(4)], "{x:.2f}")
 
     numbers = {name: of for name, (of, *_) in table.items()}
     numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}
@@ -448,6 +502,12 @@ def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:
 
 def _floats(values: Mapping[str, Number]) -> dict[str, float]:
     return {name: number(value) for name, value in values.items()}
+
+
+def _plain(axis, steps: Sequence[float], form: str = "{x:g}") -> None:
+    """Ticks of a logarithmic axis at these parts of every power of 2, with plain numbers."""
+    axis.set_major_locator(LogLocator(base=2, subs=steps))
+    axis.set_major_formatter(form)
 
 
 def _log(axes, base: int) -> None:

@@ -51,12 +51,24 @@ class Picture:
 
 @dataclass(frozen=True)
 class Tokens:
-    """A cell of tokens, as they are printed, each in a frame of its own; in plain text, a space between."""
+    """A cell of tokens, as they are printed, each in a frame of its own; in plain text, a space between.
+
+    With `chances`, how likely each was held stands beside it, and below it as a bar whose whole room
+    is certainty.
+    """
 
     labels: tuple[str, ...]
+    chances: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        return " ".join(self.labels)
+        return " ".join(self._each)
+
+    @property
+    def _each(self) -> list[str]:
+        if not self.chances:
+            return [*self.labels]
+        both = zip(self.labels, self.chances, strict=True)
+        return [f"{label} {percent(chance)}" for label, chance in both]
 
 
 Cell = str | Link | Picture | Tokens
@@ -72,12 +84,22 @@ def _html(cell: Cell) -> str:
     if isinstance(cell, Picture):
         return cell.html
     if isinstance(cell, Tokens):
-        framed = " ".join(f"<code>{html.escape(label)}</code>" for label in cell.labels)
-        return f'<span class="tokens">{framed}</span>'
+        framed = [f"<code>{html.escape(label)}</code>" for label in cell.labels]
+        if cell.chances:
+            both = zip(framed, cell.chances, strict=True)
+            framed = [
+                _CHIP.format(token, percent(p), 100 * p, theme.LIKELY.light) for token, p in both
+            ]
+        return f'<span class="tokens">{" ".join(framed)}</span>'
     # An edge is not broken at its arrow, nor a number before % and ±.
     return html.escape(re.sub(r" (?=→)|(?<=→) |(?<=\d) (?=[%±])|(?<=±) ", "\u00a0", cell))
 
 
+_CHIP = (
+    '<span style="display:inline-block;width:6.6em;vertical-align:top;margin:0 0.5em 0.3em 0">{} {}'
+    '<span aria-hidden="true" style="display:block;height:0.4em;margin-top:0.2em;background:#8882">'
+    '<span style="display:block;height:100%;width:{:.0f}%;background:{}"></span></span></span>'
+)
 NUMBER = ' class="number"'
 _BAR = (
     '{number}<span aria-hidden="true" style="display:block;width:min({room}em,{wide}vw);height:0.4em;'
@@ -127,7 +149,11 @@ class Table:
         )
         lines = []
         for row, parts in zip(self.rows, shares, strict=True):
-            cells = "".join(map(self._cell, self.columns[1:], row[1:], parts[1:], numbers[1:]))
+            of_row = theme.role_of_head(str(row[0]))
+            cells = "".join(
+                self._cell(*cell, of_row)
+                for cell in zip(self.columns[1:], row[1:], parts[1:], numbers[1:], strict=True)
+            )
             lines.append(f'<tr><th scope="row">{_html(row[0])}</th>{cells}</tr>')
         title = html.escape(self.record.title)
         caption = f"<caption>{title}</caption>"
@@ -164,19 +190,32 @@ class Table:
         last = html.escape(str(row[-1])) if len(row) > 1 else ""
         return f"<details><summary><b>{name}</b> <i>{last}</i></summary>{more}</details>"
 
-    def _cell(self, column: str, cell: Cell, share: float | None, aligned: bool) -> str:
+    def _cell(
+        self,
+        column: str,
+        cell: Cell,
+        share: float | None,
+        aligned: bool,
+        of_row: theme.Name | None,
+    ) -> str:
         if share is None or column not in self.bars:
             return f"<td{NUMBER if aligned else ''}>{_html(cell)}</td>"
         n = len(self.bars)
         room, wide = min(9.0, max(4.5, 18 / n)), min(24, 55 // n)
-        bar = _BAR.format(number=_html(cell), share=self._bar(share), room=room, wide=wide)
+        bar = _BAR.format(number=_html(cell), share=self._bar(share, of_row), room=room, wide=wide)
         return f"<td{NUMBER}>{bar}</td>"
 
-    def _bar(self, share: float) -> str:
-        """As long as its share of the column's room; below zero it is hollow."""
-        filled = "border:1px solid" if share < 0 else "background:currentColor;opacity:0.55"
+    def _bar(self, share: float, of_row: theme.Name | None) -> str:
+        """As long as its share of the column's room; below zero it is hollow.
+
+        In the row of a head it has the colour of the head's layer, as in a plot of bars.
+        """
+        colour = "color-mix(in srgb, currentColor 55%, transparent)"
         if self.bars_of == "probability":
-            filled = f"background:{theme.LIKELY.light}"
+            colour = theme.LIKELY.light
+        elif of_row:
+            colour = f"var(--{of_row},{theme.ROLES[of_row].light})"
+        filled = f"border:1px solid {colour}" if share < 0 else f"background:{colour}"
         return f"width:{100 * abs(share):.0f}%;{filled}"
 
 
@@ -202,7 +241,8 @@ def table(
     A column of numbers alone, or of shares in per cent, is aligned at its right. Those named in `bars` show each number's size
     as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
     column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
-    numbers are in per cent; or a "probability", the same in the colour of probabilities.
+    numbers are in per cent; or a "probability", the same in the colour of probabilities. Rows named as
+    heads have bars in the colours of their layers.
     `look`: how rows are laid out.
 
     Raises:
