@@ -377,8 +377,9 @@ def dumbbells(
         if len(keys) > 1:
             labels.legend(axes, keys, [*names, level[0]] if level else names)
         axes.set_xlabel(unit)
-        if axis == "log":
-            _log(axes, 10)
+        if axis == "log":  # a narrow one has a tick for each doubling
+            high, low = max(most for _, most in ends), min(least for least, _ in ends)
+            _log(axes, 10 if high > 50 * low else 2)
         if axis == "to one":
             axes.set_xlim(min(0, *itertools.chain(*ends)), 1)
         axes.set_yticks(places, written if _narrow(axes) else list(table))
