@@ -352,7 +352,7 @@ def dumbbells(
         known = [value for value in row.values() if not np.isnan(value)]
         if list(row) != names or not all(least <= value <= most for value in known):
             raise ValueError(f'"{name}" must have {names}, each {lies}, but has {row}')
-    written = [textwrap.fill(name, 16) for name in table]
+    written = [textwrap.fill(name, 16, break_long_words=False) for name in table]
 
     def paint(axes):
         places = range(len(table))
@@ -377,6 +377,8 @@ def dumbbells(
         if len(keys) > 1:
             labels.legend(axes, keys, [*names, level[0]] if level else names)
         axes.set_xlabel(unit)
+        if axis == "linear" and _narrow(axes):
+            axes.locator_params("x", nbins=4)
         if axis == "log":  # a narrow one has a tick for each doubling
             high, low = max(most for _, most in ends), min(least for least, _ in ends)
             _log(axes, 10 if high > 50 * low else 2)
