@@ -22,6 +22,7 @@ FIGURES = [
     plots.stacked({"ours": {"a": 1.0, "b": torch.tensor(3.0)}}, unit="share", **WORDS),
     plots.matrix({"a": np.eye(3), "b": np.eye(3) / 2}, rows="r", cols="c", unit="u", **WORDS),
     plots.dumbbells({"1.0": {"a": 0.1, "b": torch.tensor(0.3)}}, unit="share", **WORDS),
+    plots.dumbbells({"1.0": {"a": 5}, "b": {"a": 3}}, unit="place", axis="log", **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", **WORDS),
     plots.singular_values({"W": [3.0, 1.0]}, rank=2, **WORDS),
     plots.histogram([1, 2, 2], x="a", y="n", marks={"here": [1.5]}, **WORDS),
@@ -152,6 +153,33 @@ def test_the_marks_of_dumbbells_are_the_same_in_every_row_and_lie_on_the_axis():
     for wrong in ({"a": 0.2}, {"a": 0.2, "b": 1.1}):
         with pytest.raises(ValueError, match='"other" must have'):
             plots.dumbbells({"0.1": rows["0.1"], "other": wrong}, unit="share", **WORDS)
+
+
+def test_dumbbells_may_have_another_axis_a_level_and_gaps():
+    rows = {"one": {"a": 2.0, "b": float("nan")}, "two": {"a": 300, "b": 30}}
+    more = {"axis": "log", "level": ("asked", 20), "layers": {"two": 1}}
+    plot = plots.dumbbells(rows, unit="place", **more, **WORDS)
+    assert plot.record.numbers["asked"] == 20 and "asked" in words(plot.svg)
+    assert plot.axes.get_xscale() == "log"
+    of_rows = [to_hex(colour) for colour in plot.axes.collections[0].get_colors()]
+    assert of_rows == [theme.ROLES["ink"].light, theme.ROLES["second"].light]
+    with pytest.raises(ValueError, match=r'"one" must have .* above 0'):
+        plots.dumbbells({"one": {"a": 0.0}}, unit="place", axis="log", **WORDS)
+
+
+def test_an_interval_of_chance_is_hatched():
+    rows = {"keys": ([0.5, 0.6], -0.2, 0.3)}
+    for null, hatch in ((True, "/////"), (False, None)):
+        plot = plots.dots_with_intervals(rows, unit="share", null=null, **WORDS)
+        (bar,) = plot.axes.patches
+        assert (bar.get_hatch(), bar.get_x()) == (hatch, -0.2)
+
+
+def test_a_place_may_be_a_stretch():
+    plot = plots.curves({"a": ([1, 9], [3, 1])}, x="d", y="y", places={"forms": (2, 4)}, **WORDS)
+    assert (plot.record.numbers["forms, place: x"], plot.record.numbers["forms, end: x"]) == (2, 4)
+    (shaded,) = plot.axes.patches
+    assert (shaded.get_x(), shaded.get_width()) == (2, 2)
 
 
 def test_labels_must_fit():

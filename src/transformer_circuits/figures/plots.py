@@ -10,6 +10,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -122,14 +123,14 @@ def curves(
     title: str,
     alt: str,
     baselines: Mapping[str, Number] | None = None,
-    places: Mapping[str, Number] | None = None,
+    places: Mapping[str, Number | tuple[Number, Number]] | None = None,
     log_x: bool = False,
     layers: Mapping[str, int] | None = None,
 ) -> Plot:
     """Named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
-    vertical ones. `log_x`: the horizontal axis is logarithmic, base 2. `layers` as in `bundles`.
+    vertical ones, or named stretches from one to another, which are shaded. `log_x`: the horizontal axis is logarithmic, base 2. `layers` as in `bundles`.
     """
     single = {name: [line] for name, line in lines.items()}
     return bundles(
@@ -146,7 +147,7 @@ def bundles(
     title: str,
     alt: str,
     baselines: Mapping[str, Number] | None = None,
-    places: Mapping[str, Number] | None = None,
+    places: Mapping[str, Number | tuple[Number, Number]] | None = None,
     log_x: bool = False,
     log_y: bool = False,
     layers: Mapping[str, int] | None = None,
@@ -169,6 +170,13 @@ def bundles(
     for name in lines:
         curves_of.setdefault(_SEED.sub("", name).strip(" ,"), []).append(name)
     crossed = len(curves_of) > 1 < len(seeds) and len(lines) == len(curves_of) * len(seeds)
+
+    both = {
+        name: place if isinstance(place, tuple) else (place, place)
+        for name, place in (places or {}).items()
+    }
+    stretches = {name: (number(first), number(last)) for name, (first, last) in both.items()}
+    starts = {name: first for name, (first, _) in stretches.items()}
 
     told_apart = bool(layers) or any(len(bundle) > 1 for bundle in lines.values())
 
@@ -199,7 +207,9 @@ def bundles(
             labels.legend(axes, keys, seeds)
         elif len(lines) > 1:
             labels.legend(axes, drawn, list(lines))
-        labels.flags(axes, _floats(places or {}))
+        for first, last in stretches.values():
+            axes.axvspan(first, last, color=COLOURS[0], alpha=0.1, lw=0)
+        labels.flags(axes, starts)
         labels.beside(axes, _floats(baselines or {}))
         if crossed:
             of = dict(zip(lines, drawn, strict=True))
@@ -216,7 +226,10 @@ def bundles(
         for axis, values in zip("xy", line, strict=True)
     }
     numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
-    numbers |= {f"{name}, place: x": place for name, place in _floats(places or {}).items()}
+    numbers |= {f"{name}, place: x": place for name, place in starts.items()}
+    numbers |= {
+        f"{name}, end: x": last for name, (first, last) in stretches.items() if last != first
+    }
     return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), 3.4)
 
 
@@ -353,47 +366,78 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
     return draw(paint, record, 1.2 + 0.75 * len(rows))
 
 
-def dumbbells(rows: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
-    """Named rows, one below the other, each with the same named values on an axis that ends at 1.
+def dumbbells(
+    rows: Mapping[str, Mapping[str, Number]],
+    *,
+    unit: str,
+    title: str,
+    alt: str,
+    axis: Literal["to one", "linear", "log"] = "to one",
+    level: tuple[str, Number] | None = None,
+    layers: Mapping[str, int] | None = None,
+) -> Plot:
+    """Named rows, one below the other, each with the same named values on one axis.
 
-    A line joins the marks of a row. Of the first name they are hollow, of the others full. Rows
-    named as heads have the colours of their layers.
+    A line joins the marks of a row; NaN has none. Of the first of several names they are hollow, of
+    the others full. Rows named as heads, or of which `layers` says which, have the colours of their
+    layers. `axis`: it ends at 1, or where the values do. `level`: a named vertical line.
 
     Raises:
-        ValueError: if rows have different values, or one lies outside of −1 to 1.
+        ValueError: if rows have different values, or one does not lie on the axis: from −1 to 1, or
+            above 0 where it is logarithmic.
     """
     table = {name: _floats(values) for name, values in rows.items()}
     names = list(next(iter(table.values())))
+    least, most, lies = {
+        "to one": (-1, 1, "from -1 to 1"),
+        "linear": (-np.inf, np.inf, "a number"),
+        "log": (np.nextafter(0, 1), np.inf, "above 0"),
+    }[axis]
     for name, row in table.items():
-        if list(row) != names or not all(-1 <= value <= 1 for value in row.values()):
-            raise ValueError(f'"{name}" must have {names}, each from -1 to 1, but has {row}')
+        known = [value for value in row.values() if not np.isnan(value)]
+        if list(row) != names or not all(least <= value <= most for value in known):
+            raise ValueError(f'"{name}" must have {names}, each {lies}, but has {row}')
+    written = [textwrap.fill(name, 16, break_long_words=False) for name in table]
 
     def paint(axes):
         places = range(len(table))
-        colours = [(theme.of_head(name) or theme.ROLES["ink"]).light for name in table]
-        ends = [(min(row.values()), max(row.values())) for row in table.values()]
+        own = [
+            theme.of_head(name)
+            or theme.ROLES["ink" if name not in (layers or {}) else theme.LAYERS[layers[name]]]
+            for name in table
+        ]
+        colours = [role.light for role in own]
+        ends = [(np.nanmin([*row.values()]), np.nanmax([*row.values()])) for row in table.values()]
         axes.hlines(places, *zip(*ends, strict=True), color=colours, lw=1)
+        keys = []
         for k, name in enumerate(names):
             values = [row[name] for row in table.values()]
-            face = colours if k else "none"
-            marker = MARKERS[max(k - 1, 0)]
-            axes.scatter(values, places, 36, marker=marker, facecolors=face, edgecolors=colours,
-                         zorder=3, clip_on=False)  # fmt: skip
-        keys = [
-            axes.plot([], [], MARKERS[max(k - 1, 0)], color=COLOURS[0], mfc=None if k else "none")[
-                0
-            ]
-            for k in range(len(names))
-        ]
-        labels.legend(axes, keys, names)
-        axes.set(xlim=(min(0, *itertools.chain(*ends)), 1), xlabel=unit)
-        axes.set_yticks(places, list(table))
-        axes.invert_yaxis()
+            hollow, marker = k == 0 and len(names) > 1, MARKERS[max(k - 1, 0)]
+            axes.scatter(values, places, 36, marker=marker, facecolors="none" if hollow else colours,
+                         edgecolors=colours, zorder=3, clip_on=False)  # fmt: skip
+            look = {"color": COLOURS[0], "mfc": "none" if hollow else None, "ls": ""}
+            keys += axes.plot([], [], marker, **look)
+        if level:
+            keys.append(axes.axvline(number(level[1]), color=COLOURS[0], ls="--", zorder=0.5))
+        if len(keys) > 1:
+            labels.legend(axes, keys, [*names, level[0]] if level else names)
+        axes.set_xlabel(unit)
+        if axis == "linear" and _narrow(axes):
+            axes.locator_params("x", nbins=4)
+        if axis == "log":  # a narrow one has a tick for each doubling
+            high, low = max(most for _, most in ends), min(least for least, _ in ends)
+            _log(axes, 10 if high > 50 * low else 2)
+        if axis == "to one":
+            axes.set_xlim(min(0, *itertools.chain(*ends)), 1)
+        axes.set_yticks(places, written if _narrow(axes) else list(table))
+        axes.set_ylim(len(table) - 0.4, -0.6)
 
     numbers = {name: [row[name] for row in table.values()] for name in names}
-    units = dict.fromkeys(names, unit)
+    numbers |= {level[0]: number(level[1])} if level else {}
+    units = dict.fromkeys(numbers, unit)
     record = _record(title, alt, numbers, units=units, words={"rows": list(table)})
-    return draw(paint, record, 1.4 + 0.28 * len(table))
+    lines = "\n".join(written).count("\n") + 1
+    return draw(paint, record, 1.4 + 0.28 * len(table), 1.6 + 0.28 * lines)
 
 
 def dots_with_intervals(
@@ -403,22 +447,29 @@ def dots_with_intervals(
     title: str,
     alt: str,
     ratios: bool = False,
+    null: bool = False,
 ) -> Plot:
     """Named rows, one below the other, with a mark for each value and a bar from end to end of an
     interval: (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
-    logarithmic, with a tick at every quarter of a doubling."""
+    logarithmic, with a tick at every quarter of a doubling. `null`: the intervals are those of
+    chance, which is hatched."""
     table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
 
     def paint(axes):
+        axes.use_sticky_edges = False  # bars do not end at the edge
         axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
         for i, (values, low, high) in enumerate(table.values()):
-            axes.plot(
-                [low, high], [i, i], color=COLOURS[1], lw=7, alpha=0.35, solid_capstyle="butt"
+            grey = theme.ROLES["muted"].light
+            look = (
+                {"fc": "none", "ec": grey, "hatch": "/////"}
+                if null
+                else {"fc": COLOURS[1], "alpha": 0.35}
             )
+            axes.barh(i, high - low, 0.32, low, lw=0.8 if null else 0, zorder=0.9, **look)
             axes.plot(values, np.full(len(values), i), "o", color=COLOURS[0], ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
-        axes.invert_yaxis()
+        axes.set_ylim(len(table) - 0.4, -0.6)
         axes.set_xlabel(unit)
         if ratios:
             axes.set_xscale("log", base=2, subs=[])
