@@ -2,6 +2,7 @@
 
 import os
 import resource
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -171,15 +172,50 @@ def watch(page) -> None:
     )
 
 
+ALIKE = r"""() => {
+    const numbers = new Map(), grounds = new Map(), seen = new Map();
+    const number = (what) => numbers.get(what) ?? numbers.set(what, numbers.size).get(what);
+    const ground = (one) => {
+        if (one === null) return 0;
+        if (!grounds.has(one)) {
+            const drawn = getComputedStyle(one), below = ground(one.parentElement);
+            grounds.set(one, number([below, drawn.backgroundColor, drawn.backgroundImage, drawn.opacity,
+                drawn.position, drawn.filter, drawn.mixBlendMode, drawn.clipPath, drawn.clip].join()));
+        }
+        return grounds.get(one);
+    };
+    for (const one of document.querySelectorAll("body *:not(svg *)")) {
+        const words = [...one.childNodes].map((each) => (each.nodeType === 3 ? each.data : "")).join("");
+        const field = one.matches("input, select, textarea");
+        if (!(words.trim() || field) || !one.checkVisibility({ visibilityProperty: true })) continue;
+        const up = one.parentElement, { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
+        const kind = number([one.tagName, one.className, up.className, up.parentElement?.className,
+            ground(one), color, fontSize, fontWeight, textShadow, /[\p{L}\p{N}]{2}/u.test(words)].join());
+        seen.set(kind, (seen.get(kind) ?? 0) + 1);
+        one.toggleAttribute("data-asked", seen.get(kind) <= 3);
+    }
+    axe.configure({ rules: [{ id: "color-contrast", selector: "[data-asked]" }] });
+}"""
+"""Contrast is most of axe's work, and the same wherever words have one colour, size and weight on one
+ground. Of words that are alike in this, in their classes and in those around them, it is asked of
+three; not of words in pictures, of which axe never decides."""
+
+
 def barriers(page, context=None, **options) -> list[tuple[str, str, str]]:
     """What axe calls serious or critical, or an empty head of a column, on a page or in a part of it."""
     from axe_playwright_python.sync_playwright import Axe
 
+    page.evaluate(Axe().axe_script)
+    page.evaluate(ALIKE)
     # To describe all that is right would take as long, and a page from a file may load none to look at.
     options = {"resultTypes": ["violations"], "preload": False} | options
+    violations = page.evaluate(
+        "async ([context, options]) => (await axe.run(context ?? document, options)).violations",
+        [context, options],
+    )
     return [
         (violation["id"], node["html"][:120], node["failureSummary"].splitlines()[-1])
-        for violation in Axe().run(page, context, options).response["violations"]
+        for violation in violations
         if violation["impact"] in ("serious", "critical") or violation["id"] == "empty-table-header"
         for node in violation["nodes"]
     ]
@@ -198,15 +234,23 @@ def ready(page) -> None:
     )
 
 
+@pytest.fixture(scope="session")
+def reader(browser):
+    """Who opens one page of the book after the other; to be somebody new costs as much as a short page."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture(params=PAGES, scope="session")
-def opened(browser, request):
+def opened(reader, request):
     """A page of the built book, opened once for all tests of it in all modules, which leave it as it was.
 
     All code is shown and what moves is drawn; `wrong` says what went wrong, `name` which page it is.
     """
     if not (HTML / "index.html").is_file():
         pytest.fail(f"{HTML} is not built: run make book")
-    page = browser.new_page()
+    page = reader.new_page()
     page.name = request.param
     watch(page)
     page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
@@ -215,6 +259,20 @@ def opened(browser, request):
     page.evaluate("document.documentElement.dataset.reading = 'code'")
     yield page
     page.close()
+
+
+def at_every_width(page, widths, **media) -> Iterator[int]:
+    """The page as wide as each of them; then as it was."""
+    size = page.viewport_size
+    page.emulate_media(**media)
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_function("(width) => innerWidth === width", arg=width)
+        # Side bars glide to their new places.
+        page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
+        yield width
+    page.set_viewport_size(size)
+    page.emulate_media(media="screen", color_scheme="light")
 
 
 SITE = "http://book.test"

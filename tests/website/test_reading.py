@@ -1,7 +1,7 @@
 """Story or code: one switch hides the code of all chapters, and is remembered."""
 
 import pytest
-from conftest import HTML, serve
+from conftest import HTML, at_every_width, serve
 from playwright.sync_api import expect
 
 from transformer_circuits.book import notebooks
@@ -40,13 +40,11 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(code.nth(3)).to_be_hidden()
 
 
-def test_titles_and_the_bar_above_them_have_room(watched):
+@pytest.mark.parametrize(
+    "opened", [f"chapters/{name}" for name in notebooks.names()], indirect=True
+)
+def test_titles_and_the_bar_above_them_have_room(opened):
     """Nothing in the bar lies on something else or beyond the page, and no mark on a title's words."""
-    pages = [
-        *sorted((HTML / "chapters").glob("[0-9]*.html")),
-        *(HTML / "chapters" / f"{n}.html" for n in notebooks.SHORT),
-    ]
-    assert len(pages) > 25
     crowded = """() => {
         const bar = [...document.querySelectorAll(
             ".bd-header-article :is(.way > *, .reading, button, .dropdown)")];
@@ -63,13 +61,11 @@ def test_titles_and_the_bar_above_them_have_room(watched):
         });
         return lie.length + onTitle.length + under;
     }"""
-    for page in pages:
-        watched.goto(page.as_uri(), wait_until="domcontentloaded")
-        watched.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
-        for width in (390, 768, 1200):
-            watched.set_viewport_size({"width": width, "height": 900})
-            watched.wait_for_function("(width) => innerWidth === width", arg=width)
-            assert watched.evaluate(crowded) == 0, (page.name, width)
+    opened.evaluate("document.documentElement.dataset.reading = 'story'")
+    opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
+    found = {width: opened.evaluate(crowded) for width in at_every_width(opened, (390, 768, 1200))}
+    opened.evaluate("document.documentElement.dataset.reading = 'code'")
+    assert found == dict.fromkeys(found, 0)
 
 
 def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser):
