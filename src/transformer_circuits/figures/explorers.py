@@ -128,7 +128,7 @@ def spectrum(
     slider = altair.binding_range(
         min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "
     )
-    drawn = (heat | points) & _sentences(said, 1).transform_filter(now)  # above the slider
+    drawn = _sentences(said, 1).transform_filter(now) & (heat | points)
     told = {"copying part": shares, "copying score": scores}
     told["smallest real part"] = spectra.real.min(axis=1)
     kept = {"copying": added, "rest": base, **told}
@@ -420,7 +420,7 @@ def rulers(
         dots = points.mark_point(filled=True, size=dot, opacity=0.8)
         dots = dots.encode(
             altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=None if k else label, axis=ticks),
+            altair.Y("effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks),
             *look,
             tooltip=tips,
         )

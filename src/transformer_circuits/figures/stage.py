@@ -275,7 +275,7 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
         f'<div class="knobs">{knobs}'
         f'<span class="plays"><button type="button" class="play">{play}</button>{step}</span></div></div>'
         f'<div class="likely"><p class="of-bars" aria-hidden="true">{_OF_BARS}{ranked}</p>'
-        f'<ol class="bars" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
+        f'<ol class="bars{" ranked" * ranks}" aria-label="How likely each piece of the name is">{"".join(bars)}{was}</ol></div>'
         "</div></div>"
         "<noscript><style>figure.circuit-stage .moving{display:none}figure.circuit-stage .still{display:block}"
         f'</style></noscript><div class="still">{still.body}</div>'

@@ -10,8 +10,8 @@
   const SQUARE = 400; // nor a square, in its own units
   const STYLE = `
 .hover-chart .hc-live{max-width:100%;overflow-x:auto;padding-block:4px}
-.hover-chart .hc-live:has([type=radio]){display:flex;flex-direction:column}
-.hover-chart .hc-live .vega-bindings:has([type=radio]){order:-1}
+.hover-chart .hc-live:has([type=radio],[type=range]){display:flex;flex-direction:column}
+.hover-chart .hc-live .vega-bindings:has([type=radio],[type=range]){order:-1}
 .hover-chart .hc-live svg{max-width:100%;height:auto}
 .hover-chart .vega-bindings{display:flex;flex-wrap:wrap;column-gap:10px;font:13px/1.6 var(--type-words,system-ui,sans-serif);padding:4px}
 .hover-chart .vega-bindings label{margin-right:14px}

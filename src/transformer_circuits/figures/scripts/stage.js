@@ -88,7 +88,7 @@
 
     // What an arc says at its crown, where it has room.
     function say(path, a, b, words, kind = "") {
-      if (!inFirst(a, b) || Math.abs(a.x - b.x) < 240) return;
+      if (!inFirst(a, b) || Math.abs(a.x - b.x) < 150) return;
       const text = arcs.appendChild(document.createElementNS(SVG, "text"));
       text.setAttribute("x", (a.x + b.x) / 2);
       text.setAttribute("y", path.getPointAtLength(path.getTotalLength() / 2).y + 4);
@@ -137,6 +137,7 @@
       arcWords.textContent = "\u00a0";
       carried.hidden = true;
       tokens.forEach((token) => token.classList.remove("now", "found", "given"));
+      bars.forEach((each) => each.setAttribute("aria-pressed", "false"));
     }
 
     // Whether the bars can be compared with those of the first run of this line.
@@ -198,9 +199,9 @@
       const most = strong.length < step.looks.length ? "most " : "";
       const each = strong.map(([source, share]) => [source, `${word(source)} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
-      const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}`);
+      const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      return `Dotted: from ${word(step.at)} the finders together ${does}.`;
+      return `Dotted: from ${word(step.at)} the searching heads together ${does}.`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -345,10 +346,13 @@
     }
 
     async function again_one(k) {
-      if (inTime) shown = k; // also at other moments
+      if (inTime) {
+        shown = k; // also at other moments
+        return end();
+      }
       const mine = (playing += 1), still = () => mine === playing;
       upToStep(run().steps.length);
-      await one(k, still);
+      await one(k, still, 600);
       if (still()) again.textContent = plays;
     }
 
