@@ -17,6 +17,9 @@ FIGURES = [
     plots.matrix(np.eye(3), rows="o", cols="s", unit="u", null=torch.tensor(0.5), **WORDS),
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", baselines={"floor": 0.5}, **WORDS),
     plots.curves({"a": ([1, 2], [3, 1])}, x="d", y="nats", places={"here": 1.5}, **WORDS),
+    plots.curves(
+        {"a": ([1, 2], [3, 1])}, x="d", y="n", chance={"null": ([1, 2], [0, 0], [1, 2])}, **WORDS
+    ),
     plots.bundles({"a": [([1, 2], [3, 1])] * 2, "b": [([1], [2])]}, x="d", y="nats", **WORDS),
     plots.bars({"uniform": 2.0, "ours": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS),
     plots.stacked({"ours": {"a": 1.0, "b": torch.tensor(3.0)}}, unit="share", **WORDS),

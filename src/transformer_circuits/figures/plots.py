@@ -36,7 +36,7 @@ def matrix(
     col_labels: Sequence[str] = (),
     null: Number | None = None,
     layer: int | None = None,
-    outlined: tuple[int, int] | None = None,
+    outlined: Sequence[tuple[int, int]] = (),
     framed: bool = False,
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
@@ -45,8 +45,8 @@ def matrix(
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
-    which has the layer's colour. `outlined`: row and column of a cell
-    that a theory names. `framed`: the largest of each column has a frame. Cells are squares in
+    which has the layer's colour. `outlined`: row and column of cells
+    that a theory names, the first of them in a thick frame. `framed`: the largest of each column has a frame. Cells are squares in
     attention and in large matrices, if they are not much higher than wide; elsewhere the picture
     fills its column.
 
@@ -83,8 +83,8 @@ def matrix(
                 _frame(each, row, col, 1.0)
             each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
             each.set_title(name if n > 1 else "", fontsize="medium")
-        if outlined:
-            _frame(every[0], *outlined, 2.5)
+        for k, cell in enumerate(outlined):
+            _frame(every[0], *cell, 1.2 if k else 2.5)
         side = "bottom" if narrow or n > 1 else "right"
         bar = figure.colorbar(image, ax=every, label=unit, shrink=0.8, location=side)
         if null is not None:
@@ -126,16 +126,18 @@ def curves(
     places: Mapping[str, Number | tuple[Number, Number]] | None = None,
     log_x: bool = False,
     layers: Mapping[str, int] | None = None,
+    chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
     """Named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
-    vertical ones, or named stretches from one to another, which are shaded. `log_x`: the horizontal axis is logarithmic, base 2. `layers` as in `bundles`.
+    vertical ones, or named stretches from one to another, which are shaded. `log_x`: the horizontal
+    axis is logarithmic, base 2. `layers`, `chance` as in `bundles`.
     """
     single = {name: [line] for name, line in lines.items()}
     return bundles(
         single, x=x, y=y, title=title, alt=alt, baselines=baselines, places=places, log_x=log_x,
-        layers=layers,
+        layers=layers, chance=chance,
     )  # fmt: skip
 
 
@@ -152,6 +154,7 @@ def bundles(
     log_y: bool = False,
     layers: Mapping[str, int] | None = None,
     shares: bool = False,
+    chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
     """As `curves`, with several curves of one look under each name: one for every seed, say.
 
@@ -161,7 +164,8 @@ def bundles(
     the names of seeds above and those of kinds where their curves end. Curves under one name are
     alike: solid under the first, dashed under the second; so are single curves when colours come
     again. `log_y`: the vertical axis is logarithmic, too. `shares`: the values of y are shares of one,
-    and shown in per cent.
+    and shown in per cent. `chance`: what chance gives, between two curves (x values, low, high), by
+    name; it is hatched.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -178,6 +182,7 @@ def bundles(
     stretches = {name: (number(first), number(last)) for name, (first, last) in both.items()}
     starts = {name: first for name, (first, _) in stretches.items()}
 
+    nulls = {name: [array(each) for each in of] for name, of in (chance or {}).items()}
     told_apart = bool(layers) or any(len(bundle) > 1 for bundle in lines.values())
 
     def paint(axes):
@@ -194,6 +199,11 @@ def bundles(
                 line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
+        grey = theme.ROLES["muted"].light
+        for xs, low, high in nulls.values():
+            drawn.append(
+                axes.fill_between(xs, low, high, fc="none", ec=grey, hatch="/////", lw=0.8)
+            )
         if log_x:
             _log(axes, 2)
         if log_y:
@@ -205,8 +215,8 @@ def bundles(
         if crossed:
             keys = [axes.plot([], [], LINES[k % 4], color=COLOURS[0])[0] for k in range(len(seeds))]
             labels.legend(axes, keys, seeds)
-        elif len(lines) > 1:
-            labels.legend(axes, drawn, list(lines))
+        elif len(drawn) > 1:
+            labels.legend(axes, drawn, [*lines, *nulls])
         for first, last in stretches.values():
             axes.axvspan(first, last, color=COLOURS[0], alpha=0.1, lw=0)
         labels.flags(axes, starts)
@@ -227,6 +237,11 @@ def bundles(
     }
     numbers |= {f"{name}, level: y": level for name, level in _floats(baselines or {}).items()}
     numbers |= {f"{name}, place: x": place for name, place in starts.items()}
+    numbers |= {
+        f"{name}: {what}": values
+        for name, of in nulls.items()
+        for what, values in zip(("x", "low", "high"), of, strict=True)
+    }
     numbers |= {
         f"{name}, end: x": last for name, (first, last) in stretches.items() if last != first
     }
