@@ -120,7 +120,10 @@ def spectrum(
         turning.mark_point(size=50, strokeWidth=2),
     ).properties(
         title=altair.Title(
-            ["● real   ○ in a complex pair", "· where the slider takes them"],
+            [
+                "Eigenvalues: ● real   ○ in a complex pair",
+                "red: real part above 0, teal: below; ··· their ways",
+            ],
             fontSize=12,
             fontWeight="normal",
         )
@@ -411,6 +414,10 @@ def rulers(
     large = len(across) < 3
     size, dot, label = ((270, 250), 60, y) if large else ((155, 170), 28, y.split(", "))
 
+    def across_of(measure: str) -> str:
+        first = measure.split()[0].strip(",")
+        return f"{first} ÷ mean of those into Q, K or V" if large else "value ÷ mean of its kind"
+
     def panel(k: int, measure: str) -> altair.LayerChart:
         points = vega.chart(rows, *size).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
@@ -419,7 +426,7 @@ def rulers(
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         dots = points.mark_point(filled=True, size=dot, opacity=0.8)
         dots = dots.encode(
-            altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
+            altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks),
             altair.Y(
                 "effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks
             ),

@@ -106,7 +106,7 @@ def two_circuits(
 def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 76.0
-    left = room / 2 - cell / 2 if wide else room - cell - 128  # bars have what words leave
+    left = room / 2 - cell / 2 if wide else room - cell - 136  # bars have what words leave
     canvas.text(left - 12, 10, "QK circuit:", role="query", anchor="end", bold=True)
     canvas.text(left - 12, 28, "where?", role="query", anchor="end", bold=True)
     canvas.text(left + cell + 12, 10, "OV circuit:", role="value", bold=True)
