@@ -122,7 +122,7 @@ def spectrum(
         title=altair.Title(
             [
                 "Eigenvalues: ● real   ○ in a complex pair",
-                "red: real part above 0, teal: below; ··· their ways",
+                "red: real part above 0, teal: below; ··· their paths",
             ],
             fontSize=12,
             fontWeight="normal",
