@@ -95,6 +95,9 @@ def matrix(
             if len(row_labels) or len(col_labels):
                 each.tick_params("y", labelleft=narrow or each is every[0])
                 labels.ticks(each, row_labels, col_labels)
+            else:  # there is no row between two rows
+                for axis in (each.xaxis, each.yaxis):
+                    axis.get_major_locator().set_params(integer=True)
         labels.tighten(every[0])
 
     record = _record(
@@ -283,7 +286,8 @@ def bars(
     shares: bool = False,
     ends: tuple[Number, Number] | None = None,
 ) -> Plot:
-    """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
+    """Named horizontal bars, each with its value to two decimals; over them a named vertical
+    `baseline`, with an edge in the colour of the page.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
     where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
@@ -318,7 +322,9 @@ def bars(
             beyond = 0.04 * (most - least)
             axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
-            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
+            at = number(baseline[1])
+            axes.axvline(at, color=theme.GROUND["light"], lw=4)  # sets the line off from bars
+            line = axes.axvline(at, color=COLOURS[0], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}
