@@ -420,7 +420,9 @@ def rulers(
         dots = points.mark_point(filled=True, size=dot, opacity=0.8)
         dots = dots.encode(
             altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks),
-            altair.Y("effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks),
+            altair.Y(
+                "effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks
+            ),
             *look,
             tooltip=tips,
         )
