@@ -105,6 +105,21 @@ def test_attention_has_the_colour_of_the_layer_of_its_head():
     assert [line.get_color() for line in drawn] == [first, second, COLOURS[2]]
 
 
+def test_what_others_are_compared_with_is_grey():
+    line, grey = ([1, 2], [3, 1]), theme.ROLES["muted"].light
+    lines = {"seed 0": line, "seed 1": line, "one layer": line}
+    drawn = plots.curves(lines, x="d", y="n", compared=["one layer"], **WORDS).axes.lines
+    looks = [(each.get_color(), each.get_linestyle()) for each in drawn]
+    assert looks == [(COLOURS[0], "-"), (COLOURS[0], "--"), (grey, "-")]
+
+
+def test_dots_have_the_colours_of_what_they_are():
+    rows = dict.fromkeys(("Q, real", "Q, not"), ([0.5, 0.6], -0.2, 0.3))
+    roles = {"Q, real": "query"}
+    dots = plots.dots_with_intervals(rows, unit="u", roles=roles, **WORDS).axes.lines[1:]
+    assert [each.get_color() for each in dots] == [theme.ROLES["query"].light, COLOURS[0]]
+
+
 def test_seeds_are_one_colour_in_several_lines():
     names = ("seed 0, 0.3 → 1.4", "seed 1, 0.5 → 1.1", "seed 2, 0.3 → 1.4", "one layer")
     drawn = plots.curves(dict.fromkeys(names, ([1, 2], [3, 1])), x="d", y="nats", **WORDS)
