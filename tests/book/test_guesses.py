@@ -104,7 +104,7 @@ def frozen_patterns():
 
 
 def without_mlps():
-    title = "The loss of the twin, and of what is left"
+    title = "Paths through no MLP predict worse"
     values, bars = shown("17-what-this-leaves-out", title, "values", "bars")
     loss = dict(zip(bars, values, strict=True))
     return 3 if loss["paths through no MLP"] > loss["a zero-layer model"] else 2

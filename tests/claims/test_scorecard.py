@@ -107,7 +107,7 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     shown = few.decided("mixed", "not reproduced")
     assert [str(row["claim"]) for row in shown] == ["Three holds", "Two holds"]
     assert shown[0]["made in, reported"] == "Model Details: 1"
-    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "≈ This of three.")
+    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "± This of three.")
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert few.untested("not testable here")[0]["because"] == "why"
     assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]
@@ -124,7 +124,7 @@ def test_what_several_sentences_open_with_is_said_once_before_them(few):
         '<p class="told">We cannot tell whether …</p><ul class="told"><li>one: so. <a'
     )
     assert str(few.told(["one"], "undecided")) == "We cannot tell whether one: so."
-    assert few.decided("undecided")[0]["what was found"] == "? So."
+    assert few.decided("undecided")[0]["what was found"] == "~ So."
 
 
 def test_the_page_says_how_many_of_the_paper_came_out_so(few):

@@ -108,6 +108,21 @@ def test_attention_has_the_colour_of_the_layer_of_its_head():
     assert [line.get_color() for line in drawn] == [first, second, COLOURS[2]]
 
 
+def test_what_others_are_compared_with_is_grey():
+    line, grey = ([1, 2], [3, 1]), theme.ROLES["muted"].light
+    lines = {"seed 0": line, "seed 1": line, "one layer": line}
+    drawn = plots.curves(lines, x="d", y="n", compared=["one layer"], **WORDS).axes.lines
+    looks = [(each.get_color(), each.get_linestyle()) for each in drawn]
+    assert looks == [(COLOURS[0], "-"), (COLOURS[0], "--"), (grey, "-")]
+
+
+def test_dots_have_the_colours_of_what_they_are():
+    rows = dict.fromkeys(("Q, real", "Q, not"), ([0.5, 0.6], -0.2, 0.3))
+    roles = {"Q, real": "query"}
+    dots = plots.dots_with_intervals(rows, unit="u", roles=roles, **WORDS).axes.lines[1:]
+    assert [each.get_color() for each in dots] == [theme.ROLES["query"].light, COLOURS[0]]
+
+
 def test_seeds_are_one_colour_in_several_lines():
     names = ("seed 0, 0.3 → 1.4", "seed 1, 0.5 → 1.1", "seed 2, 0.3 → 1.4", "one layer")
     drawn = plots.curves(dict.fromkeys(names, ([1, 2], [3, 1])), x="d", y="nats", **WORDS)
@@ -138,6 +153,26 @@ def test_the_largest_of_each_column_has_a_frame():
     )
     frames = [each for each in plot.axes.patches if not each.get_fill()]
     assert [each.get_xy() for each in frames] == [(-0.5, -0.5), (0.5, 0.5)]
+
+
+def test_a_level_of_bars_lies_over_them_with_an_edge_in_the_colour_of_the_page():
+    plot = plots.bars({"ours": 2.0, "other": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS)
+    for figure in plot.figures:
+        (axes,) = figure.axes
+        edge, line = axes.lines
+        highest = max(bar.get_zorder() for bar in axes.patches)
+        assert [*edge.get_xdata()] == [*line.get_xdata()] == [0.7, 0.7]
+        assert min(edge.get_zorder(), line.get_zorder()) > highest
+        assert edge.get_linewidth() > line.get_linewidth()
+    assert "stroke: var(--on,#ffffff)" in page(plot)
+    assert f"--on:{theme.GROUND['dark']}" in page(plot), "on a dark page it is dark"
+
+
+def test_places_of_a_matrix_are_whole_numbers():
+    plot = plots.matrix({"a": np.eye(7), "b": np.eye(7)}, rows="o", cols="s", unit="u", **WORDS)
+    for figure in plot.figures:
+        for axes in figure.axes[:2]:
+            assert not {*axes.get_xticks(), *axes.get_yticks()} - {*range(-2, 9)}
 
 
 def test_under_each_part_of_a_bar_stands_its_share():

@@ -227,6 +227,25 @@ def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path, 
     assert foot.bounding_box()["y"] > lowest["y"] + lowest["height"]
 
 
+def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path, monkeypatch):
+    rows = [{"x": x, "of": f"{x} million tokens", "by": f"as stored {x}"} for x in (1, 2)]
+    above = altair.Legend(orient="top", title=None)
+    points = vega.chart(rows, 90, 60).mark_point().encode(
+        x="x:Q",
+        color=altair.Color("of:N", legend=above),
+        shape=altair.Shape("by:N", legend=above),
+    )  # fmt: skip
+    chart = vega.finish(points, **SEEN, numbers={}, wraps=1)
+    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.wait_for_selector(".hover-chart[data-drawn]")
+    for page, apart in ((drawn(chart), False), (phone, True)):
+        one, other = (
+            page.locator(".hc-live text", has_text=said).first.bounding_box()
+            for said in ("1 million tokens", "as stored 1")
+        )
+        assert (abs(one["y"] - other["y"]) > one["height"] / 2) == apart
+
+
 def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
     panels = {"Q": np.ones((2, 3)), "K": np.array([[2.0, 0, 0], [0, 0, 1.0]])}
     page = drawn(diagrams.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))

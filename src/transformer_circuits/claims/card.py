@@ -274,6 +274,10 @@ def _table(section: Any) -> str:
     if isinstance(section, Mapping):
         return tabulate([(name, _said(value)) for name, value in section.items()], tablefmt="html")
     columns = list(dict.fromkeys(name for row in section for name in row))
+    section = [
+        row | ({"verdict": rules.marked(row["verdict"])} if "verdict" in row else {})
+        for row in section
+    ]
     rows = [[_said(row.get(name, "")) for name in columns] for row in section]
     return tabulate(rows, columns, tablefmt="html", disable_numparse=True)
 

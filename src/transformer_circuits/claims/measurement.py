@@ -22,8 +22,6 @@ from transformer_circuits.figures import forest_plot
 from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
-_MARKS = {rules.REPRODUCED: "✓", rules.NOT_REPRODUCED: "✗"}
-
 
 def decides(
     claim_id: str,
@@ -215,13 +213,15 @@ class Decision:
     @property
     def _said(self) -> str:
         """The claim, who makes it, and its verdict."""
-        mark, claim = _MARKS.get(self.verdict, "~"), self.measurement.claim
+        claim = self.measurement.claim
         by = (
             "The paper"
             if claim.source == "paper"
             else claim.section[:1].upper() + claim.section[1:]
         )
-        return f"{mark} {self.verdict} ({self.why}). {by}: {claim.statement}."
+        return (
+            f"{rules.SYMBOLS[self.verdict]} {self.verdict} ({self.why}). {by}: {claim.statement}."
+        )
 
     def __str__(self) -> str:
         ours = ", ".join(map(str, self.seeds.values()))

@@ -17,10 +17,21 @@ REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 MIXED, UNDECIDED, UNPOWERED = "mixed", "undecided", "unpowered"
 DEPENDS, NO_CASE = "depends on the basis", "no case"
 VERDICTS = (REPRODUCED, MIXED, UNDECIDED, NOT_REPRODUCED, DEPENDS, NO_CASE, UNPOWERED)
+SYMBOLS = dict(zip(VERDICTS, "✓±~✗⇄○∅", strict=True))
+"""The shape of each verdict, wherever it is shown."""
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
 """By how many standard errors 95 of 100 means of so many numbers are off at most."""
 MOST = 100
 """From so many times as much text on, *undecided* names no amount: that is none that we have."""
+
+
+def marked(said: str) -> str:
+    """What begins with a verdict, behind the symbol of that verdict; with a dash, if with none.
+
+    >>> marked("undecided: by one number"), marked("left out: for two layers")
+    ('~ undecided: by one number', '– left out: for two layers')
+    """
+    return f"{SYMBOLS.get(said.partition(':')[0], '–')} {said}"
 
 
 @dataclass(frozen=True)

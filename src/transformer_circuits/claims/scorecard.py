@@ -133,7 +133,11 @@ def part(claim: Claim) -> str:
 
 Row = dict[str, str | Link | Picture]
 """Of a table, by its columns."""
-_SYMBOLS = dict(zip((*HOLDS.values(), *VERDICTS), "=+✓≈?✗⇄○∅…–", strict=True))
+_SYMBOLS = (
+    dict(zip(HOLDS.values(), "=+", strict=True))
+    | rules.SYMBOLS
+    | dict(zip(registry.UNTESTED, "…–", strict=True))
+)
 
 
 _BECAME = {

@@ -70,7 +70,8 @@ def _svg(figure: MplFigure) -> str:
         labels.wrap(figure.axes[0])
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
-    return theme.themed(svg)
+    ground = theme.GROUND["light"]  # around a line that crosses bars
+    return theme.themed(svg).replace(ground, f"var(--on,{ground})")
 
 
 def draw(paint: Callable, record: Record, *heights: float) -> Plot:

@@ -9,7 +9,7 @@ Every figure has a title that states the finding and an `alt` text for those who
 import itertools
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -95,6 +95,9 @@ def matrix(
             if len(row_labels) or len(col_labels):
                 each.tick_params("y", labelleft=narrow or each is every[0])
                 labels.ticks(each, row_labels, col_labels)
+            else:  # there is no row between two rows
+                for axis in (each.xaxis, each.yaxis):
+                    axis.get_major_locator().set_params(integer=True)
         labels.tighten(every[0])
 
     record = _record(
@@ -126,18 +129,19 @@ def curves(
     places: Mapping[str, Number | tuple[Number, Number]] | None = None,
     log_x: bool = False,
     layers: Mapping[str, int] | None = None,
+    compared: Collection[str] = (),
     chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
     """Named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
     vertical ones, or named stretches from one to another, which are shaded. `log_x`: the horizontal
-    axis is logarithmic, base 2. `layers`, `chance` as in `bundles`.
+    axis is logarithmic, base 2. `layers`, `compared`, `chance` as in `bundles`.
     """
     single = {name: [line] for name, line in lines.items()}
     return bundles(
         single, x=x, y=y, title=title, alt=alt, baselines=baselines, places=places, log_x=log_x,
-        layers=layers, chance=chance,
+        layers=layers, compared=compared, chance=chance,
     )  # fmt: skip
 
 
@@ -153,6 +157,7 @@ def bundles(
     log_x: bool = False,
     log_y: bool = False,
     layers: Mapping[str, int] | None = None,
+    compared: Collection[str] = (),
     shares: bool = False,
     chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
@@ -163,9 +168,10 @@ def bundles(
     one colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
     the names of seeds above and those of kinds where their curves end. Curves under one name are
     alike: solid under the first, dashed under the second; so are single curves when colours come
-    again. `log_y`: the vertical axis is logarithmic, too. `shares`: the values of y are shares of one,
-    and shown in per cent. `chance`: what chance gives, between two curves (x values, low, high), by
-    name; it is hatched.
+    again. `compared`: names of curves that are there for others to be compared with; they are grey.
+    `log_y`: the vertical axis is logarithmic, too. `shares`: the values of y are shares of one, and
+    shown in per cent. `chance`: what chance gives, between two curves (x values, low, high), by name;
+    it is hatched.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
@@ -190,6 +196,8 @@ def bundles(
         for i, (name, bundle) in enumerate(lines.items()):
             layer, seed = (layers or {}).get(name), _SEED.search(name)
             own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
+            if name in compared:
+                own = theme.ROLES["muted"]
             again, nth = divmod(order.index(kinds[i]), len(COLOURS))
             colour = own.light if own else COLOURS[nth]
             for xs, ys in bundle:
@@ -298,7 +306,8 @@ def bars(
     shares: bool = False,
     ends: tuple[Number, Number] | None = None,
 ) -> Plot:
-    """Named horizontal bars, each with its value to two decimals; a named vertical `baseline`.
+    """Named horizontal bars, each with its value to two decimals; over them a named vertical
+    `baseline`, with an edge in the colour of the page.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
     where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
@@ -333,7 +342,9 @@ def bars(
             beyond = 0.04 * (most - least)
             axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
-            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--", zorder=0.5)
+            at = number(baseline[1])
+            axes.axvline(at, color=theme.GROUND["light"], lw=4)  # sets the line off from bars
+            line = axes.axvline(at, color=COLOURS[0], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}
@@ -463,17 +474,19 @@ def dots_with_intervals(
     alt: str,
     ratios: bool = False,
     null: bool = False,
+    roles: Mapping[str, theme.Name] | None = None,
 ) -> Plot:
     """Named rows, one below the other, with a mark for each value and a bar from end to end of an
     interval: (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
     logarithmic, with a tick at every quarter of a doubling. `null`: the intervals are those of
-    chance, which is hatched."""
+    chance, which is hatched. `roles`: what the marks of rows are, whose colours they have; else ink."""
     table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
 
     def paint(axes):
         axes.use_sticky_edges = False  # bars do not end at the edge
         axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
-        for i, (values, low, high) in enumerate(table.values()):
+        for i, (name, (values, low, high)) in enumerate(table.items()):
+            own = theme.ROLES[(roles or {}).get(name, "ink")].light
             grey = theme.ROLES["muted"].light
             look = (
                 {"fc": "none", "ec": grey, "hatch": "/////"}
@@ -481,7 +494,7 @@ def dots_with_intervals(
                 else {"fc": COLOURS[1], "alpha": 0.35}
             )
             axes.barh(i, high - low, 0.32, low, lw=0.8 if null else 0, zorder=0.9, **look)
-            axes.plot(values, np.full(len(values), i), "o", color=COLOURS[0], ms=4.5, alpha=0.7)
+            axes.plot(values, np.full(len(values), i), "o", color=own, ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
         axes.set_ylim(len(table) - 0.4, -0.6)

@@ -85,6 +85,7 @@
     const columns = spec.usermeta?.wraps;
     if (columns && host.clientWidth < PHONE) {
       for (const group of [spec, ...spec.marks]) if (group.layout) group.layout.columns = columns;
+      spec.config.legend = { ...spec.config.legend, layout: { top: { direction: "vertical", margin: 4 } } }; // one below the other
       // Each column has one axis at its foot: facets take as many as this sequence is long.
       for (const { transform = [] } of spec.data) for (const each of transform) if (each.type === "sequence") each.stop = columns;
     }
