@@ -70,8 +70,7 @@ def _svg(figure: MplFigure) -> str:
         labels.wrap(figure.axes[0])
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
-    ground = theme.GROUND["light"]  # around a line that crosses bars
-    return theme.themed(svg).replace(ground, f"var(--on,{ground})")
+    return theme.themed(svg)
 
 
 def draw(paint: Callable, record: Record, *heights: float) -> Plot:

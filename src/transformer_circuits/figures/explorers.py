@@ -390,6 +390,7 @@ def rulers(
     alt: str,
     ringed: Collection[tuple[str, str]] = (),
     ring: str = "",
+    dashed: Collection[tuple[str, str]] = (),
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -397,18 +398,19 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `ringed`: kind and name of those that have a ring in each panel; `ring`: what these are. Two
-    panels are large.
+    `ringed`: kind and name of those that have a ring in each panel; `ring`: what these are; `dashed`:
+    of others whose ring is dashed. Two panels are large.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     roles = [theme.EDGES[kind] for kind in kinds]
     rows = [
         {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "effect": _short(up[k, e])}
-        | {"ringed": (kinds[k], labels[e]) in ringed}
+        | {"ringed": (kinds[k], labels[e]) in ringed, "dashed": (kinds[k], labels[e]) in dashed}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(up.shape)
     ]
+    rows.sort(key=lambda row: (row["dashed"], row["ringed"]))  # what has a ring lies on top
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
     large = len(across) < 3
@@ -435,12 +437,15 @@ def rulers(
         )
         place = altair.X("x:Q"), altair.Y("effect:Q")
         of_ring = points.transform_filter("datum.ringed")
-        rings = of_ring.mark_point(
-            filled=False, size=4 * dot, strokeWidth=1.5, color=theme.ROLES["ink"].light
-        )
+        look_of_ring = {"filled": False, "size": 4 * dot, "strokeWidth": 1.5}
+        look_of_ring["color"] = theme.ROLES["ink"].light
+        rings = of_ring.mark_point(**look_of_ring)
+        others = points.transform_filter("datum.dashed")
+        others = others.mark_point(**look_of_ring, strokeDash=[3, 3])
         beside = of_ring.transform_aggregate(x="min(x)", effect="max(effect)")
         said = beside.mark_text(align="right", dx=-12, text=ring, color=theme.ROLES["ink"].light)
         layers = [rings.encode(*place), said.encode(*place)] if ringed else []
+        layers += [others.encode(*place)] if dashed else []
         return altair.layer(dots, *layers).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )

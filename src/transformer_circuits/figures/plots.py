@@ -315,14 +315,14 @@ def bars(
     compared with this one, and so have one axis.
     """
 
-    rows = [textwrap.fill(name, 16) for name in values]
+    rows = [textwrap.fill(name, 16, break_on_hyphens=False) for name in values]
 
     def paint(axes):
         names = rows if _narrow(axes) else list(values)
         lengths = list(_floats(values).values())
         likely = theme.LIKELY.light if unit == "probability" else None
         axes.barh(range(len(names)), lengths, color=[likely or _colour(name) for name in names])
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), names, multialignment="right")
         for i, value in enumerate(lengths):  # right of the axes, where no line crosses it
             axes.annotate(
                 percent(value) if shares else written(value, ".2f"), (1, i), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
@@ -343,8 +343,9 @@ def bars(
             axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
             at = number(baseline[1])
-            axes.axvline(at, color=theme.GROUND["light"], lw=4)  # sets the line off from bars
-            line = axes.axvline(at, color=COLOURS[0], ls="--")
+            line = axes.axvline(
+                at, color=COLOURS[0], ls="--"
+            )  # over the bars, which may be as short
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}

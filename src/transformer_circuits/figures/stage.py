@@ -97,6 +97,7 @@ def stage(
     in_time: bool = False,
     shown: int = 0,
     off: tuple[str, Sequence[Run]] | None = None,
+    who: str = "the finders",
 ) -> Stage:
     """The line on its stage, with a switch between two runs of the same steps, or a choice of more.
 
@@ -105,7 +106,8 @@ def stage(
     alternative is made of the runs, which have equally many steps. `in_time`: the runs are moments of
     one training, the last first. They are chosen from the first to the last and shown as they end, and
     to play means to go through them. `shown`: the step whose looks are seen at the end, and on paper.
-    `off`: what a switch beside the choice turns off, and every run without it, in their order.
+    `off`: what a switch beside the choice turns off, and every run without it, in their order. `who`:
+    the heads that look, as the words below the line call them.
 
     Raises:
         ValueError: if a run has more or fewer steps than the first, and so no bar for each; or if
@@ -139,7 +141,7 @@ def stage(
     else:
         knobs = _choice(runs[:chosen], switch, in_time, still.record.id)
         knobs += _switch(turned_off) if off else ""
-    return Stage(still.record, _html(runs, knobs, in_time, shown, still), still.svgs[0])
+    return Stage(still.record, _html(runs, knobs, in_time, shown, who, still), still.svgs[0])
 
 
 def _whole(run: Run, tokens: Sequence[str]) -> Run:
@@ -245,7 +247,9 @@ def _note(kind: str, said: str, before: str) -> str:
     return f'<span class="{kind}" aria-hidden="true">{said} <b>{word}</b></span>'
 
 
-def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: page.Drawing) -> str:
+def _html(
+    runs: Sequence[Run], knobs: str, in_time: bool, shown: int, who: str, still: page.Drawing
+) -> str:
     """The strip and its bars, in the state in which a play of the first run ends."""
     run, *_ = runs
     strips = "".join(
@@ -262,7 +266,8 @@ def _html(runs: Sequence[Run], knobs: str, in_time: bool, shown: int, still: pag
     before = "at the end" if in_time else "before the cut"
     compared = len(_lines(runs)) < len(runs)
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
-    data = html.data_script({"runs": [_data(each, runs, in_time) for each in runs], "shown": shown})
+    played = [_data(each, runs, in_time) for each in runs]
+    data = html.data_script({"runs": played, "shown": shown, "who": who})
     ranks = any(step.is_first is not None for step in run.steps)
     ranked = " 1st: ranked before all other tokens." * ranks
     play = "▶ Watch it grow" if in_time else "Play again"

@@ -201,7 +201,7 @@
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      return `Dotted: from ${word(step.at)} the searching heads together ${does}.`;
+      return `Dotted: from ${word(step.at)} ${given.who} together ${does}.`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
