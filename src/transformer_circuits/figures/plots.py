@@ -21,6 +21,8 @@ from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent, written
 from transformer_circuits.record import Record
 
+_CHANCE = {"fc": "none", "ec": theme.ROLES["muted"].light, "hatch": "/////", "lw": 0.8}
+"""How what chance gives is drawn, wherever it is a stretch."""
 _SEED = re.compile(r"\bseed (\d+)")
 
 
@@ -207,11 +209,7 @@ def bundles(
                 line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
-        grey = theme.ROLES["muted"].light
-        for xs, low, high in nulls.values():
-            drawn.append(
-                axes.fill_between(xs, low, high, fc="none", ec=grey, hatch="/////", lw=0.8)
-            )
+        drawn += [axes.fill_between(*of, **_CHANCE) for of in nulls.values()]
         if log_x:
             _log(axes, 2)
         if log_y:
@@ -307,7 +305,7 @@ def bars(
     ends: tuple[Number, Number] | None = None,
 ) -> Plot:
     """Named horizontal bars, each with its value to two decimals; over them a named vertical
-    `baseline`, with an edge in the colour of the page.
+    `baseline`, which crosses those that are longer.
 
     Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
     where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
@@ -342,10 +340,7 @@ def bars(
             beyond = 0.04 * (most - least)
             axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
-            at = number(baseline[1])
-            line = axes.axvline(
-                at, color=COLOURS[0], ls="--"
-            )  # over the bars, which may be as short
+            line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--")
             labels.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}
@@ -488,13 +483,8 @@ def dots_with_intervals(
         axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
         for i, (name, (values, low, high)) in enumerate(table.items()):
             own = theme.ROLES[(roles or {}).get(name, "ink")].light
-            grey = theme.ROLES["muted"].light
-            look = (
-                {"fc": "none", "ec": grey, "hatch": "/////"}
-                if null
-                else {"fc": COLOURS[1], "alpha": 0.35}
-            )
-            axes.barh(i, high - low, 0.32, low, lw=0.8 if null else 0, zorder=0.9, **look)
+            look = _CHANCE if null else {"fc": COLOURS[1], "alpha": 0.35, "lw": 0}
+            axes.barh(i, high - low, 0.32, low, zorder=0.9, **look)
             axes.plot(values, np.full(len(values), i), "o", color=own, ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
