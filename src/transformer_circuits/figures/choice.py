@@ -5,6 +5,7 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from transformer_circuits.figures import theme
 from transformer_circuits.figures.drawing import Plot
 from transformer_circuits.figures.drawings.page import Drawing
 from transformer_circuits.figures.html import bundle
@@ -12,9 +13,9 @@ from transformer_circuits.record import SVG, Record, slug
 
 _STYLE = """\
 .figure-choice{border:0;margin:0;padding:0;min-width:0}
-.figure-choice>legend{float:left;margin:4px 10px 4px 0;padding:0;font-size:15px}
-.figure-choice>label{position:relative;float:left;margin:2px 6px 2px 0;padding:2px 10px;border:1px solid #8888;border-radius:5px;cursor:pointer}
-.figure-choice>label:has(:checked){border-color:currentColor;box-shadow:inset 0 0 0 1px currentColor;background:#8882}
+.figure-choice>legend{float:left;margin:4px 10px 4px 0;padding:0;font-size:1rem;font-weight:600}
+.figure-choice>label{position:relative;float:left;margin:2px 6px 2px 0;padding:.25rem .65rem;border:1px solid var(--muted);border-radius:5px;cursor:pointer}
+.figure-choice>label:has(:checked){border-color:var(--ink);background:var(--ink);color:var(--on)}
 .figure-choice>label:has(:focus-visible){outline:3px solid;outline-offset:2px}
 .figure-choice [type=radio]{position:absolute;inset:0;margin:0;opacity:0;cursor:pointer}
 .figure-choice>div{clear:both;display:none;padding-top:6px}
@@ -61,6 +62,6 @@ class Choice:
             data, _ = figure._repr_mimebundle_()
             svg = svg or data[SVG]
             parts.append(f"<div>{data['text/html']}</div>")
-        style = f"<style>{_STYLE}{rules}</style>"
+        style = f"<style>{theme.style('figure-choice')}{_STYLE}{rules}</style>"
         shown = f'{style}<fieldset class="figure-choice" id="{own}">{"".join(parts)}</fieldset>'
         return bundle("figure", self.record, shown, svg)

@@ -388,9 +388,7 @@ def rulers(
     y: str,
     title: str,
     alt: str,
-    ringed: Collection[tuple[str, str]] = (),
-    ring: str = "",
-    dashed: Collection[tuple[str, str]] = (),
+    ringed: Mapping[str, Collection[tuple[str, str]]] | None = None,
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -398,19 +396,20 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `ringed`: kind and name of those that have a ring in each panel; `ring`: what these are; `dashed`:
-    of others whose ring is dashed. Two panels are large.
+    `ringed`: under what they are called, kind and name of those that have a ring in each panel; of a
+    second name the rings are dashed. Two panels are large.
     """
     across, up = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     roles = [theme.EDGES[kind] for kind in kinds]
+    rings = {name: {*of} for name, of in (ringed or {}).items()}
     rows = [
         {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "effect": _short(up[k, e])}
-        | {"ringed": (kinds[k], labels[e]) in ringed, "dashed": (kinds[k], labels[e]) in dashed}
+        | {"ring": next((name for name, of in rings.items() if (kinds[k], labels[e]) in of), "")}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(up.shape)
     ]
-    rows.sort(key=lambda row: (row["dashed"], row["ringed"]))  # what has a ring lies on top
+    rows.sort(key=lambda row: ["", *rings].index(row["ring"]))  # what has a ring lies on top
     ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
     large = len(across) < 3
@@ -419,6 +418,30 @@ def rulers(
     def across_of(measure: str) -> str:
         first = measure.split()[0].strip(",")
         return f"{first} ÷ mean of those into Q, K or V" if large else "value ÷ mean of its kind"
+
+    def ring(points: altair.Chart, k: int, name: str, dashed: bool) -> list[altair.Chart]:
+        """Rings, and their name with a line to the first of them: above the cloud, or else below it."""
+        x, effect = min((row["across"][k], row["effect"]) for row in rows if row["ring"] == name)
+        radius = np.sqrt(4 * dot / np.pi)
+        (left, right), (low, high) = ends
+
+        def away(by: tuple[float, float]) -> tuple[float, float]:
+            """Where one comes to from the ring's middle by so many pixels to the right and upwards."""
+            across, up = (share / whole for share, whole in zip(by, size, strict=True))
+            return x * (right / left) ** across, effect * (high / low) ** up
+
+        towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])
+        near, far = away(radius * towards), away((radius + (95 if dashed else 14)) * towards)
+        data = [{"x": near[0], "y": near[1], "to x": far[0], "to y": far[1], "said": name}]
+        line = vega.chart(data, *size).mark_rule(color=INK, strokeWidth=1)
+        line = line.encode(altair.X("x:Q"), altair.Y("y:Q"), altair.X2("to x"), altair.Y2("to y"))
+        look = {"align": "center", "dy": 9} if dashed else {"align": "right", "dy": -6}
+        words = vega.chart(data, *size).mark_text(color=INK, **look)
+        words = words.encode(altair.X("to x:Q"), altair.Y("to y:Q"), text="said:N")
+        drawn = points.transform_filter(altair.datum.ring == name)
+        heavy = {"strokeWidth": 2.5, "strokeDash": [4, 3]} if dashed else {"strokeWidth": 1.5}
+        drawn = drawn.mark_point(filled=False, size=4 * dot, color=INK, opacity=1, **heavy)
+        return [drawn.encode(altair.X("x:Q"), altair.Y("effect:Q")), line, words]
 
     def panel(k: int, measure: str) -> altair.LayerChart:
         points = vega.chart(rows, *size).transform_calculate(x=f"datum.across[{k}]")
@@ -435,18 +458,10 @@ def rulers(
             *look,
             tooltip=tips,
         )
-        place = altair.X("x:Q"), altair.Y("effect:Q")
-        of_ring = points.transform_filter("datum.ringed")
-        look_of_ring = {"filled": False, "size": 4 * dot, "strokeWidth": 1.5}
-        look_of_ring["color"] = theme.ROLES["ink"].light
-        rings = of_ring.mark_point(**look_of_ring)
-        others = points.transform_filter("datum.dashed")
-        others = others.mark_point(**look_of_ring, strokeDash=[3, 3])
-        beside = of_ring.transform_aggregate(x="min(x)", effect="max(effect)")
-        said = beside.mark_text(align="right", dx=-12, text=ring, color=theme.ROLES["ink"].light)
-        layers = [rings.encode(*place), said.encode(*place)] if ringed else []
-        layers += [others.encode(*place)] if dashed else []
-        return altair.layer(dots, *layers).properties(
+        around = [
+            part for nth, name in enumerate(rings) for part in ring(points, k, name, dashed=nth > 0)
+        ]
+        return altair.layer(dots, *around).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 

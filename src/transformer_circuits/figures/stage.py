@@ -73,6 +73,8 @@ class Run:
     """Places that also have a note of what stood two before them, left by another head."""
     unread: Sequence[int] = ()
     """Places whose note is there but not read; it is pale."""
+    reading: theme.Name | None = None
+    """In which of the three these are not read: "query", "key" or "value"; it stands at the notes."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,9 @@ def stage(
     the heads that look, as the words below the line call them.
 
     Raises:
-        ValueError: if a run has more or fewer steps than the first, and so no bar for each; or if
-            not every run has one without what is turned off.
+        ValueError: if a run has more or fewer steps than the first, and so no bar for each; if not
+            every run has one without what is turned off; or if notes are not read, but it is not
+            said in which reading.
     """
     turned_off, without = off or ("", ())
     if off and len(without) != len(runs):
@@ -121,6 +124,10 @@ def stage(
         if len(run.steps) != len(runs[0].steps):
             raise ValueError(
                 f'"{run.name}" has {len(run.steps)} steps but the first run has {len(runs[0].steps)}'
+            )
+        if bool(run.unread) != bool(run.reading):
+            raise ValueError(
+                f'"{run.name}" has {len(run.unread)} notes that are not read, in the reading {run.reading}'
             )
     numbers: dict[str, object] = {}
     said = {_said(run, runs, switch): run for run in runs}
@@ -180,7 +187,16 @@ def _told(name: str, run: Run) -> str:
             f"{percent(step.probability)} likely"
         )
     noted = noted and f"notes say {noted}; "
+    if run.unread:
+        unread = ", ".join(f"{tokens[k]} after {tokens[k - 1]}" for k in run.unread)
+        noted += f"{_not_read(run)} are {unread}; "
     return f"{name}: {noted}{'; '.join(each)}."
+
+
+def _not_read(run: Run) -> str:
+    """What stands at notes that are not read."""
+    plural = {"query": "queries", "key": "keys", "value": "values"}
+    return f"not in {plural[run.reading]}" if run.reading else ""
 
 
 def words_of(tokens: Sequence[str]) -> list[list[int]]:
@@ -215,6 +231,7 @@ def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
             | ({"first": True} if step.is_first else {})
         )
     said = {"notes": [*run.notes], "struck": sorted(lost), "unread": [*run.unread]}
+    said |= {"reading": run.reading or "", "notRead": _not_read(run)}
     said |= {"says": [*run.says], "steps": steps}
     return said | {"line": [*_lines(runs)].index(run.tokens)}
 
@@ -244,7 +261,7 @@ def _strip(run: Run, hidden: bool) -> str:
 def _note(kind: str, said: str, before: str) -> str:
     """A note below a token."""
     word = markup.escape(plain(before))
-    return f'<span class="{kind}" aria-hidden="true">{said} <b>{word}</b></span>'
+    return f'<span class="{kind}" aria-hidden="true"><span>{said}</span> <b>{word}</b></span>'
 
 
 def _html(

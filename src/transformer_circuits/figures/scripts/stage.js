@@ -15,7 +15,10 @@
     carried.className = "carried";
     carried.setAttribute("aria-hidden", "true");
     carried.hidden = true;
-    return { strip, tokens, arcs, carried };
+    const notRead = document.createElement("span"); // over notes that are not read
+    notRead.className = "not-read";
+    notRead.setAttribute("aria-hidden", "true");
+    return { strip, tokens, arcs, carried, notRead };
   }
 
   function start(stage) {
@@ -23,7 +26,7 @@
     stage.dataset.started = "yes";
     const { runs, ...given } = JSON.parse(stage.querySelector("script[type='application/json']").textContent);
     const lines = [...stage.querySelectorAll(".strip")].map(line);
-    let { strip, tokens, arcs, carried } = lines[0]; // those of the run that is shown
+    let { strip, tokens, arcs, carried, notRead } = lines[0]; // those of the run that is shown
     const says = stage.querySelector(".says");
     const arcWords = stage.querySelector(".arc-words"); // on a phone arcs have no room for theirs
     const bars = [...stage.querySelectorAll(".bars button")];
@@ -146,7 +149,7 @@
     // The notes at these places, and struck out those that this run has lost; beside a run that is not
     // the first, what the marks at its bars mean, which keeps its room, so that nothing moves.
     function notes(shown) {
-      const { struck, unread } = run();
+      const { struck, unread, reading } = run();
       if (was) was.style.visibility = other() ? "visible" : "hidden";
       tokens.forEach((token, place) => {
         for (const note of token.querySelectorAll(".note")) {
@@ -155,6 +158,13 @@
           note.classList.toggle("unread", unread.includes(place) && !note.matches(".further"));
         }
       });
+      strip.dataset.reading = reading;
+      notRead.remove();
+      if (!unread.length || !shown.includes(unread.at(-1))) return;
+      const first = tokens[unread[0]], last = tokens[unread.at(-1)];
+      notRead.textContent = run().notRead;
+      notRead.style.width = `${last.offsetLeft + last.offsetWidth - first.offsetLeft}px`;
+      first.append(notRead);
     }
 
     const percent = (p) => (p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
@@ -359,7 +369,7 @@
     // Another run may have a line of its own, and so other words at its bars.
     function begin() {
       clear();
-      ({ strip, tokens, arcs, carried } = lines[run().line]);
+      ({ strip, tokens, arcs, carried, notRead } = lines[run().line]);
       lines.forEach((line) => (line.strip.hidden = line.strip !== strip));
       run().steps.forEach((step, k) => (bars[k].querySelector("b").textContent = word(step.at + 1)));
       if (STILL.matches || inTime) end();
