@@ -425,13 +425,14 @@ def rulers(
         radius = np.sqrt(4 * dot / np.pi)
         (left, right), (low, high) = ends
 
-        def away(by: tuple[float, float]) -> tuple[float, float]:
-            """Where one comes to from the ring's middle by so many pixels to the right and upwards."""
-            across, up = (share / whole for share, whole in zip(by, size, strict=True))
+        towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])  # right and up
+
+        def away(pixels: float) -> tuple[float, float]:
+            """Where one comes to from the ring's middle."""
+            across, up = pixels * towards / size
             return x * (right / left) ** across, effect * (high / low) ** up
 
-        towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])
-        near, far = away(radius * towards), away((radius + (95 if dashed else 14)) * towards)
+        near, far = away(radius), away(radius + (95 if dashed else 14))
         data = [{"x": near[0], "y": near[1], "to x": far[0], "to y": far[1], "said": name}]
         line = vega.chart(data, *size).mark_rule(color=INK, strokeWidth=1)
         line = line.encode(altair.X("x:Q"), altair.Y("y:Q"), altair.X2("to x"), altair.Y2("to y"))
