@@ -70,15 +70,20 @@ def test_what_reads_all_others_is_executed_last_and_when_one_changes(checkout, c
     assert notebooks.stale() == [SCORECARD, "a", notebooks.FOUND]
 
 
-def test_every_file_of_the_data_makes_chapters_stale():
+def test_every_file_of_the_data_and_every_drawing_makes_chapters_stale():
     """Checkpoints have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
     patterns = (*notebooks.DATA_FILES, *notebooks.CLAIMS)
     counted = {path for pattern in patterns for path in ROOT.glob(pattern)}
     assert of_data <= counted
+    by_few = set()
     for module, pattern in notebooks.READ_BY.items():
         assert (ROOT / "src/transformer_circuits" / module).is_file() and any(ROOT.glob(pattern))
+        by_few |= {*ROOT.glob(pattern)}
+    figures = ROOT / "src/transformer_circuits/figures"
+    drawn = {path for kind in ("svg", "mplstyle") for path in figures.rglob(f"*.{kind}")}
+    assert drawn <= by_few, "scripts and styles come in when the book is built, drawings before"
 
 
 def test_only_chapters_that_read_the_study_depend_on_it(checkout):

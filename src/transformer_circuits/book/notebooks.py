@@ -51,6 +51,8 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "dat
 READ_BY = {
     "experiments/formation.py": "data/formation/*",
     "experiments/study.py": "data/study/*",
+    "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
+    "figures/drawings/__init__.py": "src/transformer_circuits/figures/drawings/svg/*.svg",
 }
 """What only those chapters depend on that import the module which reads it."""
 CLAIMS = ("data/claims.toml", "data/findings.toml")
