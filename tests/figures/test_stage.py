@@ -1,13 +1,14 @@
 """The stage: what it holds before its script runs, and what the script does with it."""
 
 import html
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from transformer_circuits import record
-from transformer_circuits.figures import stage
+from transformer_circuits.figures import stage, theme
 from transformer_circuits.figures.stage import Run, Step
 
 TOKENS = ["<begin>", "␣A", "da", "␣and", "␣A", "da"]
@@ -220,6 +221,34 @@ def test_a_second_note_is_left_where_the_first_is_struck(page):
     shown.get_by_role("radio", name="keys").first.check()
     expect(shown.locator(".note.struck")).to_have_text(["after A", "after da"])
     expect(shown.locator(".further:not(.struck, .gone)")).to_have_text("2 back A")
+
+
+def test_notes_that_are_not_read_say_in_which_reading():
+    step = [Step(4, looks(p0=1.0), 0.1)]
+    cut = Run("keys", step, [2, 3], SAYS, unread=[2, 3], reading="key")
+    assert "not in keys are da after ␣A, ␣and after da" in made(runs=[cut, cut]).record.text
+    for half in ({"unread": ()}, {"reading": None}):
+        with pytest.raises(ValueError, match=r'"keys" has [02] notes that are not read, in the'):
+            made(runs=[cut, replace(cut, **half)])
+
+
+@pytest.mark.browser
+def test_over_notes_that_are_not_read_stands_in_which_reading(page):
+    step = [Step(4, looks(p2=0.75, p0=0.25), 0.9)]
+    whole = Run("all", step, [2, 3], SAYS)
+    cuts = [replace(whole, name=name, unread=[2, 3], reading=name) for name in ("key", "query")]
+    shown = page({"runs": [whole, *cuts]}, reduced_motion="reduce")
+    expect(shown.locator(".not-read")).to_have_count(0)
+    for name, said in (("key", "not in keys"), ("query", "not in queries")):
+        shown.get_by_role("radio", name=name).check()
+        expect(shown.locator(".not-read")).to_have_text(said)
+        colour = shown.locator(".not-read").evaluate("e => getComputedStyle(e).color")
+        light = theme.ROLES[name].light
+        assert colour == f"rgb{tuple(int(light[k : k + 2], 16) for k in (1, 3, 5))}"
+    ends = shown.locator(".not-read").bounding_box(), shown.locator(".unread").last.bounding_box()
+    assert ends[0]["x"] + ends[0]["width"] >= ends[1]["x"] + ends[1]["width"] / 2
+    shown.get_by_role("radio", name="all").check()
+    expect(shown.locator(".not-read")).to_have_count(0)
 
 
 def test_every_run_has_a_step_for_each_bar():
