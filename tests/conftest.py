@@ -209,6 +209,7 @@ def barriers(page, context=None, **options) -> list[tuple[str, str, str]]:
     page.evaluate(ALIKE)
     # To describe all that is right would take as long, and a page from a file may load none to look at.
     options = {"resultTypes": ["violations"], "preload": False} | options
+    options["rules"] = {"region": {"enabled": False}}  # slow, and moderate: it would not count
     violations = page.evaluate(
         "async ([context, options]) => (await axe.run(context ?? document, options)).violations",
         [context, options],
