@@ -95,12 +95,14 @@ def virtual_heads():
 
 
 def frozen_patterns():
-    title = "Cost of losing the previous-token head"
-    whole, kept = shown("16-what-freezing-hides", title, "full", "patterns kept")
-    costs = [
-        [float(text.split()[0].replace("−", "-")) for text in column] for column in (whole, kept)
-    ]
-    return 3 if min(costs[0]) > 1 and max(costs[1]) < 0 else 1
+    title = "With patterns kept, losing the previous-token head"
+    found = FOUND["chapters"]["16-what-freezing-hides"]["figures"]
+    (record,) = [of for name, of in found.items() if name.startswith(title)]
+    full, kept = (
+        [of[0] for name, of in record["numbers"].items() if name[0] == way and of[0] == of[-1]]
+        for way in "fp"
+    )
+    return 3 if len(full) == len(kept) == 3 and min(full) > 1 and max(kept) < 0 else 1
 
 
 def without_mlps():
