@@ -58,11 +58,12 @@ def does_not_copy():
 
 
 def longest_terms():
-    names = ("terms", "mean length", "number")
-    terms, lengths, number = shown("09-two-layers", "Mean length of the centred logits", *names)
-    assert lengths[-1] == min(lengths) and number[-1] > sum(number[:-1])
+    title = "On average the direct path is the longest term"
+    terms, lengths = shown("09-two-layers", title, "rows", "mean")
+    names, numbers = zip(*(term.rstrip(")").split(" (") for term in terms), strict=True)
+    assert lengths[-1] == min(lengths) and int(numbers[-1]) > sum(map(int, numbers[:-1]))
     return ["direct path", "first layer", "virtual heads"].index(
-        terms[lengths.index(max(lengths))]
+        names[lengths.index(max(lengths))]
     ) + 1
 
 
@@ -87,7 +88,7 @@ def bump():
 
 
 def virtual_heads():
-    title = "What each kind of path brings"
+    title = "Single heads bring most of the gain"
     ours, theirs = shown("15-term-importance", title, "here", "in the paper")
     assert ours.index(max(ours)) == theirs.index(max(theirs)) == 1
     assert ours[2] > 0.1 and 3 < ours[2] / theirs[2] < 4
