@@ -58,11 +58,12 @@ def does_not_copy():
 
 
 def longest_terms():
-    names = ("terms", "mean length", "number")
-    terms, lengths, number = shown("09-two-layers", "Mean length of the centred logits", *names)
-    assert lengths[-1] == min(lengths) and number[-1] > sum(number[:-1])
+    title = "On average the direct path is the longest term"
+    terms, lengths = shown("09-two-layers", title, "rows", "mean")
+    names, numbers = zip(*(term.rstrip(")").split(" (") for term in terms), strict=True)
+    assert lengths[-1] == min(lengths) and int(numbers[-1]) > sum(map(int, numbers[:-1]))
     return ["direct path", "first layer", "virtual heads"].index(
-        terms[lengths.index(max(lengths))]
+        names[lengths.index(max(lengths))]
     ) + 1
 
 
@@ -87,7 +88,7 @@ def bump():
 
 
 def virtual_heads():
-    title = "What each kind of path brings"
+    title = "Single heads bring most of the gain"
     ours, theirs = shown("15-term-importance", title, "here", "in the paper")
     assert ours.index(max(ours)) == theirs.index(max(theirs)) == 1
     assert ours[2] > 0.1 and 3 < ours[2] / theirs[2] < 4
@@ -95,12 +96,14 @@ def virtual_heads():
 
 
 def frozen_patterns():
-    title = "Cost of losing the previous-token head"
-    whole, kept = shown("16-what-freezing-hides", title, "full", "patterns kept")
-    costs = [
-        [float(text.split()[0].replace("−", "-")) for text in column] for column in (whole, kept)
-    ]
-    return 3 if min(costs[0]) > 1 and max(costs[1]) < 0 else 1
+    title = "With patterns kept, losing the previous-token head"
+    found = FOUND["chapters"]["16-what-freezing-hides"]["figures"]
+    (record,) = [of for name, of in found.items() if name.startswith(title)]
+    full, kept = (
+        [of[0] for name, of in record["numbers"].items() if name[0] == way and of[0] == of[-1]]
+        for way in "fp"
+    )
+    return 3 if len(full) == len(kept) == 3 and min(full) > 1 and max(kept) < 0 else 1
 
 
 def without_mlps():
