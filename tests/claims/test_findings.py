@@ -89,7 +89,7 @@ def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
     data, metadata = decision._repr_mimebundle_()
     page = data["text/html"]
     parts = ('<p class="finding"><span>We find</span> <strong>No:</strong> heads look at the begin',
-             '<p class="claim not-reproduced">✗ not reproduced (2 of 2 &lt;). The paper: the begin',
+             '<p class="claim not-reproduced">✗ not reproduced: 2 of 2 &lt;. The paper: the begin',
              '<table class="forest-plot">', "<details><summary>Controls, and how it is measured")  # fmt: skip
     assert sorted(map(page.index, parts)) == [page.index(part) for part in parts]
     assert data["text/plain"].startswith("No: heads look at the begin token")

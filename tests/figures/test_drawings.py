@@ -73,7 +73,7 @@ DRAWINGS = {
         10.0,
         "above",
         ours=["every seed"],
-        said="✓ reproduced (3 of 3 seeds)",
+        said="✓ reproduced: 3 of 3 seeds",
         unit="%",
         notes=["What a shape means, in a note that is longer than one line of a phone."] * 5,
         title="A verdict",

@@ -3,7 +3,6 @@
 import functools
 import html
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field
@@ -220,13 +219,8 @@ class Decision:
             if claim.source == "paper"
             else claim.section[:1].upper() + claim.section[1:]
         )
-        why = re.sub(r" \((\d+ windows)\)", r", \1,", self.why)
-        if self.verdict == rules.DEPENDS:  # two verdicts have a sentence each
-            stored, white = why.removeprefix("as stored ").split("; where the stream is white ")
-            why = f". As stored: {stored}. Where the stream is white: {white}"
-        else:
-            why = f" ({why})"
-        return f"{rules.SYMBOLS[self.verdict]} {self.verdict}{why}. {by}: {claim.statement}."
+        told = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
+        return f"{told}. {by}: {claim.statement}."
 
     def __str__(self) -> str:
         ours = ", ".join(map(str, self.seeds.values()))

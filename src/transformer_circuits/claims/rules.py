@@ -249,7 +249,7 @@ def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
     if most >= MOST:
         return f"no {MOST} times {what} would decide it, if estimates stay"
     most = max(most, 1.1)  # an interval may end just on the threshold
-    amount = f" ({round(most * windows, -1):.0f} windows)" if windows else ""
+    amount = f", {round(most * windows, -1):.0f} windows," if windows else ""
     return f"about {most:.1f} times {what}{amount} would decide it, if estimates stay"
 
 
