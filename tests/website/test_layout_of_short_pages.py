@@ -73,8 +73,13 @@ def test_nothing_moves_under_the_reader(browser, name, size):
     page = open_watched(browser, name, size)
     page.wait_for_timeout(300)
     shifted = page.evaluate("window.shifted")
+    hidden = page.evaluate("""() => {
+        const of = document.querySelector(".circuit-stage").closest(".output");
+        return of.scrollHeight - of.clientHeight;
+    }""")
     page.close()
     assert shifted < 0.05
+    assert hidden <= 0, "the key to the bars is below its edge"
 
 
 @pytest.mark.browser

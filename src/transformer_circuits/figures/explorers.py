@@ -323,39 +323,34 @@ def edges(
         SIGN, fill, tooltip=tips
     )
     chosen = "datum.kind == into"
-    ways = ("as it is", "with the edge cut")
     named = [f"{token} ({k})" for k, token in enumerate(tokens)]
-    legend = altair.Legend(
-        title="how likely the model held each token", orient="top", titleLimit=400
-    )
-    bars = (
+    each = (
         vega.chart(rows, 14 * n, 90)
         .transform_filter(chosen)
         .transform_filter(edge)
         .transform_calculate(pos=f"sequence({n})")
         .transform_flatten(["cut", "pos"])
+        .transform_filter("isValid(datum.cut)")
         .transform_calculate(
-            **{
-                "token": f"{json.dumps(named)}[datum.pos]",
-                ways[0]: f"{json.dumps([*map(_short, given)])}[datum.pos]",
-                ways[1]: "datum.cut",
-            }
+            token=f"{json.dumps(named)}[datum.pos]",
+            whole=f"{json.dumps([*map(_short, given)])}[datum.pos]",
         )
-        .transform_fold(list(ways), as_=["model", "probability"])
-        .mark_bar(stroke=INK, strokeWidth=0.5)
         .encode(
             altair.X("token:N", sort=None, title=None, axis=UPRIGHT),
-            vega.y_axis("probability:Q", "probability", (0.0, 1.0)),
-            altair.Color(
-                "model:N", sort=ways, scale=altair.Scale(range=COLOURS[:2]), legend=legend
-            ),
-            altair.XOffset("model:N", sort=ways),
-            tooltip=[vega.tip(of) for of in ("token:N", "model:N", "probability:Q")],
+            tooltip=[
+                vega.tip("token:N"),
+                vega.tip("cut:Q", "with the edge cut"),
+                vega.tip("whole:Q", "as it is"),
+            ],
         )
     )
+    likely = vega.y_axis("cut:Q", "probability", (0.0, 1.0))
+    bars = altair.layer(
+        each.mark_bar(color=theme.LIKELY.light).encode(likely),
+        each.mark_tick(color=INK, thickness=2.5, size=12).encode(altair.Y("whole:Q")),
+    ).properties(title=_heading("How likely each token was held: ▬ as it is, amber with the cut"))
     said = _sentences(rows, 6).transform_filter(chosen).transform_filter(edge)
-    beside = (said & bars).resolve_scale(color="independent")
-    drawn = altair.layer(squares.add_params(edge), hatched, framed) | beside
+    drawn = altair.layer(squares.add_params(edge), hatched, framed) | (said & bars)
     params = (
         altair.param("into", value=ranked[0]["kind"], bind=kind_radio),
         altair.param("colour", value="effect", bind=colour_radio),

@@ -578,6 +578,7 @@ def _plain(axis, steps: Sequence[float], form: str = "{x:g}") -> None:
     """Ticks of a logarithmic axis at these parts of every power of 2, with plain numbers."""
     axis.set_major_locator(LogLocator(base=2, subs=steps))
     axis.set_major_formatter(form)
+    axis.set_minor_formatter("")
 
 
 def _log(axes, base: int) -> None:
