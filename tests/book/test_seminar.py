@@ -82,7 +82,7 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
     if page == "what-a-second-layer-reads":
         assert "| head 0.2 cut out of their | queries | keys | values | nothing |" in everything
         readings = ("queries", "keys", "values", "nothing")
-        likely = [table["numbers"][f"probability, Cut the notes from {of}"] for of in readings]
+        likely = [table["numbers"][f"probability, Cut notes from {of}"] for of in readings]
         for piece, place in zip(column, (0, -1), strict=True):
             shares = [round(100 * of[place]) for of in likely]
             assert shown.format(piece, *shares) in everything
