@@ -1,5 +1,7 @@
 """Story or code: one switch hides the code of all chapters, and is remembered."""
 
+import re
+
 import pytest
 from conftest import HTML, at_every_width, serve
 from playwright.sync_api import expect
@@ -108,5 +110,6 @@ def test_a_filter_narrows_a_stacked_table(watched):
     expect(box.locator("table.stacked")).to_be_visible()
     box.get_by_role("combobox").select_option("3")
     left = box.locator("tbody tr:visible")
+    expect(left.first).to_have_text(re.compile(r"^\s*3"))
     assert 0 < left.count() <= 6
     assert {row.split("\n")[0] for row in left.all_inner_texts()} == {"3"}
