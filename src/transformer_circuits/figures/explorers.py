@@ -417,7 +417,7 @@ def rulers(
     def ring(points: altair.Chart, k: int, name: str, dashed: bool) -> list[altair.Chart]:
         """Rings, and their name with a line to the first of them: above the cloud, or else below it."""
         x, effect = min((row["across"][k], row["effect"]) for row in rows if row["ring"] == name)
-        radius = np.sqrt(4 * dot / np.pi)
+        radius = np.sqrt(3 * dot / np.pi)
         (left, right), (low, high) = ends
 
         towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])  # right and up
@@ -427,7 +427,7 @@ def rulers(
             across, up = pixels * towards / size
             return x * (right / left) ** across, effect * (high / low) ** up
 
-        near, far = away(radius), away(radius + (95 if dashed else 14))
+        near, far = away(0.6 * radius if dashed else radius), away(radius + (95 if dashed else 14))
         data = [{"x": near[0], "y": near[1], "to x": far[0], "to y": far[1], "said": name}]
         line = vega.chart(data, *size).mark_rule(color=INK, strokeWidth=1)
         line = line.encode(altair.X("x:Q"), altair.Y("y:Q"), altair.X2("to x"), altair.Y2("to y"))
@@ -436,7 +436,7 @@ def rulers(
         words = words.encode(altair.X("to x:Q"), altair.Y("to y:Q"), text="said:N")
         drawn = points.transform_filter(altair.datum.ring == name)
         heavy = {"strokeWidth": 2.5, "strokeDash": [4, 3]} if dashed else {"strokeWidth": 1.5}
-        drawn = drawn.mark_point(filled=False, size=4 * dot, color=INK, opacity=1, **heavy)
+        drawn = drawn.mark_point(filled=False, size=3 * dot, color=INK, opacity=1, **heavy)
         return [drawn.encode(altair.X("x:Q"), altair.Y("effect:Q")), line, words]
 
     def panel(k: int, measure: str) -> altair.LayerChart:
@@ -445,7 +445,9 @@ def rulers(
         ticks = altair.Axis(tickCount=4, format="~g")
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
-        dots = points.mark_point(filled=True, size=dot, opacity=0.8)
+        shown = altair.when(altair.datum.ring != "").then(altair.value(1.0))
+        dots = points.mark_point(filled=True, size=dot)
+        dots = dots.encode(opacity=shown.otherwise(altair.value(0.45 if rings else 0.8)))
         dots = dots.encode(
             altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks),
             altair.Y(
