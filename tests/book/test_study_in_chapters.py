@@ -28,7 +28,7 @@ GOES = {
     "farther": "goes farther away",
     "neither": "shows no clear change",
 }
-LIE = ("none lies", "one of three lies", "two of three lie", "all three lie")
+LIE = ("no seed lies", "one seed of three lies", "two seeds of three lie", "all three seeds lie")
 """Of the widest models, wholly on the claim's side."""
 
 
