@@ -417,7 +417,8 @@ def rulers(
     def ring(points: altair.Chart, k: int, name: str, dashed: bool) -> list[altair.Chart]:
         """Rings, and their name with a line to the first of them: above the cloud, or else below it."""
         x, effect = min((row["across"][k], row["effect"]) for row in rows if row["ring"] == name)
-        radius = np.sqrt(3 * dot / np.pi)
+        area = 3 * dot
+        radius = np.sqrt(area / np.pi)
         (left, right), (low, high) = ends
 
         towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])  # right and up
@@ -436,7 +437,7 @@ def rulers(
         words = words.encode(altair.X("to x:Q"), altair.Y("to y:Q"), text="said:N")
         drawn = points.transform_filter(altair.datum.ring == name)
         heavy = {"strokeWidth": 2.5, "strokeDash": [4, 3]} if dashed else {"strokeWidth": 1.5}
-        drawn = drawn.mark_point(filled=False, size=3 * dot, color=INK, opacity=1, **heavy)
+        drawn = drawn.mark_point(filled=False, size=area, color=INK, opacity=1, **heavy)
         return [drawn.encode(altair.X("x:Q"), altair.Y("effect:Q")), line, words]
 
     def panel(k: int, measure: str) -> altair.LayerChart:
@@ -446,14 +447,13 @@ def rulers(
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
         shown = altair.when(altair.datum.ring != "").then(altair.value(1.0))
-        dots = points.mark_point(filled=True, size=dot)
-        dots = dots.encode(opacity=shown.otherwise(altair.value(0.45 if rings else 0.8)))
-        dots = dots.encode(
+        dots = points.mark_point(filled=True, size=dot).encode(
             altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks),
             altair.Y(
                 "effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks
             ),
             *look,
+            opacity=shown.otherwise(altair.value(0.45 if rings else 0.8)),
             tooltip=tips,
         )
         around = [

@@ -158,7 +158,7 @@
           note.classList.toggle("unread", unread.includes(place) && !note.matches(".further"));
         }
       });
-      strip.dataset.reading = reading;
+      strip.style.setProperty("--reading", reading && `var(--${reading})`);
       notRead.remove();
       if (!unread.length || !shown.includes(unread.at(-1))) return;
       const first = tokens[unread[0]], last = tokens[unread.at(-1)];
