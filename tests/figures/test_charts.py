@@ -61,7 +61,7 @@ def explorers_of(**words):
         "rulers": explorers.rulers(
             {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]}, [[0.1, 0.2], [0.3, 0.6]],
             {"as stored": 0.0, "white": 1.0}, kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"],
-            y="change, nats", ringed={"a story": [("K", "0.1 → 1.0")], "a note": [("Q", "0.0 → 1.0")]},
+            y="change, nats", strongest=[("K", "0.1 → 1.0")], named={"a note": ("K", "0.1 → 1.0")},
             **words,
         ),
         "training": explorers.training(
@@ -102,6 +102,11 @@ def test_chosen_names_stand_beside_their_points_those_of_points_on_each_other_in
     centres = [place[0] for place in labels.near(pixels, widths, (110, 110)) if place]
     for (x, y), (other, its) in itertools.combinations(centres, 2):
         assert abs(x - other) >= 7.5 or abs(y - its) >= labels.LINE
+    ring = [np.exp(2j * np.pi * k / 12) for k in range(12) if k not in (8, 9, 10)]
+    dots = [(100.0, 100.0), *((100 + 22 * of.real, 100 + 22 * of.imag) for of in ring)]
+    dots += [(85.0, 74.0), (115.0, 74.0)]
+    (_, (x, y)), *_ = labels.near(dots, [40.0] + [None] * 11, (200, 200))
+    assert y < 70 and abs(x - 100) < 10, "its line goes out between dots, where there are none"
     with pytest.raises(ValueError, match="there is no room for 2 names"):
         labels.near([(5.0, 5.0)] * 2, [30.0, 30.0], (50, 30))
 

@@ -1,5 +1,6 @@
 """Interactive charts with tooltips. As in `plots`: arrays and labels, never a model."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -71,7 +72,7 @@ def scatter(
     ends = [[a for _, a, _ in every] + [*at.values()], [b for *_, b in every]]
     if one_scale:
         ends = [[*ends[0], *ends[1]]] * 2
-    plane = _Plane(*map(_domain, ends), (SCATTER[0], SCATTER[0]) if one_scale else SCATTER)
+    plane = Plane(*map(_domain, ends), (SCATTER[0], SCATTER[0]) if one_scale else SCATTER)
     numbers = {x: xs, y: ys} | at
     for name, both in (null or {}).items():
         numbers |= {
@@ -93,7 +94,11 @@ def scatter(
 def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
     """Points by their "kind": `kinds`, what it is called and its shape, as in `KINDS`, by colour."""
     said, shapes = zip(*kinds, strict=True)
-    legend = altair.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
+    legend = (
+        altair.Legend(title=None, orient="top", symbolOpacity=1, symbolStrokeWidth=0)
+        if len(kinds) > 1
+        else None
+    )
     colours, forms = (altair.Scale(domain=said, range=of) for of in ([*kinds.values()], shapes))
     return (
         altair.Color("kind:N", scale=colours, legend=legend),
@@ -101,16 +106,20 @@ def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Sha
     )
 
 
-class _Plane(NamedTuple):
-    """The ends of both axes, and the size on a phone [pixels]."""
+class Plane(NamedTuple):
+    """The ends of both axes, the size on a phone [pixels], and whether both axes are logarithmic."""
 
     across: tuple[float, float]
     up: tuple[float, float]
     size: tuple[int, int]
+    log: bool = False
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
         """A place of it on a phone."""
-        (left, right), (low, high), (wide, tall) = self
+        ends = (*self.across, *self.up)
+        of = math.log if self.log else float
+        x, y, left, right, low, high = map(of, (x, y, *ends))
+        wide, tall = self.size
         return (x - left) / (right - left) * wide, (high - y) / (high - low) * tall
 
 
@@ -121,7 +130,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return least - margin, most + margin
 
 
-def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str, equal: str):
+def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equal: str):
     """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
     of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
@@ -143,19 +152,15 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str, equ
     dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
     # An empty layer would be read aloud as a picture of nothing.
     crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
-    (left, right), (low, high), (wide, tall) = plane
+    (left, right), (low, high), (wide, tall), _ = plane
     crossed = [  # by lines, and at the top by their names
         (name, v + along / wide * (right - left), high - down / tall * (high - low))
         for name, v in places.items()
         for along in range(0, int(width(name, vega.WORDS)), DOT)
         for down in range(0, tall if along == 0 else DOT + 1, DOT)
     ]
-    named = vega.chart(_named(plane, points, [*beside, *crossed], written), *plane.size)
-    line = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
-    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **line)
-    lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
-    texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
-    layers = [lines, dots, *crosses, texts.encode(across, up, text="name:N")]
+    lines, texts = names(plane, points, [*beside, *crossed], written, across, up)
+    layers = [lines, dots, *crosses, texts]
     if places:
         upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
         upright = upright.encode(across)
@@ -172,23 +177,36 @@ def _scatter(plane: _Plane, points, beside, places, written, x: str, y: str, equ
     return altair.layer(*layers)
 
 
-def _named(plane: _Plane, points, others, written: Collection[str]) -> list[dict]:
-    """One row per printed name; those of dots that lie on each other are printed as one.
+def names(
+    plane: Plane,
+    points: Sequence[tuple[str, float, float]],
+    others: Sequence[tuple[str, float, float]],
+    written: Collection[str],
+    across: altair.X,
+    up: altair.Y,
+) -> tuple[altair.Chart, altair.Chart]:
+    """Lines from points to their names, and these.
 
-    x, y: its point; from there, in pixels, dx, dy: to the centre of the name; lx, ly: to where the
-    line from the point ends.
+    `points`, `others`: name, x and y; only names of the first that are `written` are printed, where
+    they hide no dot. Those of dots that lie on each other are printed as one. `across`, `up`: the
+    axes, of "x:Q" and "y:Q".
     """
     at = [plane.pixels(x, y) for _, x, y in (*points, *others)]
-    names = shared([name if name in written else None for name, *_ in points], at[: len(points)])
-    widths = [name and width(name, vega.WORDS) + 6 for name in names] + [None] * len(others)
+    said = shared([name if name in written else None for name, *_ in points], at[: len(points)])
+    widths = [name and width(name, vega.WORDS) + 6 for name in said] + [None] * len(others)
     rows = []
     for (_, x, y), name, (px, py), place in zip(
-        points, names, at, near(at, widths, plane.size), strict=False
+        points, said, at, near(at, widths, plane.size), strict=False
     ):
         if place:
             (dx, dy), (lx, ly) = ((round(a - px, 1), round(b - py, 1)) for a, b in place)
             rows.append({"name": name, "x": x, "y": y, "dx": dx, "dy": dy, "lx": lx, "ly": ly})
-    return rows
+    named = vega.chart(rows, *plane.size)
+    line = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
+    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **line)
+    texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
+    lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
+    return lines, texts.encode(across, up, text="name:N")
 
 
 def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega.HoverChart:

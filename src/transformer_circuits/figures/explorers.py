@@ -383,7 +383,8 @@ def rulers(
     y: str,
     title: str,
     alt: str,
-    ringed: Mapping[str, Collection[tuple[str, str]]] | None = None,
+    strongest: Collection[tuple[str, str]] = (),
+    named: Mapping[str, tuple[str, str]] | None = None,
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -391,75 +392,57 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `ringed`: under what they are called, kind and name of those that have a ring in each panel; of a
-    second name the rings are dashed. Two panels are large.
+    `strongest`: kind and name of those that have a dark rim, and the others are pale; `named`: of
+    some of them, by what is written beside their point. Two panels are large.
     """
-    across, up = {name: array(of) for name, of in measures.items()}, array(effects)
+    across, change = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     roles = [theme.EDGES[kind] for kind in kinds]
-    rings = {name: {*of} for name, of in (ringed or {}).items()}
     rows = [
-        {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "effect": _short(up[k, e])}
-        | {"ring": next((name for name, of in rings.items() if (kinds[k], labels[e]) in of), "")}
+        {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "y": _short(change[k, e])}
+        | {"strong": (kinds[k], labels[e]) in strongest}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
-        for k, e in np.ndindex(up.shape)
+        for k, e in np.ndindex(change.shape)
     ]
-    rows.sort(key=lambda row: ["", *rings].index(row["ring"]))  # what has a ring lies on top
-    ends = [[of.min() / 1.6, of.max() * 1.6] for of in (np.stack([*ratio.values()]), up)]
+    rows.sort(key=lambda row: row["strong"])  # these lie on top
+    ends = [(of.min() / 1.6, of.max() * 1.6) for of in (np.stack([*ratio.values()]), change)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
     large = len(across) < 3
-    size, dot, label = ((270, 250), 60, y) if large else ((155, 170), 28, y.split(", "))
+    size, dot, label = ((270, 270), 60, y) if large else ((155, 170), 28, y.split(", "))
 
     def across_of(measure: str) -> str:
         first = measure.split()[0].strip(",")
         return f"{first} ÷ mean of those into Q, K or V" if large else "value ÷ mean of its kind"
 
-    def ring(points: altair.Chart, k: int, name: str, dashed: bool) -> list[altair.Chart]:
-        """Rings, and their name with a line to the first of them: above the cloud, or else below it."""
-        x, effect = min((row["across"][k], row["effect"]) for row in rows if row["ring"] == name)
-        area = 3 * dot
-        radius = np.sqrt(area / np.pi)
-        (left, right), (low, high) = ends
-
-        towards = np.array([0.4, -0.917] if dashed else [-0.5, 0.866])  # right and up
-
-        def away(pixels: float) -> tuple[float, float]:
-            """Where one comes to from the ring's middle."""
-            across, up = pixels * towards / size
-            return x * (right / left) ** across, effect * (high / low) ** up
-
-        near, far = away(0.6 * radius if dashed else radius), away(radius + (95 if dashed else 14))
-        data = [{"x": near[0], "y": near[1], "to x": far[0], "to y": far[1], "said": name}]
-        line = vega.chart(data, *size).mark_rule(color=INK, strokeWidth=1)
-        line = line.encode(altair.X("x:Q"), altair.Y("y:Q"), altair.X2("to x"), altair.Y2("to y"))
-        look = {"align": "center", "dy": 9} if dashed else {"align": "right", "dy": -6}
-        words = vega.chart(data, *size).mark_text(color=INK, **look)
-        words = words.encode(altair.X("to x:Q"), altair.Y("to y:Q"), text="said:N")
-        drawn = points.transform_filter(altair.datum.ring == name)
-        heavy = {"strokeWidth": 2.5, "strokeDash": [4, 3]} if dashed else {"strokeWidth": 1.5}
-        drawn = drawn.mark_point(filled=False, size=area, color=INK, opacity=1, **heavy)
-        return [drawn.encode(altair.X("x:Q"), altair.Y("effect:Q")), line, words]
-
     def panel(k: int, measure: str) -> altair.LayerChart:
         points = vega.chart(rows, *size).transform_calculate(x=f"datum.across[{k}]")
-        log = [altair.Scale(type="log", domain=end, nice=False) for end in ends]
+        log = [altair.Scale(type="log", domain=list(end), nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
+        x = altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks)
+        title = None if k and not large else label
+        up = altair.Y("y:Q", scale=log[1], title=title, axis=ticks)
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
-        tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("effect:Q")]
-        shown = altair.when(altair.datum.ring != "").then(altair.value(1.0))
-        dots = points.mark_point(filled=True, size=dot).encode(
-            altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks),
-            altair.Y(
-                "effect:Q", scale=log[1], title=None if k and not large else label, axis=ticks
-            ),
-            *look,
-            opacity=shown.otherwise(altair.value(0.45 if rings else 0.8)),
-            tooltip=tips,
+        tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("y:Q", "effect")]
+        pale, rim = (
+            altair.when(altair.datum.strong)
+            .then(altair.value(strong))
+            .otherwise(altair.value(rest))
+            for strong, rest in ((1.0, 0.45 if strongest else 0.8), (1.5, 0.0))
         )
-        around = [
-            part for nth, name in enumerate(rings) for part in ring(points, k, name, dashed=nth > 0)
-        ]
-        return altair.layer(dots, *around).properties(
+        dots = points.mark_point(filled=True, size=dot, stroke=INK).encode(
+            x, up, *look, opacity=pale, strokeWidth=rim, tooltip=tips
+        )
+        layers = [dots]
+        if named:
+            told = {edge: name for name, edge in named.items()}
+            places = [
+                (told.get((kinds[m], labels[e]), ""), ratio[measure][m, e], change[m, e])
+                for m, e in np.ndindex(change.shape)
+            ]
+            plane = charts.Plane(*ends, size, log=True)
+            lines, texts = charts.names(plane, places, [], named, x, up)
+            layers = [lines, dots, texts]
+        return altair.layer(*layers).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 
@@ -469,7 +452,7 @@ def rulers(
         alt,
         numbers={
             **across,
-            "effects": up,
+            "effects": change,
             "agreement": [number(agreement[name]) for name in across],
         },
         units={"effects": y},

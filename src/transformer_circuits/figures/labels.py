@@ -4,6 +4,7 @@ Names of lines stand outside the axes, where nothing else is drawn, so that they
 kept apart in one direction. Lengths are in points (1/72 inch) where nothing else is said.
 """
 
+import itertools
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ LINE = 14.0
 _LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
 DOT = 6
 """Half the side of the square around a dot that names keep clear of, in pixels."""
+CHOICE = 40
+"""Of how many places for a name the nearest with a clear line is taken."""
 TICK = 12.5
 """From one name of a row or a column to the next; nearer than that, some are left out."""
 
@@ -171,31 +174,43 @@ def near(
 
     All in pixels, in a chart of the given size. `widths`: of the names; None for a point without a
     name, which gets None. A name stands as near as it can without covering a dot, another name or
-    its line, and its own line crosses no name; of places as near, the one to the right comes first.
+    its line, and its own line crosses no name; of the `CHOICE` nearest the first whose line crosses no
+    dot is taken, if there is one. Of places as near, the one to the right comes first.
 
     Raises:
         ValueError: if there is no room for a name.
     """
-    taken, names = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points], []
+    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    taken, names = [*dots], []
     found: list[tuple[Point, Point] | None] = []
     for (x, y), width in zip(points, widths, strict=True):
         if width is None:
             found.append(None)
             continue
-        for box in _around(x, y, width, size):
-            left, top, right, bottom = box
-            edge = min(max(x, left), right), min(max(y, top), bottom)
-            line = [
-                (x + (edge[0] - x) * k / 12, y + (edge[1] - y) * k / 12) * 2 for k in range(1, 12)
-            ]
-            if not _hit(box, taken) and not any(_hit(spot, names) for spot in line):
-                break
-        else:
+        others = [dot for dot in dots if not _hit((x, y, x, y), [dot])]
+        near_to_far = ((box, _line(x, y, box)) for box in _around(x, y, width, size))
+        free = (
+            (box, line)
+            for box, line in near_to_far
+            if not _hit(box, taken) and not any(_hit(spot, names) for spot in line)
+        )
+        nearest = list(itertools.islice(free, CHOICE))
+        if not nearest:
             raise ValueError(f"there is no room for {len(widths) - widths.count(None)} names")
+        clear = (each for each in nearest if not any(_hit(spot, others) for spot in each[1]))
+        box, line = next(clear, nearest[0])
         names.append(box)
         taken += [box, *line]
-        found.append((((left + right) / 2, (top + bottom) / 2), edge))
+        left, top, right, bottom = box
+        found.append((((left + right) / 2, (top + bottom) / 2), line[-1][:2]))
     return found
+
+
+def _line(x: float, y: float, box: Box) -> list[Box]:
+    """Spots on the line from a point to the nearest place of a box, which is the last."""
+    left, top, right, bottom = box
+    to = min(max(x, left), right), min(max(y, top), bottom)
+    return [(x + (to[0] - x) * k / 12, y + (to[1] - y) * k / 12) * 2 for k in range(1, 13)]
 
 
 def _around(x: float, y: float, width: float, size: tuple[int, int]) -> Iterator[Box]:
