@@ -242,6 +242,28 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
         tip.wait_for(state="detached")
 
 
+def test_a_first_tap_on_a_term_says_what_it_means_and_a_second_one_leads_there(browser):
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    address = (HTML / "chapters/what-one-layer-can-say.html").as_uri()
+    page.goto(address, wait_until="load")
+    terms = page.locator("article a.term")
+    tip = page.locator(".tippy-box")
+    for term in (terms.nth(1), terms.nth(2)):
+        term.tap()
+        tip.wait_for()
+        assert page.url == address
+        told = tip.inner_text().splitlines()[0].replace(" ", "-")
+        assert term.get_attribute("href").endswith(f"#term-{told}")
+        page.touchscreen.tap(5, 800)
+        tip.wait_for(state="detached")
+    term.tap()
+    tip.wait_for()
+    term.tap()
+    page.wait_for_url("**/glossary.html#term-*")
+    context.close()
+
+
 @pytest.mark.parametrize(
     "index, kind",
     [
