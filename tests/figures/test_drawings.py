@@ -48,7 +48,9 @@ BOTH = ROW | {("1.5",): 3.4, ("1.1",): -0.6, ("0.3", "1.5"): 0.45, ("0.2", "1.6"
 
 
 DRAWINGS = {
-    "head": heads.two_circuits(WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], head="0.7"),
+    "head": heads.two_circuits(
+        WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], [4.0] + [1.0] * 8, head="0.7"
+    ),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
     "induction": induction.induction_steps(

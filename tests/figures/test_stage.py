@@ -123,7 +123,12 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
         (
             {"p1": 0.2, "p3": 0.15},
             0.1,
-            "they look at no place in particular, most at A (20\u00a0%).",
+            "they look at no place in particular, most at the first A (20\u00a0%).",
+        ),
+        (
+            {"p1": 0.2, "p4": 0.25},
+            0.1,
+            "they look at no place in particular, most at itself (25\u00a0%).",
         ),
     ],
 )

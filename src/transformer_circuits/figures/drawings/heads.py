@@ -12,6 +12,8 @@ _ROW = 26.0
 """From one token to the next, in pixels."""
 _FAINT = 0.05
 """What is looked at less is drawn pale, and without its number. [probability]"""
+_THICKEST = 3.5
+"""The arrow to the token that is raised most. [pixels]"""
 
 
 def channel(
@@ -80,6 +82,7 @@ def two_circuits(
     tokens: Sequence[str],
     weights: Numbers,
     raised: Sequence[str],
+    by: Numbers,
     *,
     head: str,
     title: str = "One circuit says where to look, the other what to move",
@@ -87,9 +90,10 @@ def two_circuits(
     """A head on a line of text: bars for where its last token looks, and what each token would give.
 
     `weights`: [src], attention from the last token, probabilities. `raised`: for each source the
-    token whose logit it would raise most, were it looked at; the OV circuit alone decides it.
+    token whose logit it would raise most, were it looked at; the OV circuit alone decides it. `by`:
+    [src], how much that would raise it above the mean of all tokens, logits: so thick is its arrow.
     """
-    where = array(weights)
+    where, much = array(weights), array(by)
     most = int(where.argmax())
     alt = (
         f'Head {head} at the token "{tokens[-1]}". Beside each token stands a bar for how much it is '
@@ -98,12 +102,12 @@ def two_circuits(
     )
 
     def paint(room: Px) -> Canvas:
-        return _circuits(room, tokens, where, raised, head)
+        return _circuits(room, tokens, where, raised, much / much.max(), head)
 
-    return page.twice(paint, title, alt, numbers={"attention": where})
+    return page.twice(paint, title, alt, numbers={"attention": where, "raised by": much})
 
 
-def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
+def _circuits(room: Px, tokens, where, raised, share, head: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 76.0
     left = room / 2 - cell / 2 if wide else room - cell - 136  # bars have what words leave
@@ -114,7 +118,9 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     canvas.text(left + cell / 2, 10, "head", anchor="middle", size=SMALL, role="muted")
     canvas.text(left + cell / 2, 28, head, anchor="middle", bold=True)
     scale = left - 62  # of all of the attention, so that lines of text can be compared
-    for i, (token, weight, what) in enumerate(zip(tokens, where, raised, strict=True)):
+    for i, (token, weight, what, of_most) in enumerate(
+        zip(tokens, where, raised, share, strict=True)
+    ):
         y, role = 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
         here = i == len(tokens) - 1
         marked = layer if here or weight == where.max() else "muted"
@@ -125,7 +131,7 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
             left_of = left - 16 - scale * weight
             canvas.text(left_of, y, percent(weight), anchor="end", size=SMALL)
         start = left + cell + 6
-        canvas.line([(start, y), (start + 24, y)], "value")
+        canvas.line([(start, y), (start + 24, y)], "value", thick=_THICKEST * of_most)
         canvas.text(start + 30, y, cut(plain(what), room - start - 32), role=role, mono=True)
     y = 60 + len(tokens) * _ROW
     canvas.text(
@@ -133,8 +139,8 @@ def _circuits(room: Px, tokens, where, raised, head: str) -> Canvas:
     )
     words = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
-        "raise most, looked at or not. The head adds up the right, weighted by the left. "
-        "Pale: looked at less than 5 %."
+        "raise most, looked at or not; the thicker the arrow, the more. The head adds up the "
+        "right, weighted by the left. Pale: looked at less than 5 %."
     )
     canvas.note(0, y + 22, words, room)
     return canvas

@@ -180,19 +180,27 @@
 
     const word = (k) => tokens[k].firstChild.textContent;
 
+    // A place that is looked at from another: which one, if its word has come before or is also the other's.
+    function place(k, at) {
+      if (k === at) return "itself";
+      const before = tokens.filter((_, other) => other < k && word(other) === word(k)).length;
+      if (!before && word(k) !== word(at)) return word(k);
+      return `the ${["first", "second", "third"][before] ?? `${before + 1}th`} ${word(k)}`;
+    }
+
     // What is said of a step that has no words of its own.
     function then(step) {
       if (step.says) return step.says;
-      const bold = (k) => `<b>${word(k).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
+      const bold = (words) => `<b>${words.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
       const [[most, share]] = [...step.looks].sort((one, other) => other[1] - one[1]);
-      const at = `At ${bold(step.at)}`, yet = step.tells ? "" : " Yet other tokens stay likelier.";
-      const shares = new Map(step.looks), much = (k) => `${bold(k)} (${percent(shares.get(k))})`;
+      const at = `At ${bold(word(step.at))}`, yet = step.tells ? "" : " Yet other tokens stay likelier.";
+      const shares = new Map(step.looks), much = (k) => `${bold(place(k, step.at))} (${percent(shares.get(k))})`;
       if (!brings(step))
         return share < 0.5
           ? `${at} they look at no place in particular, most at ${much(most)}.`
           : `${at} they ${most ? "look mostly at" : "rest on"} ${much(most)}.`;
       return step.found === most
-        ? `The same at ${bold(step.at)}: they find what stands after it, ${bold(most)}.${yet}`
+        ? `The same at ${bold(word(step.at))}: they find what stands after it, ${bold(word(most))}.${yet}`
         : `${at} they look at ${much(most)} more than at ${much(step.found)}.${yet}`;
     }
 
@@ -207,7 +215,7 @@
     function legend(step) {
       const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
       const most = strong.length < step.looks.length ? "most " : "";
-      const each = strong.map(([source, share]) => [source, `${word(source)} (${percent(share)})`]);
+      const each = strong.map(([source, share]) => [source, `${place(source, step.at)} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
