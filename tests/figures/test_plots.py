@@ -171,6 +171,12 @@ def test_places_of_a_matrix_are_whole_numbers():
             assert not {*axes.get_xticks(), *axes.get_yticks()} - {*range(-2, 9)}
 
 
+def test_cells_have_their_numbers_in_ink_or_where_they_are_strong_in_the_colour_of_the_page():
+    svg = plots.matrix([[0.1, 0.5]], rows="o", cols="s", unit="u", numbers=True, **WORDS).svg
+    assert {"0.10", "0.50"} <= {*words(svg)}
+    assert svg.count("var(--on,#ffffff)") == 1
+
+
 def test_under_each_part_of_a_bar_stands_its_share():
     rows = {"ours": {"direct path": 1.0, "heads": 3.0}, "theirs": {"direct path": 2, "heads": 0}}
     written = words(plots.stacked(rows, unit="nats", **WORDS).svg)

@@ -109,10 +109,11 @@ def test_links_lead_to_nothing_else(href):
         ([{"a": 1.0}], {"bars": ["b"]}),
         ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "bars_of": "probability"}),
         ([["x", 0.5], ["y", 1.5]], {"columns": ["a", "b"], "bars": "b", "bars_of": "share"}),
+        ([["x", 3], ["y", 5]], {"columns": ["a", "b"], "bars": "b", "bars_of": 4}),
     ],
 )
 def test_rows_that_are_not_alike_and_bars_of_no_numbers_are_refused(rows, options):
-    with pytest.raises(ValueError, match=r"rows|row has|columns of numbers|from 0 to 1"):
+    with pytest.raises(ValueError, match=r"rows|row has|columns of numbers|from 0 to [14]"):
         page(rows, **options)
 
 
@@ -148,6 +149,9 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     score = page([["a", 0.5], ["b", -0.25]], columns=["name", "p"], bars=["p"], bars_of="score")
     assert re.findall(r"width:(\d+)%", score["text/html"]) == ["50", "25"]
     assert "0.50" in score["text/plain"]
+    counts = page([["a", 3], ["b", 6]], columns=["name", "n"], bars=["n"], bars_of=12)
+    assert re.findall(r"width:(\d+)%", counts["text/html"]) == ["25", "50"]
+    assert "%" not in counts["text/plain"]
 
 
 def test_bars_in_the_rows_of_heads_have_the_colours_of_their_layers_unless_they_are_chances():

@@ -70,7 +70,7 @@ def _svg(figure: MplFigure) -> str:
         labels.wrap(figure.axes[0])
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
-    return theme.themed(svg)
+    return theme.themed(svg).replace(theme.GROUND["light"], f"var(--on,{theme.GROUND['light']})")
 
 
 def draw(paint: Callable, record: Record, *heights: float) -> Plot:

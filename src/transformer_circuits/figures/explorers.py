@@ -492,7 +492,11 @@ def training(
         "at", fields=["k"], bind={"k": slider}, on="click", nearest=True, clear=False, empty=False,
         value=[{"k": opens}],
     )  # fmt: skip
-    drawn = [_curves(name, when, lines, x, at) for name, lines in curves.items()]
+    named_at = [None] * (len(curves) - 1) + [x]  # of all of them, below the last
+    drawn = [
+        _curves(name, when, lines, below, at)
+        for (name, lines), below in zip(curves.items(), named_at, strict=True)
+    ]
     drawn[0].layer[0] = drawn[0].layer[0].add_params(at)
     names = _coming_again(tokens)
     pictures = (
@@ -517,7 +521,7 @@ def training(
     )
 
 
-def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Parameter):
+def _curves(name: str, times: np.ndarray, lines: Mapping, x: str | None, at: altair.Parameter):
     """The curves of one scale, with a line and their values at the checkpoint that is chosen."""
     rows = [
         {"line": of, "k": k, "time": _short(times[k]), "value": _short(value)}
@@ -525,9 +529,10 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str, at: altair.Par
         for k, value in enumerate(values)
     ]
     up = altair.Scale(zero=False)
+    steady = altair.Axis(tickCount=3, minExtent=32)  # else wider labels would move the time below
     base = vega.chart(rows, 240, 110).encode(
         altair.X("time:Q", scale=altair.Scale(type="log", base=2, nice=False), title=x),
-        altair.Y("value:Q", title=name, axis=altair.Axis(tickCount=3), scale=up),
+        altair.Y("value:Q", title=name, axis=steady, scale=up),
     )
     legend = altair.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
     heads = map(theme.of_head, lines)

@@ -23,6 +23,8 @@ from transformer_circuits.record import Record
 
 _CHANCE = {"fc": "none", "ec": theme.ROLES["muted"].light, "hatch": "/////", "lw": 0.8}
 """How what chance gives is drawn, wherever it is a stretch."""
+_PALE = 0.68
+"""Of a heat map's strongest colour: up to this much of it, ink is read better than the page's colour."""
 _SEED = re.compile(r"\bseed (\d+)")
 
 
@@ -40,6 +42,7 @@ def matrix(
     layer: int | None = None,
     outlined: Sequence[tuple[int, int]] = (),
     framed: bool = False,
+    numbers: bool = False,
 ) -> Plot:
     """A matrix as a heat map; rows are outputs or destinations, columns are sources.
 
@@ -47,10 +50,10 @@ def matrix(
     `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
     and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
     red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
-    which has the layer's colour. `outlined`: row and column of cells
-    that a theory names, the first of them in a thick frame. `framed`: the largest of each column has a frame. Cells are squares in
-    attention and in large matrices, if they are not much higher than wide; elsewhere the picture
-    fills its column.
+    which has the layer's colour. `outlined`: row and column of cells that a theory names, the first of
+    them in a thick frame. `framed`: the largest of each column has a frame. `numbers`: each cell has its
+    value in it, to two decimals, for which few cells have room. Cells are squares in attention and in
+    large matrices, if they are not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
@@ -83,6 +86,10 @@ def matrix(
             )  # fmt: skip
             for col, row in enumerate(np.argmax(of, axis=0).tolist() if framed else ()):
                 _frame(each, row, col, 1.0)
+            for (row, col), value in np.ndenumerate(of) if numbers else ():
+                pale = abs(value - middle) < _PALE * most
+                colour = COLOURS[0] if pale else theme.GROUND["light"]
+                each.text(col, row, written(value, ".2f"), color=colour, ha="center", va="center")
             each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
             each.set_title(name if n > 1 else "", fontsize="medium")
         for k, cell in enumerate(outlined):

@@ -73,7 +73,7 @@ class Tokens:
 
 Cell = str | Link | Picture | Tokens
 Look = Literal["table", "folded", "lines", "cards"]
-BarsOf = Literal["any size", "score", "share", "probability"]
+BarsOf = Literal["any size", "score", "share", "probability"] | int
 LEAST = {"score": -1, "share": 0, "probability": 0}
 """The least of what bars are of, where they go up to 1."""
 
@@ -116,7 +116,7 @@ class Table:
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1; or of 1, if `bars_of` says so and it has a bar. None elsewhere."""
+    1; or of what `bars_of` says, if it has a bar. None elsewhere."""
     bars: frozenset[str] = frozenset()
     """The columns that show these parts as bars."""
     bars_of: BarsOf = "any size"
@@ -241,8 +241,9 @@ def table(
     A column of numbers alone, or of shares in per cent, is aligned at its right. Those named in `bars` show each number's size
     as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
     column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
-    numbers are in per cent; or a "probability", the same in the colour of probabilities. Rows named as
-    heads have bars in the colours of their layers.
+    numbers are in per cent; a "probability", the same in the colour of probabilities; or, where a number is
+    given, of counts among so many, whose whole room is all of them. Rows named as heads have bars in the
+    colours of their layers.
     `look`: how rows are laid out.
 
     Raises:
@@ -266,14 +267,17 @@ def table(
     barred = [i for i, name in enumerate(headers) if name in bars]
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
-    least = LEAST.get(bars_of)
+    counted = isinstance(bars_of, int)
+    least, whole = (0, bars_of) if counted else (LEAST.get(bars_of), 1)
     for i in barred if least is not None else []:
-        shares[i] = [row[i] for row in cells]
-        if not least <= min(shares[i]) <= max(shares[i]) <= 1:
+        values = [row[i] for row in cells]
+        if not least <= min(values) <= max(values) <= whole:
+            of = "count" if counted else bars_of
             raise ValueError(
-                f'each {bars_of} is from {least} to 1, but "{headers[i]}" has {shares[i]}'
+                f'each {of} is from {least} to {whole}, but "{headers[i]}" has {values}'
             )
-    in_percent = barred if least == 0 else []
+        shares[i] = [value / whole for value in values]
+    in_percent = barred if least == 0 and not counted else []
     shown = tuple(
         tuple(
             percent(value) if i in in_percent else _shown(value, digits)
