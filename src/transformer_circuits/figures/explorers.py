@@ -215,11 +215,13 @@ def path_sums(
 
     chosen = "datum.answer == answer"
     listed = min(STRONGEST, len(given))
-    heading = f"The {listed} strongest for it; a click switches one"
+    heading = f"The answer's {listed} strongest; a click switches one"
     _, of_groups = bars("group", kinds, "Sums of groups", chosen)
     single, of_paths = bars("place", range(listed), heading, f"{chosen} && datum.place < {listed}")
     _, of_answers = bars("answer", answers, "What is on, for each answer")
-    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(bare)
+    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(
+        bare, tooltip=[vega.tip("path:N")]
+    )
     named = single.mark_text(align="right", fontSize=12).encode(x=altair.value(-6), text="path:N")
     of_paths = [pale.add_params(off), *of_paths, named]
     of_groups, of_paths, of_answers = (
