@@ -496,6 +496,8 @@ def dots_with_intervals(
         if ratios:
             axes.set_xscale("log", base=2, subs=[])
             _plain(axes.xaxis, [2 ** (k / 4) for k in range(4)], "{x:.2f}")
+        else:
+            axes.locator_params("x", nbins=4 if narrow else 6)
 
     numbers = {name: of for name, (of, *_) in table.items()}
     numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}
