@@ -217,6 +217,12 @@ def test_paths_are_grouped_by_their_heads():
     ]  # fmt: skip
 
 
+def test_the_strongest_paths_are_those_of_the_chosen_answer():
+    chart = explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS)
+    first = {row["answer"]: row["path"] for row in values(chart) if row.get("place") == 0}
+    assert first == {"␣a": "0.1", "␣b": "1.0"}
+
+
 def test_notebooks_ask_for_the_vega_that_the_book_holds():
     pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]["vega"]
     assert f"vega@{pinned}/" in (html.SCRIPTS / "charts.js").read_text()

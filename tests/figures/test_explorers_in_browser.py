@@ -23,9 +23,21 @@ def spectrum(page):
 
 def paths(page):
     last = page.locator(f'{TEXTS}[aria-label^="answer: ␣b; "]')
-    expect(page.locator(TEXTS)).to_have_text(
-        ["0.50", "2.00", "2.00", "0.00", "4.50", "6.25", "0.50", "−1.00", "2.00", "3.00", "0.00"]
-    )
+    numbers = [
+        "0.50",
+        "2.00",
+        "2.00",
+        "0.00",
+        "4.50",
+        "6.25",
+        "0.50",
+        "−1.00",
+        "2.00",
+        "3.00",
+        "0.00",
+    ]
+    names = ["0.1 → 1.0", "0.0", "direct path", "0.1", "1.0"]
+    expect(page.locator(TEXTS)).to_have_text([*numbers, *names])
     page.get_by_role("checkbox", name="one head of layer 1").press(" ")
     expect(last).to_have_text("2.25")
     page.get_by_role("checkbox", name="one head of layer 1").press(" ")

@@ -147,6 +147,15 @@ def test_kinds_in_several_seeds_are_named_where_they_end_and_seeds_once():
     assert (ends["notes"], ends["search"]) == (1.0, 0.5)
 
 
+def test_a_curve_beside_kinds_in_several_seeds_has_no_line_of_a_seed():
+    seeds = {f"seed {k}, {kind}": ([1, 2], [k, 3]) for kind in "ab" for k in range(3)}
+    lines = seeds | {"a law": ([1, 2], [1, 2])}
+    plot = plots.curves(lines, x="d", y="n", compared=["a law"], **WORDS)
+    *_, law = plot.axes.lines[:7]
+    assert (law.get_linestyle(), law.get_color()) == (":", theme.ROLES["muted"].light)
+    assert words(plot.svg).count("seed 0") == words(plot.svg).count("a law") == 1
+
+
 def test_the_largest_of_each_column_has_a_frame():
     plot = plots.matrix(
         [[2, 0], [1, 3], [0, 1]], rows="o", cols="s", unit="u", framed=True, **WORDS

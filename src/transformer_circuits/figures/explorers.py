@@ -159,8 +159,9 @@ def path_sums(
 
     `values`: by the heads on a path, earliest first, `()` for the direct one, as in
     `drawings.paths.path_sum`; for each path one number per answer. `unit`: of the values.
-    Bars have the colours of the tracks there. Groups of paths are switched off in boxes, the strongest paths by a click on their bars, and all
-    paths whose name contains what the reader types.
+    Bars have the colours of the tracks there. Groups of paths are switched off in boxes, the paths that
+    are strongest for the chosen answer by a click on their bars, and all paths whose name contains
+    what the reader types.
     """
     given = {" → ".join(path) or "direct path": array(row) for path, row in values.items()}
     groups, roles = {}, {}
@@ -171,12 +172,12 @@ def path_sums(
     kinds = [kind for _, kind in sorted({*groups.values()})]
     of_kind = altair.Scale(domain=kinds, range=[roles[kind] for kind in kinds])
     colour = altair.Color("group:N", scale=of_kind, legend=None)
-    strongest = sorted(given, key=lambda name: -np.abs(given[name]).sum())[:STRONGEST]
+    places = (-np.abs([*given.values()])).argsort(axis=0).argsort(axis=0)  # for each answer
     rows = [
-        {"path": name, "group": groups[name][1], "answer": answer, "value": _short(value)}
-        for name, row in given.items()
-        for answer, value in zip(answers, row, strict=True)
-    ]
+        {"path": name, "group": groups[name][1], "answer": answer, "value": _short(value), "place": int(place)}
+        for name, row, of_path in zip(given, given.values(), places, strict=True)
+        for answer, value, place in zip(answers, row, of_path, strict=True)
+    ]  # fmt: skip
     sums = {
         kind: sum(row for name, row in given.items() if groups[name][1] == kind) for kind in kinds
     }
@@ -193,31 +194,36 @@ def path_sums(
     boxed = " || ".join(f"(on{k} && datum.group == '{kind}')" for k, kind in enumerate(kinds))
     is_on = f"({boxed}) && (!without || indexof(datum.path, without) < 0)"
 
-    def bars(of: str, names: Sequence[str], heading: str, shown: str = "true"):
+    def bars(of: str, names: Sequence[object], heading: str, shown: str = "true"):
         """A place for every name, and the sums of what is on as bars and numbers; answers are ink."""
         chart = vega.chart(rows, 200, 17 * len(names)).properties(title=_heading(heading))
+        ranked = of == "place"  # whose paths are not always the same ones
+        own = {"axis": None} if ranked else {}
         chart = chart.transform_filter(shown).encode(
-            altair.Y(f"{of}:N", sort=names, title=None, scale=_every(names))
+            altair.Y(f"{of}:N", sort=names, title=None, scale=_every(names), **own)
         )
         on = chart.transform_filter(is_on).transform_filter(~off)
         whole = of == "answer"
-        by = [of] if whole else [*dict.fromkeys([of, "group"])]
+        by = [of] if whole else [*dict.fromkeys([of, "group"]), *(["path"] if ranked else [])]
         on = on.transform_aggregate(value="sum(value)", groupby=by)
         look = [across] if whole else [bare, colour]
-        tips = [vega.tip(f"{of}:N"), vega.tip("value:Q", unit)]
+        tips = [vega.tip(f"{'path' if ranked else of}:N"), vega.tip("value:Q", unit)]
         numbers = on.mark_text(align="left", fontSize=12).encode(
             x=altair.value(206), text=altair.Text("value:Q", format=".2f")
         )
         return chart, [on.mark_bar(color=INK).encode(*look, tooltip=tips), numbers]
 
     chosen = "datum.answer == answer"
-    listed = f"{chosen} && indexof({json.dumps(strongest)}, datum.path) >= 0"
-    heading = f"The {len(strongest)} strongest; a click switches one"
+    listed = min(STRONGEST, len(given))
+    heading = f"The answer's {listed} strongest; a click switches one"
     _, of_groups = bars("group", kinds, "Sums of groups", chosen)
-    single, of_paths = bars("path", strongest, heading, listed)
+    single, of_paths = bars("place", range(listed), heading, f"{chosen} && datum.place < {listed}")
     _, of_answers = bars("answer", answers, "What is on, for each answer")
-    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(bare)
-    of_paths = [pale.add_params(off), *of_paths]
+    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(
+        bare, tooltip=[vega.tip("path:N")]
+    )
+    named = single.mark_text(align="right", fontSize=12).encode(x=altair.value(-6), text="path:N")
+    of_paths = [pale.add_params(off), *of_paths, named]
     of_groups, of_paths, of_answers = (
         altair.layer(*each) for each in (of_groups, of_paths, of_answers)
     )

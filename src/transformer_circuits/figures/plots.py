@@ -188,7 +188,8 @@ def bundles(
     curves_of: dict[str, list[str]] = {}  # by kind, the names of its seeds
     for name in lines:
         curves_of.setdefault(_SEED.sub("", name).strip(" ,"), []).append(name)
-    crossed = len(curves_of) > 1 < len(seeds) and len(lines) == len(curves_of) * len(seeds)
+    in_seeds = [names for names in curves_of.values() if _SEED.search(names[0])]
+    crossed = len(in_seeds) > 1 < len(seeds) == min(map(len, in_seeds))
 
     both = {
         name: place if isinstance(place, tuple) else (place, place)
@@ -214,6 +215,8 @@ def bundles(
                 if layer is not None or seed or len(bundle) > 1:
                     marker = None
                 line = LINES[(int(seed[1]) if seed else i if told_apart else again) % 4]
+                if crossed and not seed:  # no line of a seed
+                    line, marker = LINES[-1], None
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
         drawn += [axes.fill_between(*of, **_CHANCE) for of in nulls.values()]
@@ -482,7 +485,7 @@ def dots_with_intervals(
     """Named rows, one below the other, with a mark for each value and a bar from end to end of an
     interval: (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
     logarithmic, with a tick at every quarter of a doubling. `null`: the intervals are those of
-    chance, which is hatched. `roles`: what the marks of rows are, whose colours they have; else ink."""
+    chance, which is hatched. `roles`: what rows are about, whose colours they have; else ink."""
     table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
 
     def paint(axes):
@@ -490,7 +493,7 @@ def dots_with_intervals(
         axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
         for i, (name, (values, low, high)) in enumerate(table.items()):
             own = theme.ROLES[(roles or {}).get(name, "ink")].light
-            look = _CHANCE if null else {"fc": COLOURS[1], "alpha": 0.35, "lw": 0}
+            look = _CHANCE if null else {"fc": own, "alpha": 0.3, "lw": 0}
             axes.barh(i, high - low, 0.32, low, zorder=0.9, **look)
             axes.plot(values, np.full(len(values), i), "o", color=own, ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
@@ -500,6 +503,8 @@ def dots_with_intervals(
         if ratios:
             axes.set_xscale("log", base=2, subs=[])
             _plain(axes.xaxis, [2 ** (k / 4) for k in range(4)], "{x:.2f}")
+        else:
+            axes.locator_params("x", nbins=4 if narrow else 6)
 
     numbers = {name: of for name, (of, *_) in table.items()}
     numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}

@@ -22,7 +22,7 @@
 .circuit-view .cv-head span{position:absolute;right:0;top:0;font:10px/1.3 var(--type-words,system-ui);padding:0 3px;background:var(--bg);border-bottom-left-radius:3px}
 .circuit-view .cv-head canvas{width:var(--side);height:var(--side)}
 .circuit-view .cv-head[aria-pressed=true]{box-shadow:0 0 0 3px var(--mark)}
-.circuit-view .cv-dim canvas{opacity:.3}
+.circuit-view .cv-dim canvas{opacity:.7}
 .circuit-view .cv-tokens{font-family:var(--type-tokens,ui-monospace,monospace);line-height:1.9;overflow-wrap:anywhere;max-height:22em;overflow-y:auto;padding:3px}
 .circuit-view .cv-token{white-space:pre;padding:1px 2px;margin-right:1px;border:1px solid transparent}
 .circuit-view .cv-token.cv-focus{border-color:var(--fg)}
