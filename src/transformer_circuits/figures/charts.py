@@ -184,12 +184,13 @@ def names(
     written: Collection[str],
     across: altair.X,
     up: altair.Y,
+    line: str = GREY,
 ) -> tuple[altair.Chart, altair.Chart]:
     """Lines from points to their names, and these.
 
     `points`, `others`: name, x and y; only names of the first that are `written` are printed, where
     they hide no dot. Those of dots that lie on each other are printed as one. `across`, `up`: the
-    axes, of "x:Q" and "y:Q".
+    axes, of "x:Q" and "y:Q". `line`: the colour of lines.
     """
     at = [plane.pixels(x, y) for _, x, y in (*points, *others)]
     said = shared([name if name in written else None for name, *_ in points], at[: len(points)])
@@ -202,8 +203,8 @@ def names(
             (dx, dy), (lx, ly) = ((round(a - px, 1), round(b - py, 1)) for a, b in place)
             rows.append({"name": name, "x": x, "y": y, "dx": dx, "dy": dy, "lx": lx, "ly": ly})
     named = vega.chart(rows, *plane.size)
-    line = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
-    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **line)
+    ends = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
+    lines = named.mark_rule(color=line, strokeWidth=0.8, aria=False, **ends)
     texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
     lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
     return lines, texts.encode(across, up, text="name:N")

@@ -446,8 +446,7 @@ def rulers(
                 for m, e in np.ndindex(change.shape)
             ]
             plane = charts.Plane(*ends, size, log=True)
-            lines, texts = charts.names(plane, places, [], named, x, up)
-            layers = [lines, dots, texts]
+            layers += charts.names(plane, places, [], named, x, up, line=INK)
         return altair.layer(*layers).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
