@@ -226,9 +226,10 @@ def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]
     if only and not new:
         return []
     # To describe all that is right would take as long, and a page from a file may load none to look at.
-    options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": only} if only else {})
+    options = {"resultTypes": ["violations"], "preload": False}
     # The first is slow, and moderate: it would not count.
     options["rules"] = {"region": {"enabled": False}, "color-contrast": {"enabled": bool(new)}}
+    options |= {"runOnly": only} if only else {}
     violations = page.evaluate(
         "async ([context, options]) => (await axe.run(context ?? document, options)).violations",
         [context, options],

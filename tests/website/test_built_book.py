@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from conftest import HTML, PAGES, ROOT, at_every_width, barriers
+from conftest import HTML, ROOT, at_every_width, barriers
 from texts_in_browser import collisions
 
 from transformer_circuits import record
@@ -271,31 +271,30 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
         tip.wait_for(state="detached")
 
 
-@pytest.mark.parametrize(
-    "index, kind",
-    [
-        ("chapters/reference/figures", "figure[id]:not(.figure-choice > div ~ div *)"),
-        ("seminar/exercises", "div.exercise[id]"),
-    ],
-)
-def test_an_index_leads_to_everything_of_its_kind(browser, index, kind):
-    page = browser.new_page()
-    page.goto((HTML / f"{index}.html").as_uri())
-    links = page.eval_on_selector_all(
-        "[class*=index-of] li a[href*='#']", "all => all.map((a) => a.href)"
-    )
-    listed = {}
-    for link in links:
-        target, anchor = link.split("/")[-1].split("#")
-        listed.setdefault(target, []).append(anchor)
-    assert len(links) >= 40
+def test_each_index_leads_to_everything_of_its_kind(browser):
+    indices = {
+        "chapters/reference/figures": "figure[id]:not(.figure-choice > div ~ div *)",
+        "seminar/exercises": "div.exercise[id]",
+    }
+    page, listed = browser.new_page(), {}
+    for index, kind in indices.items():
+        page.goto((HTML / f"{index}.html").as_uri())
+        links = page.eval_on_selector_all(
+            "[class*=index-of] li a[href*='#']", "all => all.map((a) => a.href)"
+        )
+        assert len(links) >= 40
+        for link in links:
+            target, anchor = link.split("/")[-1].split("#")
+            listed.setdefault((target, kind), []).append(anchor)
     for path in (HTML / "chapters").glob("*.html"):
         found = page.evaluate(
-            """([html, kind]) => [...new DOMParser().parseFromString(html, "text/html")
-                .querySelectorAll(kind)].map((each) => each.id)""",
-            [path.read_text(encoding="utf-8"), kind],
+            """([html, kinds]) => {
+                const parsed = new DOMParser().parseFromString(html, "text/html");
+                return kinds.map((kind) => [...parsed.querySelectorAll(kind)].map((each) => each.id));
+            }""",
+            [path.read_text(encoding="utf-8"), list(indices.values())],
         )
-        assert found == listed.get(path.name, []), path.name
+        assert found == [listed.get((path.name, kind), []) for kind in indices.values()], path.name
     page.close()
 
 
