@@ -172,15 +172,23 @@ def watch(page) -> None:
     )
 
 
-ALIKE = r"""() => {
-    const numbers = new Map(), grounds = new Map(), seen = new Map();
-    const number = (what) => numbers.get(what) ?? numbers.set(what, numbers.size).get(what);
+ALIKE = r"""(known) => {
+    const before = new Set(known), grounds = new Map(), seen = new Map();
+    const dark = document.documentElement.dataset.theme === "dark";
     const ground = (one) => {
-        if (one === null) return 0;
+        if (one === null) return "";
         if (!grounds.has(one)) {
             const drawn = getComputedStyle(one), below = ground(one.parentElement);
-            grounds.set(one, number([below, drawn.backgroundColor, drawn.backgroundImage, drawn.opacity,
-                drawn.position, drawn.filter, drawn.mixBlendMode, drawn.clipPath, drawn.clip].join()));
+            const { backgroundColor, backgroundImage, position } = drawn, asIs = ["none", "normal", "auto"];
+            const own = [
+                backgroundColor.endsWith(", 0)") ? "" : backgroundColor,
+                drawn.opacity === "1" ? "" : drawn.opacity,
+                ["static", "relative"].includes(position) ? "" : position + one.className,
+                ...[backgroundImage, drawn.filter, drawn.mixBlendMode, drawn.clipPath, drawn.clip]
+                    .filter((each) => !asIs.includes(each)),
+            ].filter((each) => each).join();
+            const covers = own === backgroundColor && own.startsWith("rgb(");
+            grounds.set(one, covers || !below ? own : own ? `${below} ${own}` : below);
         }
         return grounds.get(one);
     };
@@ -188,28 +196,40 @@ ALIKE = r"""() => {
         const words = [...one.childNodes].map((each) => (each.nodeType === 3 ? each.data : "")).join("");
         const field = one.matches("input, select, textarea");
         if (!(words.trim() || field) || !one.checkVisibility({ visibilityProperty: true })) continue;
-        const up = one.parentElement, { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
-        const kind = number([one.tagName, one.className, up.className, up.parentElement?.className,
-            ground(one), color, fontSize, fontWeight, textShadow, /[\p{L}\p{N}]{2}/u.test(words)].join());
+        const { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
+        const letters = /[\p{L}\p{N}]{2}/u.test(words), height = parseFloat(fontSize);
+        const large = height >= 24 || (height >= 18.66 && fontWeight >= 700); // less contrast is enough
+        const kind = [dark || one.closest(".katex, pre") ? "" : `${one.tagName} ${one.className}`,
+            ground(one), color, large, textShadow, letters].join();
         seen.set(kind, (seen.get(kind) ?? 0) + 1);
-        one.toggleAttribute("data-asked", seen.get(kind) <= 3);
+        one.toggleAttribute("data-asked", !before.has(kind) && seen.get(kind) <= 3);
     }
     axe.configure({ rules: [{ id: "color-contrast", selector: "[data-asked]" }] });
+    return [...seen.keys()].filter((kind) => !before.has(kind));
 }"""
-"""Contrast is most of axe's work, and the same wherever words have one colour, size and weight on one
-ground. Of words that are alike in this, in their classes and in those around them, it is asked of
-three; not of words in pictures, of which axe never decides."""
+"""Contrast is most of axe's work, and the same wherever words have one colour and size on one ground. Of
+words that are alike in this (and, where it is light, in their class) it is asked of three, and of none
+if they are known from another page; not of words in pictures, of which axe never decides."""
 
 
-def barriers(page, context=None, **options) -> list[tuple[str, str, str]]:
-    """What axe calls serious or critical, or an empty head of a column, on a page or in a part of it."""
+def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]]:
+    """What axe calls serious or critical, or an empty head of a column, on a page or in a part of it.
+
+    With `only`, these rules of colours. A set `known` of kinds of words grows by those of this page.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate(Axe().axe_script)
-    page.evaluate(ALIKE)
+    new = page.evaluate(ALIKE, list(known))
+    if isinstance(known, set):
+        known.update(new)
+    if only and not new:
+        return []
     # To describe all that is right would take as long, and a page from a file may load none to look at.
-    options = {"resultTypes": ["violations"], "preload": False} | options
-    options["rules"] = {"region": {"enabled": False}}  # slow, and moderate: it would not count
+    options = {"resultTypes": ["violations"], "preload": False}
+    # The first is slow, and moderate: it would not count.
+    options["rules"] = {"region": {"enabled": False}, "color-contrast": {"enabled": bool(new)}}
+    options |= {"runOnly": only} if only else {}
     violations = page.evaluate(
         "async ([context, options]) => (await axe.run(context ?? document, options)).violations",
         [context, options],
@@ -247,7 +267,7 @@ def reader(browser):
 def opened(reader, request):
     """A page of the built book, opened once for all tests of it in all modules, which leave it as it was.
 
-    All code is shown and what moves is drawn; `wrong` says what went wrong, `name` which page it is.
+    What moves is drawn; `wrong` says what went wrong, `name` which page it is.
     """
     if not (HTML / "index.html").is_file():
         pytest.fail(f"{HTML} is not built: run make book")
@@ -257,7 +277,6 @@ def opened(reader, request):
     page.on("request", lambda request: page.wrong.append(f"asked for {request.url}"))
     page.goto((HTML / f"{request.param}.html").as_uri(), wait_until="load")
     ready(page)
-    page.evaluate("document.documentElement.dataset.reading = 'code'")
     yield page
     page.close()
 

@@ -149,18 +149,15 @@ def learned(subject):
 
 @cache
 def in_bases(name):
-    """A small trained model as it is stored, and in two other bases of its stream."""
+    """A small trained model as it is stored, and in another basis of its stream."""
     as_it_is = tiny(name)[0]
     model, d_model = learned(as_it_is), as_it_is.model.config.d_model
-    found = [dataclasses.replace(as_it_is, model=model)]
-    for seed in range(2):
-        generator = torch.Generator().manual_seed(seed)
-        T = torch.randn(d_model, d_model, generator=generator, dtype=torch.float64)
-        other = composition.change_basis(model, T)
-        tokens, _ = as_it_is.windows(4)
-        torch.testing.assert_close(other(tokens), model(tokens), rtol=0, atol=1e-5)
-        found.append(dataclasses.replace(as_it_is, model=other))
-    return found
+    generator = torch.Generator().manual_seed(0)
+    T = torch.randn(d_model, d_model, generator=generator, dtype=torch.float64)
+    other = composition.change_basis(model, T)
+    tokens, _ = as_it_is.windows(4)
+    torch.testing.assert_close(other(tokens), model(tokens), rtol=0, atol=1e-5)
+    return [dataclasses.replace(as_it_is, model=one) for one in (model, other)]
 
 
 @pytest.mark.parametrize(
@@ -168,24 +165,22 @@ def in_bases(name):
 )
 def test_a_rule_that_another_basis_may_change_says_so(name):
     """No logit depends on the basis, so what moves with it is no property of the function alone."""
-    stored, *others = (
+    stored, other = (
         torch.tensor(dataclasses.astuple(found)) if isinstance(found, Interval) else found
         for found in map(SMALL[name], in_bases(SMALL[name].rule.of))
     )
-    for other in others:
-        torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
+    torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if SMALL[name].reads_basis])
 def test_a_verdict_is_the_same_in_every_basis_or_that_it_depends_on_it(name):
-    stored, *others = (SMALL[name].decision([one]) for one in in_bases(SMALL[name].rule.of))
-    for other in others:
-        assert rules.DEPENDS in (stored.verdict, other.verdict) or stored.verdict == other.verdict
-        (ours,), (theirs,) = stored.white.values(), other.white.values()
-        assert rules.beyond(SMALL[name].rule, ours) == rules.beyond(SMALL[name].rule, theirs)
-        if name not in ("trained-basis", "two-spectra"):  # of coordinates, and of random heads
-            assert ours.n == theirs.n
-            assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)
+    stored, other = (SMALL[name].decision([one]) for one in in_bases(SMALL[name].rule.of))
+    assert rules.DEPENDS in (stored.verdict, other.verdict) or stored.verdict == other.verdict
+    (ours,), (theirs,) = stored.white.values(), other.white.values()
+    assert rules.beyond(SMALL[name].rule, ours) == rules.beyond(SMALL[name].rule, theirs)
+    if name not in ("trained-basis", "two-spectra"):  # of coordinates, and of random heads
+        assert ours.n == theirs.n
+        assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)
 
 
 STILL = {"one-layer-no-induction", "score-is-not-use", "credit-over-scores", "gradient-where-sure"}

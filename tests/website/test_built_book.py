@@ -4,12 +4,11 @@ Run by `make test` after the book is built: `pytest -m browser`.
 """
 
 import re
-from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from conftest import HTML, PAGES, ROOT, at_every_width, barriers
+from conftest import HTML, ROOT, at_every_width, barriers
 from texts_in_browser import collisions
 
 from transformer_circuits import record
@@ -49,10 +48,21 @@ REACHED = """() => [...document.querySelectorAll("pre")]
     .every((pre) => pre.scrollWidth <= pre.clientWidth || pre.tabIndex >= 0)"""
 """The theme lets the keyboard push code that is too wide, a moment after the window has another width."""
 BOXES = "input:is(:not([type]), [type=text], [type=search]), textarea, select"
+NEEDS = "document.documentElement.scrollWidth"
+PANELS = """() => [...document.querySelectorAll(".text_html:not(:has(img, table.dataframe))")]
+    .filter((each) => getComputedStyle(each).backgroundColor !== "rgba(0, 0, 0, 0)")
+    .map((each) => each.textContent.trim().slice(0, 80))"""
+KNOWN = set()
+"""Kinds of words of which a page before has been asked whether their contrast is enough."""
 STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
     .filter((note) => note.getBoundingClientRect().top
         >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)"""
 """Notes in the margin that stand beside the section after their own, where nothing follows them in it."""
+
+
+def read(page, how):
+    """As a story, without code, or as code, with all of it."""
+    page.evaluate(f"document.documentElement.dataset.reading = '{how}'")
 
 
 def test_what_a_cell_shows_leaves_a_record():
@@ -62,17 +72,38 @@ def test_what_a_cell_shows_leaves_a_record():
             assert record.of(output) or "text/html" not in output.get("data", {}), chapter
 
 
+CROWDED = """() => {
+    const bar = [...document.querySelectorAll(
+        ".bd-header-article :is(.way > *, .reading, button, .dropdown)")];
+    const shown = bar.filter((part) => part.getClientRects().length && !part.closest(".dropdown *"));
+    const boxes = shown.filter((part) => !part.closest(".reading *"))
+        .map((part) => part.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+    const lie = boxes.filter((box, k) => box.right > innerWidth || (k && box.left < boxes[k - 1].right - 1));
+    const under = document.querySelector(".bd-header-article").getBoundingClientRect().bottom
+        > document.querySelector("article h1")?.getBoundingClientRect().top;
+    const onTitle = [...document.querySelectorAll(".code-mark")].filter((mark) => {
+        const words = document.createRange(), { left, top, bottom } = mark.getBoundingClientRect();
+        words.selectNode(mark.parentElement.firstChild);
+        return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
+    });
+    return lie.length + onTitle.length + under;
+}"""
+"""How much in the bar lies on something else or beyond the page, and how many marks on a title's words."""
+
+
 @pytest.fixture(scope="session")
 def widths(opened):
     """The page at every width, and on paper: what the tests ask there, so that it is laid out once for all.
 
-    Where it is narrowest and widest it is dark for a moment.
+    It is the story; where it is narrowest and widest, its code is shown for a moment.
     """
     found = {}
+    opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
     for width in at_every_width(opened, WIDTHS):
         at = found[width] = {
-            "needs": opened.evaluate("document.documentElement.scrollWidth"),
+            "needs": opened.evaluate(NEEDS),
             "strayed": opened.evaluate(STRAYED),
+            "crowded": opened.evaluate(CROWDED),
             "boxes": opened.eval_on_selector_all(
                 BOXES, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
             ),
@@ -83,11 +114,30 @@ def widths(opened):
         at["formulas"] = opened.evaluate(FORMULAS)
         if width in (min(WIDTHS), max(WIDTHS)):
             at["texts"] = collisions(opened)
-            opened.emulate_media(color_scheme="dark")
-            opened.evaluate("new Promise(requestAnimationFrame)")
-            opened.emulate_media(color_scheme="light")
-    for width in at_every_width(opened, PRINTED, media="print"):
-        found[width] = {"formulas": opened.evaluate(FORMULAS)}
+            read(opened, "code")
+            at["with code"] = opened.evaluate(NEEDS)
+            read(opened, "story")
+    if at["formulas"]:
+        for width in at_every_width(opened, PRINTED, media="print"):
+            found[width] = {"formulas": opened.evaluate(FORMULAS)}
+    return found
+
+
+@pytest.fixture(scope="session")
+def in_the_dark(opened):
+    """What the tests ask there, with all code."""
+    opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+    read(opened, "code")
+    opened.emulate_media(color_scheme="dark")
+    opened.evaluate("document.documentElement.dataset.theme = 'dark'")
+    opened.evaluate("new Promise(requestAnimationFrame)")
+    found = {
+        "panels": opened.evaluate(PANELS),
+        "barriers": barriers(opened, known=KNOWN, only=["color-contrast", "link-in-text-block"]),
+    }
+    opened.evaluate("document.documentElement.dataset.theme = 'light'")
+    opened.emulate_media(color_scheme="light")
+    read(opened, "story")
     return found
 
 
@@ -95,8 +145,9 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_p
     """On a narrow screen a formula may need to be pushed to be seen to its end; a table may not."""
     for width, at in widths.items():
         if width in WIDTHS:
-            assert at["needs"] <= width
+            assert max(at["needs"], at.get("with code", 0)) <= width
             assert at["strayed"] == [], width
+            assert not at["crowded"], width
         end = "pushed" if width in WIDTHS and width < 1200 else "beyond"
         for formula in at["formulas"]:
             assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
@@ -110,7 +161,7 @@ def test_no_text_of_a_figure_covers_another_or_is_cut_off(opened, widths):
         assert count >= shown  # else figures are held in a way that is not looked at
 
 
-def test_nothing_goes_wrong_or_leaves_the_book_light_or_dark(opened, widths):
+def test_nothing_goes_wrong_or_leaves_the_book_light_or_dark(opened, widths, in_the_dark):
     allowed = re.compile("asked for (file|data|blob):")
     assert [message for message in opened.wrong if not allowed.match(message)] == []
 
@@ -159,40 +210,18 @@ def test_every_figure_shows_and_can_be_read_aloud(opened):
         assert len(alt.split()) >= 3 and not re.search(r"\.(png|svg)$", alt), alt
 
 
-@cache
-def kinds(name: str) -> frozenset[str]:
-    """The classes of what a page's article holds; those with a number are of one place."""
-    article = (HTML / f"{name}.html").read_text(encoding="utf-8").partition("<article")[2]
-    found = re.findall(r'class="([^"]*)"', article.partition("</article>")[0])
-    return frozenset(
-        word for classes in found for word in classes.split() if not re.search(r"\d", word)
-    )
-
-
-def test_no_barrier_that_axe_finds(opened):
-    """Light on every page. In the dark only colours differ, and these come from classes: there it is a
-    page that has a class which none before it has."""
-    opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
+def test_no_barrier_that_axe_finds(opened, in_the_dark):
+    """Of words, contrast is asked where a page has a colour, ground or class that none before it has."""
+    read(opened, "code")
     opened.wait_for_function(REACHED)
-    assert barriers(opened) == []
-    before = (kinds(name) for name in PAGES[: PAGES.index(opened.name)])
-    if kinds(opened.name).difference(*before):
-        opened.evaluate("document.documentElement.dataset.theme = 'dark'")
-        found = barriers(opened, runOnly=["color-contrast", "link-in-text-block"])
-        opened.evaluate("document.documentElement.dataset.theme = 'light'")
-        assert found == []
+    found = barriers(opened, known=KNOWN)
+    read(opened, "story")
+    assert found == [] and in_the_dark["barriers"] == []
 
 
-def test_words_have_no_light_panel_behind_them_in_the_dark(opened):
+def test_words_have_no_light_panel_behind_them_in_the_dark(in_the_dark):
     """The theme puts one behind all output in HTML; only pictures and data frames may have it."""
-    opened.evaluate("document.documentElement.dataset.theme = 'dark'")
-    panels = opened.evaluate(
-        """() => [...document.querySelectorAll(".text_html:not(:has(img, table.dataframe))")].filter(
-            (each) => getComputedStyle(each).backgroundColor !== "rgba(0, 0, 0, 0)").map(
-            (each) => each.textContent.trim().slice(0, 80))"""
-    )
-    opened.evaluate("document.documentElement.dataset.theme = 'light'")
-    assert panels == []
+    assert in_the_dark["panels"] == []
 
 
 def test_what_is_served_comes_with_its_licence():
@@ -264,31 +293,30 @@ def test_a_first_tap_on_a_term_says_what_it_means_and_a_second_one_leads_there(b
     context.close()
 
 
-@pytest.mark.parametrize(
-    "index, kind",
-    [
-        ("chapters/reference/figures", "figure[id]:not(.figure-choice > div ~ div *)"),
-        ("seminar/exercises", "div.exercise[id]"),
-    ],
-)
-def test_an_index_leads_to_everything_of_its_kind(browser, index, kind):
-    page = browser.new_page()
-    page.goto((HTML / f"{index}.html").as_uri())
-    links = page.eval_on_selector_all(
-        "[class*=index-of] li a[href*='#']", "all => all.map((a) => a.href)"
-    )
-    listed = {}
-    for link in links:
-        target, anchor = link.split("/")[-1].split("#")
-        listed.setdefault(target, []).append(anchor)
-    assert len(links) >= 40
+def test_each_index_leads_to_everything_of_its_kind(browser):
+    indices = {
+        "chapters/reference/figures": "figure[id]:not(.figure-choice > div ~ div *)",
+        "seminar/exercises": "div.exercise[id]",
+    }
+    page, listed = browser.new_page(), {}
+    for index, kind in indices.items():
+        page.goto((HTML / f"{index}.html").as_uri())
+        links = page.eval_on_selector_all(
+            "[class*=index-of] li a[href*='#']", "all => all.map((a) => a.href)"
+        )
+        assert len(links) >= 40
+        for link in links:
+            target, anchor = link.split("/")[-1].split("#")
+            listed.setdefault((target, kind), []).append(anchor)
     for path in (HTML / "chapters").glob("*.html"):
         found = page.evaluate(
-            """([html, kind]) => [...new DOMParser().parseFromString(html, "text/html")
-                .querySelectorAll(kind)].map((each) => each.id)""",
-            [path.read_text(encoding="utf-8"), kind],
+            """([html, kinds]) => {
+                const parsed = new DOMParser().parseFromString(html, "text/html");
+                return kinds.map((kind) => [...parsed.querySelectorAll(kind)].map((each) => each.id));
+            }""",
+            [path.read_text(encoding="utf-8"), list(indices.values())],
         )
-        assert found == listed.get(path.name, []), path.name
+        assert found == [listed.get((path.name, kind), []) for kind in indices.values()], path.name
     page.close()
 
 

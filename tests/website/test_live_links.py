@@ -4,6 +4,7 @@ Run by `make test` after the book is built: `pytest -m browser`.
 """
 
 import re
+from itertools import product
 
 import pytest
 from conftest import barriers
@@ -75,14 +76,14 @@ def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live):  # noqa: F81
     assert words(opened(live, live.url)) == found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_barrier_with_everything_shown(watched, scheme):
+def test_no_barrier_with_everything_shown(watched):
     link = "#text=A+king,+a+king&both=1&off=0.2,1.3&cut=K,0.0,1.1&at=3&example=off&guess=0&temperature=1"
     opened(watched, PAGE.as_uri() + link)
     watched.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
-    watched.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
     expect(watched.locator(".lm-answer")).to_contain_text("%")
     expect(watched.locator(".lm-circuits tbody tr")).to_have_count(16)
-    for show in ("attention", "loss"):
+    known = set()
+    for scheme, show in product(("light", "dark"), ("attention", "loss")):
+        watched.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
         watched.get_by_label("Colours").select_option(show)
-        assert barriers(watched, "[data-live-model]") == []
+        assert barriers(watched, "[data-live-model]", known) == [], (scheme, show)

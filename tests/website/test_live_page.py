@@ -236,7 +236,7 @@ HELD = """
 const start = Worker.prototype.postMessage;
 let asked = 0;
 Worker.prototype.postMessage = function (...all) {
-  setTimeout(() => start.apply(this, all), asked++ ? 100 : 2000);
+  setTimeout(() => start.apply(this, all), asked++ ? 100 : 700);
 };
 """
 

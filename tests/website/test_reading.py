@@ -3,10 +3,8 @@
 import re
 
 import pytest
-from conftest import HTML, at_every_width, serve
+from conftest import HTML, serve
 from playwright.sync_api import expect
-
-from transformer_circuits.book import notebooks
 
 pytestmark = pytest.mark.browser
 PAGE = "chapters/02-residual-stream.html"
@@ -40,34 +38,6 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(code.nth(3)).to_be_visible()
     story.click()
     expect(code.nth(3)).to_be_hidden()
-
-
-@pytest.mark.parametrize(
-    "opened", [f"chapters/{name}" for name in notebooks.names()], indirect=True
-)
-def test_titles_and_the_bar_above_them_have_room(opened):
-    """Nothing in the bar lies on something else or beyond the page, and no mark on a title's words."""
-    crowded = """() => {
-        const bar = [...document.querySelectorAll(
-            ".bd-header-article :is(.way > *, .reading, button, .dropdown)")];
-        const shown = bar.filter((part) => part.getClientRects().length && !part.closest(".dropdown *"));
-        const boxes = shown.filter((part) => !part.closest(".reading *"))
-            .map((part) => part.getBoundingClientRect()).sort((a, b) => a.left - b.left);
-        const lie = boxes.filter((box, k) => box.right > innerWidth || (k && box.left < boxes[k - 1].right - 1));
-        const under = document.querySelector(".bd-header-article").getBoundingClientRect().bottom
-            > document.querySelector("article h1").getBoundingClientRect().top;
-        const onTitle = [...document.querySelectorAll(".code-mark")].filter((mark) => {
-            const words = document.createRange(), { left, top, bottom } = mark.getBoundingClientRect();
-            words.selectNode(mark.parentElement.firstChild);
-            return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
-        });
-        return lie.length + onTitle.length + under;
-    }"""
-    opened.evaluate("document.documentElement.dataset.reading = 'story'")
-    opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
-    found = {width: opened.evaluate(crowded) for width in at_every_width(opened, (390, 768, 1200))}
-    opened.evaluate("document.documentElement.dataset.reading = 'code'")
-    assert found == dict.fromkeys(found, 0)
 
 
 def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser):
