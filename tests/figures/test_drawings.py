@@ -49,7 +49,12 @@ BOTH = ROW | {("1.5",): 3.4, ("1.1",): -0.6, ("0.3", "1.5"): 0.45, ("0.2", "1.6"
 
 DRAWINGS = {
     "head": heads.two_circuits(
-        WORDS, [0.02] * 3 + [0.84] + [0.02] * 5, WORDS[::-1], [4.0] + [1.0] * 8, head="0.7"
+        WORDS,
+        [0.02] * 3 + [0.84] + [0.02] * 5,
+        WORDS[::-1],
+        [4.0] + [1.0] * 8,
+        head="0.7",
+        line="a line",
     ),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
@@ -65,8 +70,8 @@ DRAWINGS = {
     "searches": induction.searches(
         LINE,
         [
-            induction.Search(10, 2, {"1.0": 0.93, "1.2": 0.08}),
-            induction.Search(9, 3, {"1.0": 0.8, "1.2": 0.7}),
+            induction.Search(10, 2, {"1.0": 0.93, "1.2": 0.08}, {"1.0": 0.95, "1.2": 0.03}),
+            induction.Search(9, 3, {"1.0": 0.8, "1.2": 0.7}, {"1.0": 0.2, "1.2": 0.0}),
         ],
         title="One match is enough for one finder",
     ),

@@ -100,7 +100,7 @@ def spectrum(
     heat = altair.layer(
         grid.mark_rect().encode(SIGN, SHADE),
         first.mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2),
-        grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".1f")),
+        grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".2f")),
     )
     end = 1.2 * np.abs(spectra).max()
     plane = (
@@ -411,10 +411,10 @@ def rulers(
         for k, e in np.ndindex(change.shape)
     ]
     rows.sort(key=lambda row: row["strong"])  # these lie on top
-    ends = [(of.min() / 1.6, of.max() * 1.6) for of in (np.stack([*ratio.values()]), change)]
+    ends = [(of.min() / 1.3, of.max() * 1.3) for of in (np.stack([*ratio.values()]), change)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
     large = len(across) < 3
-    size, dot, label = ((270, 270), 60, y) if large else ((155, 170), 28, y.split(", "))
+    size, dot, label = ((285, 275), 60, y) if large else ((155, 170), 28, y.split(", "))
 
     def across_of(measure: str) -> str:
         first = measure.split()[0].strip(",")

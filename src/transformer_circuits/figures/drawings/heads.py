@@ -85,6 +85,7 @@ def two_circuits(
     by: Numbers,
     *,
     head: str,
+    line: str = "",
     title: str = "One circuit says where to look, the other what to move",
 ) -> page.Drawing:
     """A head on a line of text: bars for where its last token looks, and what each token would give.
@@ -92,6 +93,7 @@ def two_circuits(
     `weights`: [src], attention from the last token, probabilities. `raised`: for each source the
     token whose logit it would raise most, were it looked at; the OV circuit alone decides it. `by`:
     [src], how much that would raise it above the mean of all tokens, logits: so thick is its arrow.
+    `line`: the text as one reads it, above its tokens.
     """
     where, much = array(weights), array(by)
     most = int(where.argmax())
@@ -102,26 +104,30 @@ def two_circuits(
     )
 
     def paint(room: Px) -> Canvas:
-        return _circuits(room, tokens, where, raised, much / much.max(), head)
+        return _circuits(room, tokens, where, raised, much / much.max(), head, line)
 
     return page.twice(paint, title, alt, numbers={"attention": where, "raised by": much})
 
 
-def _circuits(room: Px, tokens, where, raised, share, head: str) -> Canvas:
+def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 76.0
     left = room / 2 - cell / 2 if wide else room - cell - 136  # bars have what words leave
-    canvas.text(left - 12, 10, "QK circuit:", role="query", anchor="end", bold=True)
-    canvas.text(left - 12, 28, "where?", role="query", anchor="end", bold=True)
-    canvas.text(left + cell + 12, 10, "OV circuit:", role="value", bold=True)
-    canvas.text(left + cell + 12, 28, "what?", role="value", bold=True)
-    canvas.text(left + cell / 2, 10, "head", anchor="middle", size=SMALL, role="muted")
-    canvas.text(left + cell / 2, 28, head, anchor="middle", bold=True)
+    top = 0.0
+    if line:
+        canvas.text(left + cell / 2, 12, line, anchor="middle", mono=True)
+        top = 34.0
+    canvas.text(left - 12, top + 10, "QK circuit:", role="query", anchor="end", bold=True)
+    canvas.text(left - 12, top + 28, "where?", role="query", anchor="end", bold=True)
+    canvas.text(left + cell + 12, top + 10, "OV circuit:", role="value", bold=True)
+    canvas.text(left + cell + 12, top + 28, "what?", role="value", bold=True)
+    canvas.text(left + cell / 2, top + 10, "head", anchor="middle", size=SMALL, role="muted")
+    canvas.text(left + cell / 2, top + 28, head, anchor="middle", bold=True)
     scale = left - 62  # of all of the attention, so that lines of text can be compared
     for i, (token, weight, what, of_most) in enumerate(
         zip(tokens, where, raised, share, strict=True)
     ):
-        y, role = 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
+        y, role = top + 60 + i * _ROW, "ink" if weight >= _FAINT else "muted"
         here = i == len(tokens) - 1
         marked = layer if here or weight == where.max() else "muted"
         word = cut(plain(token), cell - 4)
@@ -133,7 +139,7 @@ def _circuits(room: Px, tokens, where, raised, share, head: str) -> Canvas:
         start = left + cell + 6
         canvas.line([(start, y), (start + 24, y)], "value", thick=_THICKEST * of_most)
         canvas.text(start + 30, y, cut(plain(what), room - start - 32), role=role, mono=True)
-    y = 60 + len(tokens) * _ROW
+    y = top + 60 + len(tokens) * _ROW
     canvas.text(
         left + cell / 2, y + 1, "▲ looks from here", anchor="middle", size=SMALL, role="muted"
     )

@@ -192,6 +192,8 @@ class Search:
     """The place after an earlier token like that at `now`; its notes say what stands before it."""
     looks: Mapping[str, Number]
     """How much of its attention each head pays from `now` to `found`, by its name, from 0 to 1."""
+    without: Mapping[str, Number]
+    """The same, if the notes are missing from its query."""
 
 
 def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> page.Drawing:
@@ -201,7 +203,10 @@ def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> p
     """
     told = []
     for one in asked:
-        shares = ", ".join(f"head {name} {percent(share)}" for name, share in one.looks.items())
+        shares = ", ".join(
+            f"head {name} {percent(share)}, without notes in its query {percent(one.without[name])}"
+            for name, share in one.looks.items()
+        )
         matches = " and ".join(
             f'"{tokens[one.found - back]}" {back} back, wanted "{tokens[one.now - back + 1]}"'
             for back in (1, 2)
@@ -215,12 +220,17 @@ def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> p
         canvas, wide = Canvas(room), room > TALL
         for k, one in enumerate(asked):
             with canvas.click():
-                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 240.0)
+                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 250.0)
                 _search(canvas, left, top, tokens, one)
         return canvas
 
     numbers = {
-        f"attention, {name}": [number(one.looks[name]) for one in asked] for name in asked[0].looks
+        f"attention, {name}{which}": [number(of[name]) for of in looks]
+        for which, looks in (
+            ("", [one.looks for one in asked]),
+            (", no notes in queries", [one.without for one in asked]),
+        )
+        for name in asked[0].looks
     }
     return page.twice(paint, title, " ".join(told), numbers=numbers)
 
@@ -247,7 +257,14 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         else:
             canvas.text(left + 170, y, "no match", role="muted", **small)
     for k, (name, share) in enumerate(one.looks.items()):
-        y = top + 170 + 22 * k
+        y, ends = top + 170 + 22 * k, [170 * number(of) for of in (share, one.without[name])]
         canvas.text(left, y, f"{name} looks there", size=SMALL)
-        canvas.bar(left + 112, y - 6, 170 * number(share), 12, LAYERS[int(name[0])])
-        canvas.text(left + 120 + 170 * number(share), y, percent(number(share)), size=SMALL)
+        canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
+        _tick(canvas, left + 112 + ends[1], y)
+        canvas.text(left + 120 + max(ends), y, percent(number(share)), size=SMALL)
+    _tick(canvas, left + 114, top + 214)
+    canvas.text(left + 122, top + 214, "without notes in its query", size=SMALL, role="muted")
+
+
+def _tick(canvas: Canvas, x: Px, y: Px) -> None:
+    canvas.line([(x, y - 9), (x, y + 9)], "ink", thick=2.5, arrow=False)

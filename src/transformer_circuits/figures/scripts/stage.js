@@ -117,7 +117,7 @@
       const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
       const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
-      arcWords.textContent += ` Solid: ${word(found)} moves${tells ? "" : ", but other tokens stay likelier"}.`;
+      arcWords.innerHTML += ` Solid: ${bold(word(found))} moves${tells ? "" : ", but other tokens stay likelier"}.`;
       say(back, from, to, `move ${word(found)}`);
       head(to);
       if (!tells) return back;
@@ -188,10 +188,11 @@
       return `the ${["first", "second", "third"][before] ?? `${before + 1}th`} ${word(k)}`;
     }
 
+    const bold = (words) => `<b>${words.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
+
     // What is said of a step that has no words of its own.
     function then(step) {
       if (step.says) return step.says;
-      const bold = (words) => `<b>${words.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</b>`;
       const [[most, share]] = [...step.looks].sort((one, other) => other[1] - one[1]);
       const at = `At ${bold(word(step.at))}`, yet = step.tells ? "" : " Yet other tokens stay likelier.";
       const shares = new Map(step.looks), much = (k) => `${bold(place(k, step.at))} (${percent(shares.get(k))})`;
@@ -215,11 +216,11 @@
     function legend(step) {
       const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
       const most = strong.length < step.looks.length ? "most " : "";
-      const each = strong.map(([source, share]) => [source, `${place(source, step.at)} (${percent(share)})`]);
+      const each = strong.map(([source, share]) => [source, `${bold(place(source, step.at))} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      return `Dotted: from ${word(step.at)} ${given.who} together ${does}.`;
+      return `Dotted: from ${bold(word(step.at))} ${given.who} together ${does}.`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -227,8 +228,11 @@
       clear();
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
-      arcWords.textContent = legend(step);
-      step.looks.forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
+      arcWords.innerHTML = legend(step);
+      // Between the lines of a narrow strip there is room for a few.
+      const strongest = [...step.looks].sort((one, other) => other[1] - one[1]);
+      const fitting = inFirst(top(step.at)) ? step.looks : strongest.slice(0, 3);
+      fitting.forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
     }
 
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
