@@ -12,10 +12,10 @@ TEXTS = ".hc-live .role-mark text"
 def spectrum(page):
     said, slider = page.locator(TEXTS).first, page.locator("input[type=range]")
     expect(said).to_contain_text("Copying score 1.00; ")
-    expect(page.locator(TEXTS).nth(1)).to_have_text("1.0")
+    expect(page.locator(TEXTS).nth(1)).to_have_text("1.00")
     slider.press("Home")
     expect(said).to_contain_text("Copying score −1.00; ")
-    expect(page.locator(TEXTS).nth(1)).to_have_text("−1.0")
+    expect(page.locator(TEXTS).nth(1)).to_have_text("−1.00")
     for _ in range(25):
         slider.press("ArrowRight")
     expect(said).to_have_text("Copying score 0.50; 0 of 2 tokens raise themselves most")

@@ -93,7 +93,7 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
     for says, likely in [
         ("notes come", ["", ""]),
         ("heads look", ["90\u00a0%", ""]),
-        ("At and they rest on ◦ (100\u00a0%).", ["90\u00a0%", "<\u00a01\u00a0%"]),
+        ("At and the finders rest on ◦ (100\u00a0%).", ["90\u00a0%", "<\u00a01\u00a0%"]),
         ("the end", ["90\u00a0%", "<\u00a01\u00a0%"]),
         ("notes come", ["", ""]),
     ]:
@@ -108,7 +108,7 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
 @pytest.mark.parametrize(
     "shares, p, says",
     [
-        ({"p2": 0.75, "p0": 0.25}, 0.9, "The same at A: they find what stands after it, da."),
+        ({"p2": 0.75, "p0": 0.25}, 0.9, "At A the finders find what stands after it, da."),
         (
             {"p2": 0.75, "p0": 0.25},
             0.1,
@@ -117,18 +117,18 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
         (
             {"p2": 0.3, "p0": 0.6},
             0.9,
-            "At A they look at ◦ (60\u00a0%) more than at da (30\u00a0%).",
+            "At A the finders look at ◦ (60\u00a0%) more than at da (30\u00a0%).",
         ),
-        ({"p0": 0.9}, 0.1, "At A they rest on ◦ (90\u00a0%)."),
+        ({"p0": 0.9}, 0.1, "At A the finders rest on ◦ (90\u00a0%)."),
         (
             {"p1": 0.2, "p3": 0.15},
             0.1,
-            "they look at no place in particular, most at the first A (20\u00a0%).",
+            "the finders look at no place in particular, most at the first A (20\u00a0%).",
         ),
         (
             {"p1": 0.2, "p4": 0.25},
             0.1,
-            "they look at no place in particular, most at itself (25\u00a0%).",
+            "the finders look at no place in particular, most at itself (25\u00a0%).",
         ),
     ],
 )

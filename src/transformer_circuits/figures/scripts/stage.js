@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
+  const FEW = 3;
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
   // A strip with room for what moves over it.
@@ -194,15 +195,16 @@
     function then(step) {
       if (step.says) return step.says;
       const [[most, share]] = [...step.looks].sort((one, other) => other[1] - one[1]);
-      const at = `At ${bold(word(step.at))}`, yet = step.tells ? "" : " Yet other tokens stay likelier.";
+      const they = `At ${bold(word(step.at))} ${given.who}`;
       const shares = new Map(step.looks), much = (k) => `${bold(place(k, step.at))} (${percent(shares.get(k))})`;
-      if (!brings(step))
-        return share < 0.5
-          ? `${at} they look at no place in particular, most at ${much(most)}.`
-          : `${at} they ${most ? "look mostly at" : "rest on"} ${much(most)}.`;
-      return step.found === most
-        ? `The same at ${bold(word(step.at))}: they find what stands after it, ${bold(word(most))}.${yet}`
-        : `${at} they look at ${much(most)} more than at ${much(step.found)}.${yet}`;
+      if (brings(step))
+        return step.found === most
+          ? `${they} find what stands after it, ${bold(word(most))}.${step.tells ? "" : " Yet other tokens stay likelier."}`
+          : `${they} look at ${much(most)} more than at ${much(step.found)}.${step.tells ? "" : " So other tokens stay likelier."}`;
+      if (share < 0.5) return `${they} look at no place in particular, most at ${much(most)}.`;
+      const others = step.looks.filter(([source, of]) => source !== most && isStrong(step, source, of)).map(([source]) => much(source));
+      const too = others.length ? `, and look at ${others.join(" and ")}, too` : "";
+      return `${they} ${most ? "look mostly at" : "rest on"} ${much(most)}${too}.`;
     }
 
     // Only what comes next here, too, is moved: the begin token brings nothing.
@@ -212,6 +214,11 @@
     const isStrong = (step, source, share) =>
       share >= 0.2 || source === step.found || word(source) === word(step.at + 1);
 
+    // The looks that are drawn: between the lines of a narrow strip there is room for a few.
+    function fitting({ at, looks }) {
+      return inFirst(top(at)) ? looks : [...looks].sort((one, other) => other[1] - one[1]).slice(0, FEW);
+    }
+
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
       const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
@@ -220,7 +227,8 @@
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      return `Dotted: from ${bold(word(step.at))} ${given.who} together ${does}.`;
+      const few = fitting(step).length < step.looks.length ? ` (The ${FEW} strongest are drawn.)` : "";
+      return `Dotted: from ${bold(word(step.at))} ${given.who} together ${does}.${few}`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -229,10 +237,7 @@
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
       arcWords.innerHTML = legend(step);
-      // Between the lines of a narrow strip there is room for a few.
-      const strongest = [...step.looks].sort((one, other) => other[1] - one[1]);
-      const fitting = inFirst(top(step.at)) ? step.looks : strongest.slice(0, 3);
-      fitting.forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
+      fitting(step).forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
     }
 
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
@@ -368,10 +373,8 @@
     }
 
     async function again_one(k) {
-      if (inTime) {
-        shown = k; // also at other moments
-        return end();
-      }
+      shown = k; // also at other moments, and after a switch
+      if (inTime) return end();
       const mine = (playing += 1), still = () => mine === playing;
       upToStep(run().steps.length);
       await one(k, still, 600);
