@@ -200,7 +200,7 @@
       if (brings(step))
         return step.found === most
           ? `${they} find what stands after it, ${bold(word(most))}.${step.tells ? "" : " Yet other tokens stay likelier."}`
-          : `${they} look at ${much(most)} more than at ${much(step.found)}.${step.tells ? "" : " So other tokens stay likelier."}`;
+          : `${they} look at ${much(most)} more than at ${much(step.found)}.${step.tells ? "" : " Other tokens stay likelier."}`;
       if (share < 0.5) return `${they} look at no place in particular, most at ${much(most)}.`;
       const others = step.looks.filter(([source, of]) => source !== most && isStrong(step, source, of)).map(([source]) => much(source));
       const too = others.length ? `, and look at ${others.join(" and ")}, too` : "";
