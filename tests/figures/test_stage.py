@@ -162,6 +162,19 @@ def test_only_what_gets_a_quarter_of_the_probability_is_given(page, p, told):
 
 
 @pytest.mark.browser
+def test_the_chosen_piece_stays_over_a_switch(page):
+    run = Run("as it is", [Step(4, looks(p2=0.75), 0.9), Step(3, looks(p0=1.0), 0.1)], [2], SAYS)
+    shown = page({"runs": [run, run]}, reduced_motion="reduce")
+    bars = shown.locator(".bars button")
+    for chosen in (1, 0):
+        bars.nth(chosen).click()
+        shown.get_by_role("switch", name="Head 0.0").press("Enter")
+        expect(shown.locator(".says")).to_have_text("the end")
+        expect(bars.nth(chosen)).to_have_attribute("aria-pressed", "true")
+        expect(bars.nth(1 - chosen)).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.browser
 def test_the_switch_takes_notes_and_name_away_by_key(page):
     shown = page(reduced_motion="reduce")
     switch = shown.get_by_role("switch", name="Head 0.0")
