@@ -94,7 +94,9 @@ def test_the_circuit_can_be_taken_apart(live):
 
     def shown_is(logits, off, column=0):
         expect(status(live)).to_contain_text(off)
-        found = percent(row(live, "ne").locator("td").nth(column))
+        cell = row(live, "ne").locator("td").nth(column)
+        expect(cell).to_contain_text("%")  # it is written after the status
+        found = percent(cell)
         assert abs(found - 100 * float(logits[0, at].softmax(dim=0)[following])) < 0.1
 
     shown_is(trace.logits, "nats")
