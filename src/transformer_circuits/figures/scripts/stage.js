@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
-  const FEW = 3;
+  const FEW = 3; // looks that are drawn where there is little room
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
   // A strip with room for what moves over it.
@@ -194,7 +194,7 @@
     // What is said of a step that has no words of its own.
     function then(step) {
       if (step.says) return step.says;
-      const [[most, share]] = [...step.looks].sort((one, other) => other[1] - one[1]);
+      const [[most, share]] = byShare(step);
       const they = `At ${bold(word(step.at))} ${given.who}`;
       const shares = new Map(step.looks), much = (k) => `${bold(place(k, step.at))} (${percent(shares.get(k))})`;
       if (brings(step))
@@ -202,7 +202,7 @@
           ? `${they} find what stands after it, ${bold(word(most))}.${step.tells ? "" : " Yet other tokens stay likelier."}`
           : `${they} look at ${much(most)} more than at ${much(step.found)}.${step.tells ? "" : " Other tokens stay likelier."}`;
       if (share < 0.5) return `${they} look at no place in particular, most at ${much(most)}.`;
-      const others = step.looks.filter(([source, of]) => source !== most && isStrong(step, source, of)).map(([source]) => much(source));
+      const others = strong(step).filter(([source]) => source !== most).map(([source]) => much(source));
       const too = others.length ? `, and look at ${others.join(" and ")}, too` : "";
       return `${they} ${most ? "look mostly at" : "rest on"} ${much(most)}${too}.`;
     }
@@ -214,16 +214,16 @@
     const isStrong = (step, source, share) =>
       share >= 0.2 || source === step.found || word(source) === word(step.at + 1);
 
+    const strong = (step) => step.looks.filter(([source, share]) => isStrong(step, source, share));
+    const byShare = ({ looks }) => [...looks].sort((one, other) => other[1] - one[1]);
+
     // The looks that are drawn: between the lines of a narrow strip there is room for a few.
-    function fitting({ at, looks }) {
-      return inFirst(top(at)) ? looks : [...looks].sort((one, other) => other[1] - one[1]).slice(0, FEW);
-    }
+    const fitting = (step) => (inFirst(top(step.at)) ? step.looks : byShare(step).slice(0, FEW));
 
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
-      const strong = step.looks.filter(([source, share]) => isStrong(step, source, share));
-      const most = strong.length < step.looks.length ? "most " : "";
-      const each = strong.map(([source, share]) => [source, `${bold(place(source, step.at))} (${percent(share)})`]);
+      const most = strong(step).length < step.looks.length ? "most " : "";
+      const each = strong(step).map(([source, share]) => [source, `${bold(place(source, step.at))} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
