@@ -2,9 +2,11 @@
 
 import json
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
+from sphinxcontrib import katex
 
 from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.text import corpus, tokenizer
@@ -33,6 +35,37 @@ def test_tips_are_written_in_the_same_order_in_every_build():
     assert page["refs_in_page"] == [
         (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None),
     ]  # fmt: skip
+
+
+LATE = """
+import socket, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+time.sleep(0.5)
+server.listen()
+server.accept()[0].sendall(b"here")
+time.sleep(60)
+"""
+
+
+def test_formulas_wait_until_their_server_listens(tmp_path, monkeypatch):
+    """Once its file is there nobody may listen yet: a build failed by that."""
+
+    def command(socket):
+        return [sys.executable, "-c", LATE, str(socket)]
+
+    monkeypatch.setattr(katex.KaTeXServer, "build_command", command)
+    server, client = serving._start_katex(tmp_path, 30.0)
+    with server, client:
+        assert client.recv(4) == b"here"
+        server.kill()
+
+
+def test_formulas_do_not_wait_for_ever(tmp_path, monkeypatch):
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(katex.KaTeXServer, "build_command", lambda socket: command)
+    with pytest.raises(katex.KaTeXError, match=r"after 1.0 seconds"):
+        serving._start_katex(tmp_path, 1.0)
 
 
 @pytest.mark.parametrize("name", serving.LIVE_MODELS)

@@ -7,8 +7,10 @@ Nothing is loaded from elsewhere. A page loads only the scripts it uses;
 import json
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,9 +91,9 @@ def setup(app) -> dict[str, bool]:
     # A release has the same bytes whenever it is built, so the file of a page's tips has one name.
     sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
-    # extension could stop only that one. It connects as soon as its server has made a file, when
-    # nobody may listen yet: so it looks for the file rarely.
-    katex.NODEJS_BINARY, katex.STARTUP_TIMEOUT, katex.ONE_MILLISECOND = str(NODE), 60.0, 0.2
+    # extension could stop only that one.
+    katex.NODEJS_BINARY, katex.STARTUP_TIMEOUT = str(NODE), 60.0
+    katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
@@ -99,6 +101,29 @@ def setup(app) -> dict[str, bool]:
     app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
+
+
+def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
+    """Start the server that sets formulas, and connect to it as soon as it listens.
+
+    The extension's own way connects when the file of the server's socket is there, but for a moment
+    nobody listens behind it, and on a busy machine a build failed in that moment.
+
+    Raises:
+        KaTeXError: if nobody listens in time.
+    """
+    address = folder / "katex.sock"
+    pipe = subprocess.PIPE
+    command = katex.KaTeXServer.build_command(socket=address)
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=folder)
+    client, end = socket.socket(socket.AF_UNIX), time.monotonic() + timeout
+    while client.connect_ex(str(address)):
+        if time.monotonic() > end:
+            with server, client:
+                server.kill()
+            raise katex.KaTeXServer.timeout_error(timeout)
+        time.sleep(0.01)
+    return server, client
 
 
 def _configure(app, config) -> None:
