@@ -202,6 +202,17 @@ def test_eigenvalues_are_those_of_the_mixture():
         assert said.startswith(f"Copying score {score}; ")
 
 
+def test_an_eigenvalue_has_the_name_of_its_mixture():
+    swap = torch.tensor([[0.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, -1], [0, 0, 1, 0]])
+    named = {"a - b": [1, -1, 0, 0], "turning": [0, 0, 1, -1j]}
+    rows = values(explorers.spectrum(torch.eye(4), swap, tokens="abcd", named=named, **WORDS))
+    at = {(row["name"], row["s"]): (row["real"], row["imaginary"]) for row in rows if "name" in row}
+    assert len(at) == 2 * 41
+    for s in (-1.0, 0.0, 0.5):
+        assert at["a - b", s] == pytest.approx((s - 1, 0))
+        assert at["turning", s] == pytest.approx((s, 1))
+
+
 def test_paths_are_grouped_by_their_heads():
     chart = explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS)
     groups = {row["path"]: row["group"] for row in values(chart) if "group" in row}

@@ -281,3 +281,6 @@ def test_a_logarithmic_height_has_plain_numbers():
     lines = {"a": [([4, 8], [1.4, 3.8])]}
     shown = plots.bundles(lines, x="batch", y="million tokens", log_y=True, **WORDS)
     assert {"1.5", "2", "3"} <= {*words(shown.svg)}
+    lines = {"a": [([4, 8], [0.01, 0.6])]}
+    shown = plots.bundles(lines, x="batch", y="share", log_y=True, shares=True, **WORDS)
+    assert {"1\u00a0%", "2\u00a0%", "5\u00a0%", "10\u00a0%", "50\u00a0%"} <= {*words(shown.svg)}

@@ -61,16 +61,19 @@ def spectrum(
     title: str,
     alt: str,
     opens: float = 1,
+    named: Mapping[str, Sequence[int | complex]] | None = None,
 ) -> vega.HoverChart:
     """The matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
-    `opens`: the s that is shown first.
+    `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; the eigenvalue whose
+    mixture is nearest to one has its name.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
     matrices = shares[:, None, None] * added + base
-    spectra = np.linalg.eigvals(matrices).astype(complex)
+    spectra, mixtures = np.linalg.eig(matrices)  # [s, eigenvalue], [s, in, eigenvalue]
+    spectra = spectra.astype(complex)
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
     said, dots = [], []
     for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
@@ -78,6 +81,15 @@ def spectrum(
         text = f"Copying score {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
         said.append({"s": s, "text": text})
         dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
+    near = {
+        name: abs(np.conj(mixture) @ mixtures).argmax(axis=1)
+        for name, mixture in (named or {}).items()
+    }
+    names = [
+        {"s": s, "name": name, "real": _short(z.real), "imaginary": _short(z.imag)}
+        for name, of in near.items()
+        for s, z in zip(shares, np.take_along_axis(spectra, of[:, None], 1)[:, 0], strict=True)
+    ]
     now = "abs(datum.s - s) < 0.01"
     cells = [
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
@@ -114,10 +126,17 @@ def spectrum(
     )
     here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
     full, turning = (here.transform_filter(f"datum.imaginary {sign} 0") for sign in ("==", "!="))
+    beside = (
+        vega.chart(names, 225, 225)
+        .transform_filter(now)
+        .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
+        .encode(altair.X("middle:Q"), altair.Y("imaginary:Q"), text="name:N")
+    )
     points = altair.layer(
         plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
+        beside.mark_text(dy=-12, fontSize=12),
     ).properties(
         title=altair.Title(
             [

@@ -223,8 +223,9 @@ def bundles(
         if log_x:
             _log(axes, 2)
         if log_y:
-            axes.set_yscale("log", base=2, subs=[])
-            _plain(axes.yaxis, [1.0, 1.5])
+            base, steps = (10, [1.0, 2.0, 5.0]) if shares else (2, [1.0, 1.5])
+            axes.set_yscale("log", base=base, subs=[])
+            _plain(axes.yaxis, steps, base=base)
         axes.set(xlabel=x, ylabel=y)
         if shares:
             axes.yaxis.set_major_formatter(in_percent())
@@ -586,9 +587,9 @@ def _floats(values: Mapping[str, Number]) -> dict[str, float]:
     return {name: number(value) for name, value in values.items()}
 
 
-def _plain(axis, steps: Sequence[float], form: str = "{x:g}") -> None:
-    """Ticks of a logarithmic axis at these parts of every power of 2, with plain numbers."""
-    axis.set_major_locator(LogLocator(base=2, subs=steps))
+def _plain(axis, steps: Sequence[float], form: str = "{x:g}", base: int = 2) -> None:
+    """Ticks of a logarithmic axis at these parts of every power of `base`, with plain numbers."""
+    axis.set_major_locator(LogLocator(base=base, subs=steps))
     axis.set_major_formatter(form)
     axis.set_minor_formatter("")
 
