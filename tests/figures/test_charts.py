@@ -61,7 +61,7 @@ def explorers_of(**words):
         "rulers": explorers.rulers(
             {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]}, [[0.1, 0.2], [0.3, 0.6]],
             {"as stored": 0.0, "white": 1.0}, kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"],
-            y="change, nats", strongest=[("K", "0.1 → 1.0")], named={"a note": ("K", "0.1 → 1.0")},
+            y="change, nats", strongest=[("K", "0.1 → 1.0")], named={"white": {"a note": ("K", "0.1 → 1.0")}},
             **words,
         ),
         "training": explorers.training(

@@ -409,7 +409,7 @@ def rulers(
     title: str,
     alt: str,
     strongest: Collection[tuple[str, str]] = (),
-    named: Mapping[str, tuple[str, str]] | None = None,
+    named: Mapping[str, Mapping[str, tuple[str, str]]] | None = None,
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -417,8 +417,9 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `strongest`: kind and name of those that have a dark rim, and the others are pale; `named`: of
-    some of them, by what is written beside their point. Two panels are large.
+    `strongest`: kind and name of those that have a rim, and the others are pale; `named`: in the panel
+    of a measure, kind and name of those that have something written beside their point, by what.
+    Two panels are large.
     """
     across, change = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
@@ -430,7 +431,11 @@ def rulers(
         for k, e in np.ndindex(change.shape)
     ]
     rows.sort(key=lambda row: row["strong"])  # these lie on top
-    ends = [(of.min() / 1.3, of.max() * 1.3) for of in (np.stack([*ratio.values()]), change)]
+    above = 2 if named else 1.3  # room for what is written beside the strongest
+    ends = [
+        (of.min() / 1.3, of.max() * room)
+        for of, room in ((np.stack([*ratio.values()]), 1.3), (change, above))
+    ]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
     large = len(across) < 3
     size, dot, label = ((285, 275), 60, y) if large else ((155, 170), 28, y.split(", "))
@@ -458,14 +463,14 @@ def rulers(
             x, up, *look, opacity=pale, strokeWidth=rim, tooltip=tips
         )
         layers = [dots]
-        if named:
-            told = {edge: name for name, edge in named.items()}
+        if here := (named or {}).get(measure):
+            told = {edge: name for name, edge in here.items()}
             places = [
                 (told.get((kinds[m], labels[e]), ""), ratio[measure][m, e], change[m, e])
                 for m, e in np.ndindex(change.shape)
             ]
             plane = charts.Plane(*ends, size, log=True)
-            layers += charts.names(plane, places, [], named, x, up, line=INK)
+            layers += charts.names(plane, places, [], here, x, up, line=INK)
         return altair.layer(*layers).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
