@@ -52,6 +52,21 @@ def test_links_on_paper_lead_to_the_same_paper_or_nowhere(watched, tmp_path):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("name", ["one-channel", "what-one-layer-can-say"])
+def test_figures_to_choose_from_are_printed_whatever_window_shows_them(watched, name):
+    """In a window of this width the first one had been printed as its title alone."""
+    watched.set_viewport_size({"width": 768, "height": 900})
+    watched.goto((HTML / "chapters" / f"{name}.html").as_uri(), wait_until="load")
+    watched.emulate_media(media="print")
+    heights = watched.eval_on_selector_all(
+        ".figure-choice > div:first-of-type",
+        "all => all.map((one) => Math.max(...[...one.querySelectorAll('svg')]"
+        ".map((svg) => svg.getBoundingClientRect().height)))",
+    )
+    assert heights and min(heights) > 200
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("name", printing.SHEETS)
 def test_a_sheet_is_one_page_however_it_is_printed(watched, tmp_path, name):
     """By us, leading to no file of this machine; and by a browser, with margins or without."""
