@@ -130,13 +130,14 @@ def spectrum(
         vega.chart(names, 225, 225)
         .transform_filter(now)
         .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
-        .encode(altair.X("middle:Q"), altair.Y("imaginary:Q"), text="name:N")
+        .encode(altair.Y("imaginary:Q"), text="name:N")
     )
     points = altair.layer(
         plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
-        beside.mark_text(dy=-12, fontSize=12),
+        beside.mark_point(size=130, color=INK).encode(altair.X("real:Q")),
+        beside.mark_text(dy=-14, fontSize=12).encode(altair.X("middle:Q")),
     ).properties(
         title=altair.Title(
             [

@@ -111,8 +111,8 @@ def two_circuits(
 
 def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
-    cell = 110.0 if wide else 76.0
-    left = room / 2 - cell / 2 if wide else room - cell - 136  # bars have what words leave
+    cell = 110.0 if wide else 66.0
+    left = room / 2 - cell / 2 if wide else room - cell - 118  # bars have what words leave
     top = 0.0
     if line:
         canvas.text(left + cell / 2, 12, line, anchor="middle", mono=True)
@@ -123,7 +123,7 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
     canvas.text(left + cell + 12, top + 28, "what?", role="value", bold=True)
     canvas.text(left + cell / 2, top + 10, "head", anchor="middle", size=SMALL, role="muted")
     canvas.text(left + cell / 2, top + 28, head, anchor="middle", bold=True)
-    scale = left - 62  # of all of the attention, so that lines of text can be compared
+    scale = left - 54  # of all of the attention, so that lines of text can be compared
     for i, (token, weight, what, of_most) in enumerate(
         zip(tokens, where, raised, share, strict=True)
     ):
