@@ -272,12 +272,13 @@ def _html(
     strips = "".join(
         _strip(first, hidden=index > 0) for index, first in enumerate(_lines(runs).values())
     )
-    bars = []
+    ranks, bars = any(step.is_first is not None for step in run.steps), []
     for step in run.steps:
+        rank = " 1st" if step.is_first else "\u00a0" * 4 * ranks  # numbers stay below each other
         word = markup.escape(plain(run.tokens[step.at + 1]))
         bars.append(
             f'<li><button type="button"><b>{word}</b><i style="--p:{100 * step.probability:.0f}%"></i>'
-            f"<output>{percent(step.probability)}{' 1st' * bool(step.is_first)}</output></button></li>"
+            f"<output>{percent(step.probability)}{rank}</output></button></li>"
         )
     # What the marks mean that the bars of other runs of a line have where those of its first one end.
     before = "at the end" if in_time else "before the cut"
@@ -285,7 +286,6 @@ def _html(
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     played = [_data(each, runs, in_time) for each in runs]
     data = html.data_script({"runs": played, "shown": shown, "who": who})
-    ranks = any(step.is_first is not None for step in run.steps)
     ranked = " 1st: ranked before all other tokens." * ranks
     play = "▶ Watch it grow" if in_time else "Play again"
     step = "" if in_time else '<button type="button" class="next">Next step</button>'

@@ -170,13 +170,14 @@
 
     const percent = (p) => (p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
 
-    const isFirst = (k, p) => p !== null && run().steps[k].first;
+    const NO_RANK = stage.querySelector(".ranked") ? "\u00a0".repeat(4) : ""; // numbers stay below each other
+    const rank = (k) => (run().steps[k].first ? " 1st" : NO_RANK);
 
     function bar(k, p) {
       const filled = bars[k].querySelector("i").style;
       filled.setProperty("--p", `${100 * (p ?? 0)}%`);
       filled.setProperty("--was", other() ? `${100 * whole().steps[k].p}%` : "-9%");
-      bars[k].querySelector("output").textContent = p === null ? "" : percent(p) + (isFirst(k, p) ? " 1st" : "");
+      bars[k].querySelector("output").textContent = p === null ? "" : percent(p) + rank(k);
     }
 
     const word = (k) => tokens[k].firstChild.textContent;
