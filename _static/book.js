@@ -104,18 +104,26 @@ document.addEventListener("DOMContentLoaded", () => {
       part.classList.toggle("longer", part.textContent.length > 22);
     }
     table.classList.add("stacked");
-    if (rows.length <= MOST_ROWS || table.classList.contains("in-full")) return;
+    if (rows.length > MOST_ROWS && !table.classList.contains("in-full")) offerRest(box, table);
+  };
+  const offerRest = (box, of) => {
     const rest = Object.assign(document.createElement("button"), {
       className: "rest",
       type: "button",
       textContent: "Show all rows",
     });
     rest.onclick = () => {
-      table.classList.add("in-full");
+      of.classList.add("in-full");
       rest.remove();
     };
     box.after(rest);
   };
+  // Lines that open are too many for a phone, too.
+  for (const lines of document.querySelectorAll("article .findings-lines")) {
+    if (lines.querySelectorAll("details").length <= MOST_ROWS) continue;
+    lines.classList.add("in-part");
+    offerRest(lines, lines);
+  }
   // Only another width asks again, or coming to sight: being stacked changes the height.
   const widths = new WeakMap();
   const seen = new ResizeObserver((changes) => {

@@ -70,7 +70,9 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
 def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     seeds, white = {"a": near(0.15), "b": near(0.41)}, {"a": near(0.84), "b": near(0.66)}
     said = findings.say("score-is-not-use", "depends on the basis", seeds, {}, white)
-    assert "yes as stored (0.15 to 0.41), no where the stream is white (0.66 to 0.84)" in said
+    assert (
+        "yes as stored (0.15 to 0.41\xa0in rank correlation), no where the stream is white" in said
+    )
     passing = {"untrained, white basis": near(0.1), "one layer, white basis": None}
     said = findings.say("score-is-not-use", "depends on the basis", white, passing, seeds)
     assert "no as stored (0.66 to 0.84), undecided where the stream is white" in said

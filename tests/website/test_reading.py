@@ -54,6 +54,19 @@ def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser
     context.close()
 
 
+def test_a_long_list_of_lines_is_cut_on_a_phone_until_one_asks_for_it(watched):
+    watched.goto((HTML / "chapters/21-scorecard.html").as_uri())
+    lines = watched.get_by_role("group", name="Reproduced", exact=True).locator("details")
+    expect(lines.last).to_be_visible()
+    watched.set_viewport_size({"width": 390, "height": 844})
+    expect(lines.nth(5)).to_be_visible()
+    expect(lines.last).to_be_hidden()
+    rest = watched.locator(".findings-lines[aria-label=Reproduced] + button.rest")
+    rest.click()
+    expect(lines.last).to_be_visible()
+    expect(rest).to_have_count(0)
+
+
 def test_a_table_that_does_not_fit_a_phone_is_stacked_and_each_cell_says_its_column(watched):
     watched.goto((HTML / "chapters/12-how-they-work.html").as_uri())
     stacked = watched.locator("table.stacked")

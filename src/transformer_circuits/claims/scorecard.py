@@ -330,7 +330,8 @@ class Scorecard:
         of = [c.id for c in self.trained if (c.source, self.verdicts[c.id]) == (source, verdict)]
         n = len({*of} & {*claims})
         said = f"These are {n} of the {len(of)} claims of the {source} that {_BECAME[verdict]}."
-        every = Link(f"(all {len(of)})", f"{notebooks.SCORECARD}.html#scorecard-against")
+        place = "scorecard-for" if verdict == rules.REPRODUCED else "scorecard-against"
+        every = Link(f"(all {len(of)})", f"{notebooks.SCORECARD}.html#{place}")
         return _paragraph(verdict, [(said, every)] if of else [])
 
     def held(self, kind: str) -> list[Row]:
