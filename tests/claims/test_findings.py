@@ -75,7 +75,7 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     )
     passing = {"untrained, white basis": near(0.1), "one layer, white basis": None}
     said = findings.say("score-is-not-use", "depends on the basis", white, passing, seeds)
-    assert "no as stored (0.66 to 0.84), undecided where the stream is white" in said
+    assert "no as stored (0.66 to 0.84\xa0in rank correlation), undecided where the stream" in said
     seeds = {"a": near(0.9), "b": near(0.8)}
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = findings.say("induction-head-exists", rules.UNDECIDED, seeds, fails)
