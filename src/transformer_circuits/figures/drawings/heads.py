@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import cut, plain
+from transformer_circuits.figures.drawings.words import cut, plain, width
 from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 
@@ -112,7 +112,9 @@ def two_circuits(
 def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 66.0
-    left = room / 2 - cell / 2 if wide else room - cell - 118  # bars have what words leave
+    widest = max(width(plain(token), mono=True) for token in raised)
+    words = min(max(widest, 76.0), 104.0)  # bars have what these leave
+    left = room / 2 - cell / 2 if wide else room - cell - words - 34
     top = 0.0
     if line:
         canvas.text(left + cell / 2, 12, line, anchor="middle", mono=True)
@@ -143,10 +145,10 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
     canvas.text(
         left + cell / 2, y + 1, "▲ looks from here", anchor="middle", size=SMALL, role="muted"
     )
-    words = (
+    told = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
         "raise most, looked at or not; the thicker the arrow, the more. The head adds up the "
         "right, weighted by the left. Pale: looked at less than 5 %."
     )
-    canvas.note(0, y + 22, words, room)
+    canvas.note(0, y + 22, told, room)
     return canvas

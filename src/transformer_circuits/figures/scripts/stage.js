@@ -229,7 +229,7 @@
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
       const few = fitting(step).length < step.looks.length ? ` (The ${FEW} strongest are drawn.)` : "";
-      return `Dotted: from ${bold(word(step.at))} ${given.who} together ${does}.${few}`;
+      return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${few}`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
