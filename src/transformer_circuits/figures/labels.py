@@ -108,21 +108,27 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
     _grow(axes, len(rows) * LINE)
 
 
-def beside(axes: Any, levels: Mapping[str, float]) -> None:
+def beside(
+    axes: Any,
+    levels: Mapping[str, float],
+    others: Mapping[str, float] | None = None,
+    colours: Sequence[str] = (),
+) -> None:
     """Draw horizontal lines and name them to the right of the axes, in the order of their levels.
 
-    Call it last: names are placed for the present height of the axes.
+    `others`: what else is named there, and at which level; `colours`: of these names. Call it last:
+    names are placed for the present height of the axes.
     """
     for level in levels.values():
         axes.axhline(level, color=GREY, lw=1, ls=":")
-    ends(axes, levels)
+    ends(axes, {**levels, **(others or {})}, [*[None] * len(levels), *colours])
 
 
-def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str] = ()) -> None:
+def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] = ()) -> None:
     """Write names to the right of the axes, each at its level or near it, where others are as near.
 
-    Names longer than `SIDE` are broken into lines. `colours`: of the names, if they are not ink. Call
-    it last, as `beside`.
+    Names longer than `SIDE` are broken into lines. `colours`: of the names; None
+    is ink. Call it last, as `beside`.
     """
     names, lines = [], []
     for i, (name, level) in enumerate(levels.items()):
@@ -133,8 +139,11 @@ def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str] = ()) ->
                 color=colours[i] if colours else None,
             )
         )  # fmt: skip
-        share = SIDE * axes.figure.bbox.width / names[-1].get_window_extent().width
-        lines.append(_fill(names[-1], share) if share < 1 else 1)
+        wide = names[-1].get_window_extent().width / axes.figure.bbox.width
+        if wide > SIDE:  # all lines about as long
+            long = math.ceil(len(name) / math.ceil(wide / SIDE)) + 3
+            names[-1].set_text(textwrap.fill(name, long, break_long_words=False))
+        lines.append(names[-1].get_text().count("\n") + 1)
     axes.figure.draw_without_rendering()
     heights = [axes.transData.transform((0, level))[1] for level in levels.values()]
     sizes = [n * LINE * _scale(axes) for n in lines]
