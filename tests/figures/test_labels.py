@@ -146,7 +146,7 @@ def test_places_move_no_further_than_they_must():
 def test_a_long_name_beside_the_axes_is_broken_where_the_figure_is_narrow():
     for wide, lines in ((6.6, 1), (3.6, 2)):
         axes = Figure(figsize=(wide, 3), layout="constrained").subplots()
-        labels.ends(axes, {"repeats count nothing": 0.5, "near it": 0.5})
+        labels.ends(axes, {"two back given": 0.5, "near it": 0.5})
         long, near = axes.texts
         axes.figure.draw_without_rendering()
         assert long.get_text().count("\n") + 1 == lines
