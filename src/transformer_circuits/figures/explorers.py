@@ -567,7 +567,9 @@ def _curves(name: str, times: np.ndarray, lines: Mapping, x: str | None, at: alt
     legend = altair.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
     heads = map(theme.of_head, lines)
     colours = [own.light if own else COLOURS[i] for i, own in enumerate(heads)]
-    looks = (altair.Color, colours), (altair.StrokeDash, ([1, 0], [6, 3], [2, 3]))
+    again = [colours[:i].count(own) for i, own in enumerate(colours)]
+    dashes = [([1, 0], [6, 3], [2, 3])[nth] for nth in again]  # where a colour comes again
+    looks = (altair.Color, colours), (altair.StrokeDash, dashes)
     colour, dash = (
         channel(
             "line:N", legend=legend, scale=altair.Scale(domain=[*lines], range=of[: len(lines)])

@@ -21,6 +21,8 @@ GAP = 4.0
 """The least space between two names in one row."""
 LINE = 14.0
 """From one line of text to the next."""
+SIDE = 1 / 4
+"""Of a figure's width, the most that a name beside the axes has in one line."""
 _LEADER = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
 DOT = 6
 """Half the side of the square around a dot that names keep clear of, in pixels."""
@@ -106,22 +108,29 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
     _grow(axes, len(rows) * LINE)
 
 
-def beside(axes: Any, levels: Mapping[str, float]) -> None:
+def beside(
+    axes: Any,
+    levels: Mapping[str, float],
+    others: Mapping[str, float] | None = None,
+    colours: Sequence[str] = (),
+) -> None:
     """Draw horizontal lines and name them to the right of the axes, in the order of their levels.
 
-    Call it last: names are placed for the present height of the axes.
+    `others`: what else is named there, and at which level; `colours`: of these names. Call it last:
+    names are placed for the present height of the axes.
     """
     for level in levels.values():
         axes.axhline(level, color=GREY, lw=1, ls=":")
-    ends(axes, levels)
+    ends(axes, {**levels, **(others or {})}, [*[None] * len(levels), *colours])
 
 
-def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str] = ()) -> None:
+def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] = ()) -> None:
     """Write names to the right of the axes, each at its level or near it, where others are as near.
 
-    `colours`: of the names, if they are not ink. Call it last, as `beside`.
+    Names longer than `SIDE` are broken into lines. `colours`: of the names; None
+    is ink. Call it last, as `beside`.
     """
-    names = []
+    names, lines = [], []
     for i, (name, level) in enumerate(levels.items()):
         names.append(
             axes.annotate(
@@ -130,25 +139,30 @@ def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str] = ()) ->
                 color=colours[i] if colours else None,
             )
         )  # fmt: skip
+        wide = names[-1].get_window_extent().width / axes.figure.bbox.width
+        if wide > SIDE:  # all lines about as long
+            long = math.ceil(len(name) / math.ceil(wide / SIDE)) + 3
+            names[-1].set_text(textwrap.fill(name, long, break_long_words=False))
+        lines.append(names[-1].get_text().count("\n") + 1)
     axes.figure.draw_without_rendering()
     heights = [axes.transData.transform((0, level))[1] for level in levels.values()]
-    least, half = LINE * _scale(axes), LINE * _scale(axes) / 2
-    moved = apart(heights, least, axes.bbox.y0 + half, axes.bbox.y1 - half)
+    sizes = [n * LINE * _scale(axes) for n in lines]
+    moved = apart(heights, sizes, axes.bbox.y0, axes.bbox.y1)
     for name, height, to in zip(names, heights, moved, strict=True):
         name.set_position((8, (to - height) / _scale(axes)))
 
 
-def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:
-    """Places moved to be at least `least` apart, in the same order, between `low` and `high` if
-    there is room."""
+def apart(places: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Places of the middles of things of these sizes, moved so that none lies on another, in the same
+    order, between `low` and `high` if there is room."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for i in order:
-        moved[i] = max(moved[i], low)
-        low = moved[i] + least
+        moved[i] = max(moved[i], low + sizes[i] / 2)
+        low = moved[i] + sizes[i] / 2
     for i in reversed(order):
-        moved[i] = min(moved[i], high)
-        high = moved[i] - least
+        moved[i] = min(moved[i], high - sizes[i] / 2)
+        high = moved[i] - sizes[i] / 2
     return moved
 
 

@@ -237,14 +237,15 @@ def bundles(
         for first, last in stretches.values():
             axes.axvspan(first, last, color=COLOURS[0], alpha=0.1, lw=0)
         labels.flags(axes, starts)
-        labels.beside(axes, _floats(baselines or {}))
+        levels, colours = {}, []
         if crossed:
             of = dict(zip(lines, drawn, strict=True))
             levels = {
                 kind: float(np.mean([of[name].get_ydata()[-1] for name in names]))
                 for kind, names in curves_of.items()
             }
-            labels.ends(axes, levels, [of[names[0]].get_color() for names in curves_of.values()])
+            colours = [of[names[0]].get_color() for names in curves_of.values()]
+        labels.beside(axes, _floats(baselines or {}), levels, colours)
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)
