@@ -210,9 +210,9 @@ def words_of(tokens: Sequence[str]) -> list[list[int]]:
 
 
 def _of_name(run: Run) -> set[int]:
-    """The places of the name, both times: those with notes and the one before each, and the steps'."""
-    noted = {place + more for place in run.notes for more in (-1, 0)}
-    return noted | {step.at + more for step in run.steps for more in (0, 1)}
+    """The places of the name, both times: of words that have notes, or places of steps."""
+    told = {*run.notes} | {step.at + more for step in run.steps for more in (0, 1)}
+    return {place for word in words_of(run.tokens) if told & {*word} for place in word}
 
 
 def _data(run: Run, runs: Sequence[Run], in_time: bool) -> dict:
