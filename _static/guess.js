@@ -32,6 +32,10 @@ document.addEventListener("DOMContentLoaded", () => {
     );
     if (!choices.length || !came) return;
     const right = Number(came.textContent.match(/\d/)[0]);
+    // A number alone would read as an answer: what is compared is said in words.
+    const inWords = choices.map((choice) => `“${choice.textContent.trim().replace(/\.$/, "")}”`);
+    const outcome = `What came out: ${inWords[right - 1]}.`;
+    came.querySelector("strong").textContent = outcome;
     if (Book.kept("guessing") === "off") {
       const again = make("button", "guess-always", "Let me guess first");
       again.type = "button";
@@ -70,7 +74,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (guess) {
         buttons[guess - 1].classList.add("chosen");
         said.textContent =
-          guess === right ? "You guessed right." : `You guessed ${guess}. What came out: ${right}.`;
+          guess === right ? "You guessed right." : `You guessed ${inWords[guess - 1]}. ${outcome}`;
         said.focus({ preventScroll: true });
       }
       waiting.splice(waiting.indexOf(entry), 1);

@@ -30,7 +30,7 @@ def places(page):
 
 def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_above_moves(asked):
     (box,) = asked.locator(".predict").all()
-    came = asked.locator("article p", has_text="What came out: 3. It is head 1.3")
+    came = asked.locator("article p", has_text="What came out: “A head of the second layer”. It is")
     expect(asked.locator(f"{COVERED} figure").first).to_be_hidden()
     expect(came).to_be_hidden()
     field = asked.locator(COVERED).first.bounding_box()
@@ -38,7 +38,9 @@ def test_a_figure_waits_for_a_guess_which_is_then_compared_and_nothing_above_mov
     before = [place for place in places(asked) if place < field["y"]]
     assert len(before) > 5
     box.get_by_role("button", name="The embedding.").click()
-    expect(box.locator(".guess-said")).to_have_text("You guessed 1. What came out: 3.")
+    expect(box.locator(".guess-said")).to_have_text(
+        "You guessed “The embedding”. What came out: “A head of the second layer”."
+    )
     expect(box.locator(".guess-said")).to_be_focused()
     expect(came).to_be_visible()
     expect(asked.locator(COVERED)).to_have_count(0)
