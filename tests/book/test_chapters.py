@@ -29,7 +29,7 @@ PAGES = [
     for path in sorted((ROOT / folder).iterdir())
     if path.suffix in (".ipynb", ".md")
 ]
-TAGS = {"hide-input", "hide-output", "remove-cell", "solution"}
+TAGS = {"hide-input", "hide-output", "in-story", "remove-cell", "solution"}
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solution"]}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 PACE = 115
