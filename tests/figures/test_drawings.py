@@ -28,6 +28,10 @@ FILLED = {
         "sums": [[0.36, 0.34], [0.28, 0.27]],
         "bars": [[84.0, 79.0], [65.0, 63.0]],
     },
+    "every-head": {
+        **{"title": "Where heads look", "near_copies": "0.2, 0.4", "near": "0.0"},
+        **{"anywhere_copies": "0.1, 0.3, 0.5", "anywhere": "?"},
+    },
     "tensor-product": {
         **{"x": [[1, 10], [2, 20], [3, 30]], "moved": [[1, 10], [1, 10], [2, 20]]},
         **{"A": np.eye(3), "W": np.eye(2), "result": [[10, 1], [10, 1], [20, 2]]},
