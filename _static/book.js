@@ -22,7 +22,8 @@ const Book = {
 
 // Story or code: in Story no code is shown, and a mark beside the title of a section opens that section's.
 // One switch for the whole book, above each page that has code, which is remembered. The way to read is
-// set before the page is drawn, so that nothing moves. Exercises keep their code. Without scripts every
+// set before the page is drawn, so that nothing moves. Exercises keep their code,
+// as does a cell tagged in-story, whose text is what the section shows. Without scripts every
 // page is a story.
 const reading = (name) => {
   document.documentElement.dataset.reading = name === "Code" ? "code" : "story";
@@ -36,7 +37,7 @@ document.addEventListener("DOMContentLoaded", () => {
     "div.cell > :is(.cell_input, details.above-input)",
   ) ?? []) {
     const cell = input.parentElement;
-    if (cell.closest("section[id$='-exercises'], section#exercises, .admonition")) {
+    if (cell.closest("section[id$='-exercises'], section#exercises, .admonition, .tag_in-story")) {
       cell.classList.add("always-code");
       continue;
     }

@@ -29,7 +29,7 @@ PAGES = [
     for path in sorted((ROOT / folder).iterdir())
     if path.suffix in (".ipynb", ".md")
 ]
-TAGS = {"hide-input", "hide-output", "remove-cell", "solution"}
+TAGS = {"hide-input", "hide-output", "in-story", "remove-cell", "solution"}
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["solution"]}
 """Solutions are folded away in Colab, by the title in their first line, and in JupyterLab."""
 PACE = 115
@@ -187,9 +187,9 @@ def test_the_evidence_and_the_routes_are_as_long_as_they_are_said_to_be():
 
     assert sum(n_words(path) for path in FORMED if path.stem not in GUIDES) <= 42_000
     page = body(nbformat.read(ROOT / "chapters" / f"{OPENING}.ipynb", 4).cells)
-    routes = re.findall(r"^\|.*?\| (.*?) \| ([\d,]+) \| (\d+)\smin \|$", page, re.MULTILINE)
+    routes = re.findall(r"^\| .*? \(([\d,]+) words, (\d+)\smin\) \| (.*) \|$", page, re.MULTILINE)
     assert len(routes) == 4
-    for pages, said, minutes in routes:
+    for said, minutes, pages in routes:
         links = re.findall(r"\]\(([\w/.-]+)\)", pages)
         words = sum(n_words(ROOT / "chapters" / link) for link in links)
         assert abs(int(said.replace(",", "")) / words - 1) < 0.05, f"{words} words: {pages}"

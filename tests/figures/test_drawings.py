@@ -28,6 +28,17 @@ FILLED = {
         "sums": [[0.36, 0.34], [0.28, 0.27]],
         "bars": [[84.0, 79.0], [65.0, 63.0]],
     },
+    "every-head": {
+        **{"title": "Where heads look", "near_copies": "0.2, 0.4", "near": "0.0"},
+        **{"anywhere_copies": "0.1, 0.3, 0.5", "anywhere": "?"},
+    },
+    "tensor-product": {
+        **{"x": [[1, 10], [2, 20], [3, 30]], "moved": [[1, 10], [1, 10], [2, 20]]},
+        **{"A": np.eye(3), "W": np.eye(2), "result": [[10, 1], [10, 1], [20, 2]]},
+        **{"shade": [0.05, 0.16, 0.3], "moved_shade": [0.05, 0.05, 0.16]},
+        **{"A_tint": np.eye(3) / 3, "W_tint": np.eye(2) / 3},
+    },
+    "kronecker": dict.fromkeys(("A", "A_tint", "product", "tint"), np.eye(6)),
     "three-kinds": {"source": "source", "destination": "destination"},
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
 }

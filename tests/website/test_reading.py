@@ -40,6 +40,11 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(code.nth(3)).to_be_hidden()
 
 
+def test_the_model_as_text_is_in_the_story(watched):
+    watched.goto((HTML / "chapters/01-notation.html").as_uri())
+    expect(watched.locator(".tag_in-story div.cell_input")).to_be_visible()
+
+
 def test_without_scripts_a_page_is_a_story_and_exercises_keep_their_code(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
