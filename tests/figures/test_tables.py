@@ -164,6 +164,17 @@ def test_bars_in_the_rows_of_heads_have_the_colours_of_their_layers_unless_they_
     assert "var(--first" not in page(rows, bars_of="probability", **of)["text/html"]
 
 
+def test_each_column_may_have_bars_of_its_own():
+    rows = [["then", 0.9, 3, 0.5], ["now", 0.1, 6, 0.2]]
+    columns = ["", "0.2 looks back", "count", "p"]
+    of = {"0.2 looks back": "share", "count": 12, "p": "probability"}
+    shown = page(rows, columns=columns, bars=columns[1:], bars_of=of)
+    assert "90\xa0%" in shown["text/plain"] and "20\xa0%" in shown["text/plain"]
+    assert re.findall(r"width:(\d+)%", shown["text/html"]) == ["90", "25", "50", "10", "50", "20"]
+    assert shown["text/html"].count("var(--first") == 2
+    assert shown["text/html"].count(theme.LIKELY.light) == 2
+
+
 def test_tokens_have_their_chances_beside_them_and_as_bars():
     cell = tables.Tokens(("<b>", "ton"), (0.95, 0.001))
     shown = page([["after", cell]], columns=["", "next"])

@@ -4,7 +4,7 @@ import html
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -116,10 +116,9 @@ class Table:
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
     """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1; or of what `bars_of` says, if it has a bar. None elsewhere."""
-    bars: frozenset[str] = frozenset()
-    """The columns that show these parts as bars."""
-    bars_of: BarsOf = "any size"
+    1; or of what `bars` says, if it has a bar. None elsewhere."""
+    bars: Mapping[str, BarsOf] = field(default_factory=dict)
+    """The columns that show these parts as bars, and of what they are parts."""
     look: Look = "table"
     """`folded`: a table below its caption, which opens it; `lines`: each row is a line, of its first cell
     and its last, that opens; `cards`: each is a card."""
@@ -202,21 +201,24 @@ class Table:
             return f"<td{NUMBER if aligned else ''}>{_html(cell)}</td>"
         n = len(self.bars)
         room, wide = min(9.0, max(4.5, 18 / n)), min(24, 55 // n)
-        bar = _BAR.format(number=_html(cell), share=self._bar(share, of_row), room=room, wide=wide)
+        role = of_row or theme.role_of_head(column)
+        filled = _bar(share, role, probability=self.bars[column] == "probability")
+        bar = _BAR.format(number=_html(cell), share=filled, room=room, wide=wide)
         return f"<td{NUMBER}>{bar}</td>"
 
-    def _bar(self, share: float, of_row: theme.Name | None) -> str:
-        """As long as its share of the column's room; below zero it is hollow.
 
-        In the row of a head it has the colour of the head's layer, as in a plot of bars.
-        """
-        colour = "color-mix(in srgb, currentColor 55%, transparent)"
-        if self.bars_of == "probability":
-            colour = theme.LIKELY.light
-        elif of_row:
-            colour = f"var(--{of_row},{theme.ROLES[of_row].light})"
-        filled = f"border:1px solid {colour}" if share < 0 else f"background:{colour}"
-        return f"width:{100 * abs(share):.0f}%;{filled}"
+def _bar(share: float, role: theme.Name | None, *, probability: bool) -> str:
+    """As long as its share of the column's room; below zero it is hollow.
+
+    In the row or column of a head it has the colour of the head's layer, as in a plot of bars.
+    """
+    colour = "color-mix(in srgb, currentColor 55%, transparent)"
+    if probability:
+        colour = theme.LIKELY.light
+    elif role:
+        colour = f"var(--{role},{theme.ROLES[role].light})"
+    filled = f"border:1px solid {colour}" if share < 0 else f"background:{colour}"
+    return f"width:{100 * abs(share):.0f}%;{filled}"
 
 
 def table(
@@ -226,7 +228,7 @@ def table(
     columns: Sequence[str] = (),
     digits: int = 2,
     bars: Collection[str] = (),
-    bars_of: BarsOf = "any size",
+    bars_of: BarsOf | Mapping[str, BarsOf] = "any size",
     look: Look = "table",
 ) -> Table:
     """A table; `caption` says what it shows.
@@ -242,8 +244,8 @@ def table(
     as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
     column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
     numbers are in per cent; a "probability", the same in the colour of probabilities; or, where a number is
-    given, of counts among so many, whose whole room is all of them. Rows named as heads have bars in the
-    colours of their layers.
+    given, of counts among so many, whose whole room is all of them. A mapping says so of each column.
+    Rows or columns named as heads ("0.2", "0.2 looks back") have bars in the colours of their layers.
     `look`: how rows are laid out.
 
     Raises:
@@ -267,17 +269,26 @@ def table(
     barred = [i for i, name in enumerate(headers) if name in bars]
     if set(bars) - set(headers) or any(None in shares[i] for i in barred):
         raise ValueError(f"bars are asked for {list(bars)}, not all of them columns of numbers")
-    counted = isinstance(bars_of, int)
-    least, whole = (0, bars_of) if counted else (LEAST.get(bars_of), 1)
-    for i in barred if least is not None else []:
+    of_each = {
+        name: bars_of.get(name, "any size") if isinstance(bars_of, Mapping) else bars_of
+        for name in bars
+    }
+    in_percent = []
+    for i in barred:
+        kind = of_each[headers[i]]
+        counted = isinstance(kind, int)
+        least, whole = (0, kind) if counted else (LEAST.get(kind), 1)
+        if least is None:
+            continue
         values = [row[i] for row in cells]
         if not least <= min(values) <= max(values) <= whole:
-            of = "count" if counted else bars_of
+            of = "count" if counted else kind
             raise ValueError(
                 f'each {of} is from {least} to {whole}, but "{headers[i]}" has {values}'
             )
         shares[i] = [value / whole for value in values]
-    in_percent = barred if least == 0 and not counted else []
+        if least == 0 and not counted:
+            in_percent.append(i)
     shown = tuple(
         tuple(
             percent(value) if i in in_percent else _shown(value, digits)
@@ -287,7 +298,7 @@ def table(
     )
     by_row = tuple(zip(*shares, strict=True))
     record = _record(headers, cells, shown, caption, digits)
-    return Table(tuple(headers), shown, record, by_row, frozenset(bars), bars_of, look)
+    return Table(tuple(headers), shown, record, by_row, of_each, look)
 
 
 def _record(headers, cells, shown, caption: str, digits: int) -> Record:
