@@ -126,19 +126,23 @@ def spectrum(
     )
     here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
     full, turning = (here.transform_filter(f"datum.imaginary {sign} 0") for sign in ("==", "!="))
-    beside = (
-        vega.chart(names, 225, 225)
-        .transform_filter(now)
-        .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
-        .encode(altair.Y("imaginary:Q"), text="name:N")
-    )
-    points = altair.layer(
+    layers = [
         plane.mark_point(filled=True, size=4, color=MUTED, aria=False),
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
-        beside.mark_point(size=130, color=INK).encode(altair.X("real:Q")),
-        beside.mark_text(dy=-14, fontSize=12).encode(altair.X("middle:Q")),
-    ).properties(
+    ]
+    if names:
+        beside = (
+            vega.chart(names, 225, 225)
+            .transform_filter(now)
+            .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
+            .encode(altair.Y("imaginary:Q"), text="name:N")
+        )
+        layers += [
+            beside.mark_point(size=130, color=INK).encode(altair.X("real:Q")),
+            beside.mark_text(dy=-14, fontSize=12).encode(altair.X("middle:Q")),
+        ]
+    points = altair.layer(*layers).properties(
         title=altair.Title(
             [
                 "Eigenvalues: ● real   ○ in a complex pair",
