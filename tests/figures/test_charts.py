@@ -61,8 +61,7 @@ def explorers_of(**words):
         "rulers": explorers.rulers(
             {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]}, [[0.1, 0.2], [0.3, 0.6]],
             {"as stored": 0.0, "white": 1.0}, kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"],
-            y="change, nats", strongest=[("K", "0.1 → 1.0")], named={"white": {"a note": ("K", "0.1 → 1.0")}},
-            **words,
+            y="change, nats", **words,
         ),
         "training": explorers.training(
             [1, 2, 4], panels, "abab", looks, [[np.nan, 0, 0, p] for p in (0.0, 0.25, 1.0)],

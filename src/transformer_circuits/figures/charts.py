@@ -1,6 +1,5 @@
 """Interactive charts with tooltips. As in `plots`: arrays and labels, never a model."""
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -107,19 +106,15 @@ def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Sha
 
 
 class Plane(NamedTuple):
-    """The ends of both axes, the size on a phone [pixels], and whether both axes are logarithmic."""
+    """The ends of both axes, and the size on a phone [pixels]."""
 
     across: tuple[float, float]
     up: tuple[float, float]
     size: tuple[int, int]
-    log: bool = False
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
         """A place of it on a phone."""
-        ends = (*self.across, *self.up)
-        of = math.log if self.log else float
-        x, y, left, right, low, high = map(of, (x, y, *ends))
-        wide, tall = self.size
+        (left, right), (low, high), (wide, tall) = self
         return (x - left) / (right - left) * wide, (high - y) / (high - low) * tall
 
 
@@ -152,7 +147,7 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
     # An empty layer would be read aloud as a picture of nothing.
     crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
-    (left, right), (low, high), (wide, tall), _ = plane
+    (left, right), (low, high), (wide, tall) = plane
     crossed = [  # by lines, and at the top by their names
         (name, v + along / wide * (right - left), high - down / tall * (high - low))
         for name, v in places.items()
@@ -184,13 +179,12 @@ def names(
     written: Collection[str],
     across: altair.X,
     up: altair.Y,
-    line: str = GREY,
 ) -> tuple[altair.Chart, altair.Chart]:
     """Lines from points to their names, and these.
 
     `points`, `others`: name, x and y; only names of the first that are `written` are printed, where
     they hide no dot. Those of dots that lie on each other are printed as one. `across`, `up`: the
-    axes, of "x:Q" and "y:Q". `line`: the colour of lines.
+    axes, of "x:Q" and "y:Q".
     """
     at = [plane.pixels(x, y) for _, x, y in (*points, *others)]
     said = shared([name if name in written else None for name, *_ in points], at[: len(points)])
@@ -204,7 +198,7 @@ def names(
             rows.append({"name": name, "x": x, "y": y, "dx": dx, "dy": dy, "lx": lx, "ly": ly})
     named = vega.chart(rows, *plane.size)
     ends = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
-    lines = named.mark_rule(color=line, strokeWidth=0.8, aria=False, **ends)
+    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **ends)
     texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
     lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
     return lines, texts.encode(across, up, text="name:N")

@@ -7,7 +7,7 @@ scripts there is the picture of what it opens with, and the table below it.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import altair
 import numpy as np
@@ -413,8 +413,6 @@ def rulers(
     y: str,
     title: str,
     alt: str,
-    strongest: Collection[tuple[str, str]] = (),
-    named: Mapping[str, Mapping[str, tuple[str, str]]] | None = None,
 ) -> vega.HoverChart:
     """Every edge, measure across and effect upwards, a panel beside the other for each measure.
 
@@ -422,61 +420,28 @@ def rulers(
     [kind, edge], `y` in words with its unit. All are above zero and shown against their (geometric)
     mean within a kind, on one scale, so that clouds can be compared. `agreement`: of each measure
     with the effects, printed above its panel. `kinds`: "Q", "K", "V"; `labels`: names of edges.
-    `strongest`: kind and name of those that have a rim, and the others are pale; `named`: in the panel
-    of a measure, kind and name of those that have something written beside their point, by what.
-    Two panels are large.
     """
     across, change = {name: array(of) for name, of in measures.items()}, array(effects)
     ratio = {name: of / np.exp(np.log(of).mean(axis=1))[:, None] for name, of in across.items()}
     roles = [theme.EDGES[kind] for kind in kinds]
     rows = [
         {"kind": charts.KINDS[roles[k]][0], "edge": labels[e], "y": _short(change[k, e])}
-        | {"strong": (kinds[k], labels[e]) in strongest}
         | {"across": [_short(of[k, e]) for of in ratio.values()]}
         for k, e in np.ndindex(change.shape)
     ]
-    rows.sort(key=lambda row: row["strong"])  # these lie on top
-    above = 2 if named else 1.3  # room for what is written beside the strongest
-    ends = [
-        (of.min() / 1.3, of.max() * room)
-        for of, room in ((np.stack([*ratio.values()]), 1.3), (change, above))
-    ]
+    ends = [(of.min() / 1.3, of.max() * 1.3) for of in (np.stack([*ratio.values()]), change)]
     look = charts.look({charts.KINDS[role]: theme.ROLES[role].light for role in roles})
-    large = len(across) < 3
-    size, dot, label = ((285, 275), 60, y) if large else ((155, 170), 28, y.split(", "))
 
-    def across_of(measure: str) -> str:
-        first = measure.split()[0].strip(",")
-        return f"{first} ÷ mean of those into Q, K or V" if large else "value ÷ mean of its kind"
-
-    def panel(k: int, measure: str) -> altair.LayerChart:
-        points = vega.chart(rows, *size).transform_calculate(x=f"datum.across[{k}]")
+    def panel(k: int, measure: str) -> altair.Chart:
+        points = vega.chart(rows, 155, 170).transform_calculate(x=f"datum.across[{k}]")
         log = [altair.Scale(type="log", domain=list(end), nice=False) for end in ends]
         ticks = altair.Axis(tickCount=4, format="~g")
-        x = altair.X("x:Q", scale=log[0], title=across_of(measure), axis=ticks)
-        title = None if k and not large else label
-        up = altair.Y("y:Q", scale=log[1], title=title, axis=ticks)
+        x = altair.X("x:Q", scale=log[0], title="value ÷ mean of its kind", axis=ticks)
+        up = altair.Y("y:Q", scale=log[1], title=None if k else y.split(", "), axis=ticks)
         tips = [vega.tip(of) for of in ("edge:N", "kind:N")]
         tips += [vega.tip("x:Q", "measure, over the mean"), vega.tip("y:Q", "effect")]
-        pale, rim = (
-            altair.when(altair.datum.strong)
-            .then(altair.value(strong))
-            .otherwise(altair.value(rest))
-            for strong, rest in ((1.0, 0.45 if strongest else 0.8), (1.5, 0.0))
-        )
-        dots = points.mark_point(filled=True, size=dot, stroke=INK).encode(
-            x, up, *look, opacity=pale, strokeWidth=rim, tooltip=tips
-        )
-        layers = [dots]
-        if here := (named or {}).get(measure):
-            told = {edge: name for name, edge in here.items()}
-            places = [
-                (told.get((kinds[m], labels[e]), ""), ratio[measure][m, e], change[m, e])
-                for m, e in np.ndindex(change.shape)
-            ]
-            plane = charts.Plane(*ends, size, log=True)
-            layers += charts.names(plane, places, [], here, x, up, line=INK)
-        return altair.layer(*layers).properties(
+        dots = points.mark_point(filled=True, size=28, opacity=0.8)
+        return dots.encode(x, up, *look, tooltip=tips).properties(
             title=_heading([measure, f"rank correlation {number(agreement[measure]):.2f}"])
         )
 
