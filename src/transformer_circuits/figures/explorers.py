@@ -75,21 +75,17 @@ def spectrum(
     spectra, mixtures = np.linalg.eig(matrices)  # [s, eigenvalue], [s, in, eigenvalue]
     spectra = spectra.astype(complex)
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
-    said, dots = [], []
-    for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
+    said, dots, names = [], [], []
+    for s, score, values, each, matrix in zip(
+        shares, scores, spectra, mixtures, matrices, strict=True
+    ):
         first = (matrix.argmax(axis=0) == np.arange(n)).sum()
         text = f"Copying score {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
         said.append({"s": s, "text": text})
-        dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
-    near = {
-        name: abs(np.conj(mixture) @ mixtures).argmax(axis=1)
-        for name, mixture in (named or {}).items()
-    }
-    names = [
-        {"s": s, "name": name, "real": _short(z.real), "imaginary": _short(z.imag)}
-        for name, of in near.items()
-        for s, z in zip(shares, np.take_along_axis(spectra, of[:, None], 1)[:, 0], strict=True)
-    ]
+        own = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
+        dots += own
+        for name, mixture in (named or {}).items():
+            names.append(own[abs(np.conj(mixture) @ each).argmax()] | {"name": name})
     now = "abs(datum.s - s) < 0.01"
     cells = [
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
