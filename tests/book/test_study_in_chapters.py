@@ -11,25 +11,30 @@ from transformer_circuits.experiments import study
 
 ROOT = Path(__file__).parents[2]
 SAID_OF = {
-    "embedding-pca": ("size-basis", "How evenly W_E and W_U are spread"),
-    "resting-place": ("size-nearer", "The rest on the begin token"),
-    "below-random": ("size-basis", "The share of pairs below random"),
-    "k-composition": ("size-basis", "The lead of the previous-token head's keys"),
-    "induction-resting": ("size-nearer", "The rest of this head on the begin token"),
-    "others-local": ("size-away", "How near those heads look"),
-    "phase-bump": ("size-away", "How much faster the loss falls while heads form"),
-    "importance-second-layer": ("size-nearer", "The second layer's share of the gain"),
-    "importance-first-layer": ("size-nearer", "What the first layer adds"),
-    "importance-hides-patterns": ("size-nearer", "What freezing hides, beyond what it shows,"),
+    "embedding-pca": ("size-basis", "the spread of W_E and W_U"),
+    "resting-place": ("size-nearer", "the rest on the begin token"),
+    "below-random": ("size-basis", "the share of pairs below random"),
+    "k-composition": ("size-basis", "the lead of the previous-token head's keys"),
+    "induction-resting": ("size-nearer", "the rest of this head on the begin token"),
+    "others-local": ("size-away", "those heads' attention to near tokens"),
+    "phase-bump": ("size-away", "the size of the bump"),
+    "importance-second-layer": ("size-nearer", "the second layer's share of the gain"),
+    "importance-first-layer": ("size-nearer", "what the first layer adds"),
+    "importance-hides-patterns": ("size-nearer", "what freezing hides, beyond what it shows,"),
 }
 """Of each claim with such a sentence: the section that shows its figure, and what is measured."""
 GOES = {
-    "nearer": "comes nearer",
-    "farther": "goes farther away",
+    "nearer": "comes nearer to the claim",
+    "farther": "moves away from the claim",
     "neither": "shows no clear change",
 }
-LIE = ("no seed lies", "one seed of three lies", "two seeds of three lie", "all three seeds lie")
-"""Of the widest models, wholly on the claim's side."""
+MEET = (
+    "no seed meets",
+    "one seed of three meets",
+    "two seeds of three meet",
+    "all three seeds meet",
+)
+"""Of the widest models, with the whole interval on the claim's side."""
 
 
 def sentence(name):
@@ -42,17 +47,19 @@ def sentence(name):
         found = [one.interval(name, basis) for one in study.by_width(trained)[widest]]
         if None not in found:
             n = sum(rules.beyond(rule, rules.Interval(*of)) for of in found)
-            said[basis] = GOES[study.trend(trained, name, rule.side, basis)], LIE[n]
-    goes, lie = said[study.STORED]
+            said[basis] = GOES[study.trend(trained, name, rule.side, basis)], MEET[n]
+    goes, meet = said[study.STORED]
     stored = ", as stored," if study.WHITE in said else ""
+    said_of_it = "it" if "claim" in goes else "the claim"
     first = (
-        f"{what}{stored} {goes} from 256 dimensions to [the paper's 768]({section}), "
-        f"where {lie} wholly on the claim's side"
+        f"In wider models, from 256 dimensions to [the paper's 768]({section}), {what}{stored} "
+        f"{goes}; at 768, {meet} {said_of_it} with the whole interval."
     )
     if study.WHITE not in said:
-        return f"{first}."
+        return first
     white, there = said[study.WHITE]
-    return f"{first}; in the white basis it {white}, and {there} there."
+    said_of_it = "it" if "claim" in white else "the claim"
+    return f"{first} In the white basis it {white}, and {there} {said_of_it}."
 
 
 @pytest.mark.parametrize("name", SAID_OF)
