@@ -132,12 +132,9 @@ def spectrum(
             vega.chart(names, 225, 225)
             .transform_filter(now)
             .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
-            .encode(altair.Y("imaginary:Q"), text="name:N")
+            .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
         )
-        layers += [
-            beside.mark_point(size=130, color=INK).encode(altair.X("real:Q")),
-            beside.mark_text(dy=-14, fontSize=12).encode(altair.X("middle:Q")),
-        ]
+        layers.append(beside.mark_text(dy=-14, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
             [

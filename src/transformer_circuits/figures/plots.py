@@ -413,8 +413,8 @@ def dumbbells(
     """Named rows, one below the other, each with the same named values on one axis.
 
     A line joins the marks of a row; NaN has none. Of the first of several names they are hollow, of
-    the others full. Rows named as heads, or of which `layers` says which, have the colours of their
-    layers. `axis`: it ends at 1, or where the values do. `level`: a named vertical line.
+    the others full. Rows named as heads, or rows or values of which `layers` says which, have the
+    colours of their layers. `axis`: it ends at 1, or where the values do. `level`: a named vertical line.
 
     Raises:
         ValueError: if rows have different values, or one does not lie on the axis: from −1 to 1, or
@@ -435,11 +435,8 @@ def dumbbells(
 
     def paint(axes):
         places = range(len(table))
-        own = [
-            theme.of_head(name)
-            or theme.ROLES["ink" if name not in (layers or {}) else theme.LAYERS[layers[name]]]
-            for name in table
-        ]
+        of_layers = {name: theme.ROLES[theme.LAYERS[at]] for name, at in (layers or {}).items()}
+        own = [theme.of_head(n) or of_layers.get(n, theme.ROLES["ink"]) for n in table]
         colours = [role.light for role in own]
         ends = [(np.nanmin([*row.values()]), np.nanmax([*row.values()])) for row in table.values()]
         axes.hlines(places, *zip(*ends, strict=True), color=colours, lw=1)
@@ -447,9 +444,11 @@ def dumbbells(
         for k, name in enumerate(names):
             values = [row[name] for row in table.values()]
             hollow, marker = k == 0 and len(names) > 1, MARKERS[max(k - 1, 0)]
-            axes.scatter(values, places, 36, marker=marker, facecolors="none" if hollow else colours,
-                         edgecolors=colours, zorder=3, clip_on=False)  # fmt: skip
-            look = {"color": COLOURS[0], "mfc": "none" if hollow else None, "ls": ""}
+            its = [of_layers[name].light] * len(table) if name in of_layers else colours
+            axes.scatter(values, places, 36, marker=marker, facecolors="none" if hollow else its,
+                         edgecolors=its, zorder=3, clip_on=False)  # fmt: skip
+            key = its[0] if name in of_layers else COLOURS[0]
+            look = {"color": key, "mfc": "none" if hollow else None, "ls": ""}
             keys += axes.plot([], [], marker, **look)
         if level:
             keys.append(axes.axvline(number(level[1]), color=COLOURS[0], ls="--", zorder=0.5))

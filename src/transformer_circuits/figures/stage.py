@@ -244,6 +244,7 @@ def _strip(run: Run, hidden: bool) -> str:
         strip += '<span class="word">'
         for place in word:
             kind = "token" + " piece" * (place in of_name) + " noted" * (place in noted)
+            kind += " wide-note" * (place in noted and len(plain(tokens[place - 1]).strip()) > 3)
             strip += f'<span class="{kind}">{markup.escape(plain(tokens[place]))}'
             if place in noted:
                 strip += _note("note", "after", tokens[place - 1])
