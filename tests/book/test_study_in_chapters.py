@@ -52,7 +52,7 @@ def sentence(name):
     stored = ", as stored," if study.WHITE in said else ""
     said_of_it = "it" if "claim" in goes else "the claim"
     first = (
-        f"In wider models, from 256 dimensions to [the paper's 768]({section}), {what}{stored} "
+        f"As models get wider, from 256 dimensions to [the paper's 768]({section}), {what}{stored} "
         f"{goes}; at 768, {meet} {said_of_it} with the whole interval."
     )
     if study.WHITE not in said:
@@ -101,7 +101,7 @@ def test_what_a_norm_makes_of_scores_is_what_the_records_have():
     leads = of(early, "k-composition"), of(late, "k-composition")
     assert min(leads[0]) > 0 and sum(lead < 0 for lead in leads[1]) == 1
     assert all(after < before for before, after in zip(*leads, strict=True))
-    assert "That Q and V are not significant, or most pairs below random, does not hold." in text
+    assert "That Q and V are not significant, or most pairs below random, is not met." in text
     every = early + late
     assert min(of(every, "only-k-composition")) > 1 and max(of(every, "below-random")) < 0.5
     assert "Nor do scores order the other edges." in text

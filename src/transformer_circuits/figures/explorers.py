@@ -139,7 +139,7 @@ def spectrum(
         title=altair.Title(
             [
                 "Eigenvalues: ● real   ○ in a complex pair",
-                "red: real part above 0, teal: below; ··· their paths",
+                "teal: real part below 0, else red; ··· their paths",
             ],
             fontSize=12,
             fontWeight="normal",

@@ -220,7 +220,7 @@ def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> p
         canvas, wide = Canvas(room), room > TALL
         for k, one in enumerate(asked):
             with canvas.click():
-                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 250.0)
+                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 270.0)
                 _search(canvas, left, top, tokens, one)
         return canvas
 
@@ -245,11 +245,13 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
     for x, place, here in ((note, one.found, False), (want, one.now, True)):
         word = cut(plain(tokens[place]), cell - 4)
         canvas.token(x - cell / 2, top + 48, cell, _CELL, word, role="second", here=here)
-    for back, y in ((1, top + 100), (2, top + 134)):
+    for back, y in ((1, top + 100), (2, top + 144)):
         has, wanted = (plain(tokens[k]) for k in (one.found - back, one.now - back + 1))
         said = "after" if back == 1 else "2 back:"
         canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
         canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
+        read = "from its token" if back == 1 else "from its note"
+        canvas.text(want, y + 18, read, role="muted", **small)
         ends = [(left + 222, y), (left + 118, y)]
         if has == wanted:
             canvas.look([ends[0], ends[0], ends[1], ends[1]], "second")
@@ -257,13 +259,13 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         else:
             canvas.text(left + 170, y, "no match", role="muted", **small)
     for k, (name, share) in enumerate(one.looks.items()):
-        y, ends = top + 170 + 22 * k, [170 * number(of) for of in (share, one.without[name])]
+        y, ends = top + 190 + 22 * k, [170 * number(of) for of in (share, one.without[name])]
         canvas.text(left, y, f"{name} looks there", size=SMALL)
         canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
         _tick(canvas, left + 112 + ends[1], y)
         canvas.text(left + 120 + max(ends), y, percent(number(share)), size=SMALL)
-    _tick(canvas, left + 114, top + 214)
-    canvas.text(left + 122, top + 214, "without notes in its query", size=SMALL, role="muted")
+    _tick(canvas, left + 114, top + 234)
+    canvas.text(left + 122, top + 234, "without the note in its query", size=SMALL, role="muted")
 
 
 def _tick(canvas: Canvas, x: Px, y: Px) -> None:

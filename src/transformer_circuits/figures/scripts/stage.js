@@ -43,6 +43,7 @@
     // What is under way has this number; whatever finds another number stops.
     let playing = 0;
     let shown = given.shown; // the step whose looks are seen at the end
+    let told = false; // whether all bars have their ends before the steps come
     let beat = 0; // of a play, what comes next: the notes, then each step, then the end, then the notes
 
     const isOff = () => knob?.getAttribute("aria-checked") === "false";
@@ -342,7 +343,7 @@
     // `known`: the bars have their ends at once, as after a switch, whose effect is to be seen.
     async function writeNotes(still, known) {
       const { steps, notes: noted, says: words } = run();
-      beat = 1;
+      [beat, told] = [1, known];
       clear();
       upToStep(known ? steps.length : 0);
       notes([]);
@@ -369,7 +370,7 @@
       again.textContent = plays;
       if (k < 0) return writeNotes(still, false);
       if (k >= run().steps.length) return end();
-      upToStep(k);
+      upToStep(told ? run().steps.length : k);
       await one(k, still, 600);
     }
 
