@@ -367,8 +367,9 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool)
     _arcs(canvas, [(x + wide / 2, y) for x, y, wide in at], first, found, tokens)
     below = at[-1][1] + 96 + deep
     words, line = (18.0, 28.0) if room == _WIDE else (theme.TEXT, 24.0)  # on paper it is smaller
+    key = f"Drawn: {next(iter(runs))}.", "Dotted: looks. Solid: moves."
     for said in (
-        f"Drawn: {next(iter(runs))}. Dotted: looks. Solid: moves.",
+        *([" ".join(key)] if room == _WIDE else key),
         "How likely each piece is, before it comes",
     ):
         canvas.text(0, below, said, size=words, role="muted")
