@@ -5,12 +5,11 @@
 document.addEventListener("DOMContentLoaded", () => {
   const make = (tag, className, textContent = "") => Book.element(tag, { className, textContent });
   // What the box asks about: all outputs of the cells below it in its section, of which the first keeps
-  // its place. The scorecard's marks, to which other pages lead, wait for nobody.
+  // its place.
   function answers(box) {
-    const outputs = [
+    return [
       ...box.parentElement.querySelectorAll(":scope > .predict ~ div.cell > .cell_output"),
     ].filter((output) => output.childElementCount); // of a warning that is not shown, an empty one is left
-    return outputs.some((output) => output.querySelector("table.marks")) ? [] : outputs;
   }
 
   // What is said from the first of them on, or from what came out: it speaks of what is not seen yet.

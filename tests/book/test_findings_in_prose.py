@@ -6,6 +6,7 @@ import pytest
 
 from tools import manifest
 from transformer_circuits.book import notebooks
+from transformer_circuits.claims import rules
 from transformer_circuits.training import checkpoint
 
 ROOT = notebooks.root()
@@ -104,6 +105,12 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     alone, _, beside = zip(*(shares[f"seed {seed}"] for seed in range(3)), strict=True)
     assert all(abs(share - 3 / 5) < 0.03 for share in alone)
     assert all(abs(share - 2 / 5) < 0.03 for share in beside)
+
+
+def test_how_many_claims_hold_is_said_on_the_scorecard():
+    decided = [claim["verdict"] for claim in CLAIMS.values() if claim["verdict"] in rules.VERDICTS]
+    said = f"{decided.count('reproduced')} of {len(decided)} claims about trained models hold"
+    assert said in text(notebooks.path("21-scorecard"))
 
 
 def test_the_short_book_is_short():

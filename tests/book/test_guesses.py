@@ -6,7 +6,6 @@ import pytest
 from test_findings_in_prose import CLAIMS, FOUND, means, text
 
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import rules
 
 
 def shown(chapter, title, *names):
@@ -132,15 +131,6 @@ def given_a_previous_token_head():
     return 2 if all(0.2 < sooner < 0.55 for sooner in means("form-given")) else 3
 
 
-def claims_that_hold():
-    decided = [claim["verdict"] for claim in CLAIMS.values() if claim["verdict"] in rules.VERDICTS]
-    hold = decided.count("reproduced")
-    assert f"**What came out: 2.** {hold} of {len(decided)}." in text(
-        notebooks.path("21-scorecard")
-    )
-    return 2 if abs(hold / len(decided) - 1 / 2) < 0.1 else 1
-
-
 def random_tokens():
     (second,) = shown("your-own-model", "Random tokens, twice", "2nd (2)")
     trained, untrained = (float(share.rstrip("%")) for share in second)
@@ -166,7 +156,6 @@ def random_tokens():
         ("18-five-years-on", forecasts),
         ("19-heads-over-text", exact_looks),
         ("20-why-they-form", given_a_previous_token_head),
-        ("21-scorecard", claims_that_hold),
         ("your-own-model", random_tokens),
     ],
 )
