@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from test_findings_in_prose import CLAIMS, FOUND, means, text
+from test_findings_in_prose import FOUND, means, text
 
 from transformer_circuits.book import notebooks
 
