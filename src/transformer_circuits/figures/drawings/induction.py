@@ -259,13 +259,14 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         else:
             canvas.text(left + 170, y, "no match", role="muted", **small)
     for k, (name, share) in enumerate(one.looks.items()):
-        y, ends = top + 190 + 22 * k, [170 * number(of) for of in (share, one.without[name])]
+        y, ends = top + 190 + 22 * k, [130 * number(of) for of in (share, one.without[name])]
         canvas.text(left, y, f"{name} looks there", size=SMALL)
         canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
         _tick(canvas, left + 112 + ends[1], y)
-        canvas.text(left + 120 + max(ends), y, percent(number(share)), size=SMALL)
-    _tick(canvas, left + 114, top + 234)
-    canvas.text(left + 122, top + 234, "without the note in its query", size=SMALL, role="muted")
+        both = " → ".join(percent(number(of)) for of in (share, one.without[name]))
+        canvas.text(left + 120 + max(ends), y, both, size=SMALL)
+    key = "→, tick: without the note in its query"
+    canvas.text(left, top + 234, key, size=SMALL, role="muted")
 
 
 def _tick(canvas: Canvas, x: Px, y: Px) -> None:
