@@ -100,7 +100,7 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     assert all(abs(mean - 1 / 2) < 0.1 for mean in means("induction-resting"))
     assert all(abs(mean - 1 / 3) < 0.06 for mean in means("others-local"))
     said = text(notebooks.path("what-to-believe"))
-    assert "the second layer brings about three fifths, and the first adds about two." in said
+    assert "brings about three fifths, and the first the other two fifths." in said
     shares = figure("15-term-importance", "In the paper the second layer brings")["numbers"]
     alone, _, beside = zip(*(shares[f"seed {seed}"] for seed in range(3)), strict=True)
     assert all(abs(share - 3 / 5) < 0.03 for share in alone)

@@ -110,7 +110,7 @@ def spectrum(
         first.mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2),
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".2f")),
     )
-    end = 1.2 * np.abs(spectra).max()
+    end = 1.35 * np.abs(spectra).max()
     plane = (
         vega.chart(dots, 225, 225)
         .properties(view=vega.FRAME)

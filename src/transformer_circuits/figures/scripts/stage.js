@@ -229,8 +229,9 @@
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      const few = fitting(step).length < step.looks.length ? ` (The ${FEW} strongest are drawn.)` : "";
-      return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${few}`;
+      const few = fitting(step).length < step.looks.length ? `${FEW} strongest` : most && "strongest";
+      const drawn = few && ` (The ${few} are drawn.)`;
+      return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${drawn}`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
