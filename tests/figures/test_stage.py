@@ -75,7 +75,7 @@ def test_it_plays_by_itself_to_an_end_that_stays(page):
     assert shown.locator(".found").inner_text().startswith("da")
     assert shown.locator(".given").inner_text() == "da"
     shown.get_by_role("button", name="Play again").click()
-    shown.get_by_role("button", name="Show the end").click()
+    shown.get_by_role("button", name="To the end").click()
     shown.wait_for_timeout(1500)
     expect(shown.locator(".says")).to_have_text("the end")
     expect(shown.locator(".carried")).to_be_hidden()
@@ -88,7 +88,7 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
     run = Run("as it is", twice, [2], SAYS)
     shown = page({"runs": [run, run]}, reduced_motion=motion)
     if motion != "reduce":  # it plays by itself
-        shown.get_by_role("button", name="Show the end").click()
+        shown.get_by_role("button", name="To the end").click()
     step, bars = shown.get_by_role("button", name="Next step"), shown.locator(".bars output")
     for says, likely in [
         ("notes come", ["", ""]),

@@ -64,7 +64,7 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
         canvas.text(
             left + 8,
             y,
-            f"Layer {layer}: each reads all, and adds",
+            f"Layer {layer}: reads here and before",
             size=SMALL,
             role="muted",
         )

@@ -131,7 +131,7 @@ def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) 
     canvas.line([(x - 32 - gap + 4, y + _CELL / 2), (x - 4, y + _CELL / 2)], "second")
     canvas.token(x, y, wide, _CELL, predicted, role="second")
     below = {"size": SMALL, "role": "muted"}
-    canvas.text(min(x + wide / 2, 668), y + _CELL + 16, "put first", anchor="middle", **below)
+    canvas.text(min(x + wide / 2, 668), y + _CELL + 16, "ranked first", anchor="middle", **below)
 
 
 def _down(line: _Line) -> Canvas:
@@ -161,7 +161,9 @@ def _down(line: _Line) -> Canvas:
     end = ys[-1] + _CELL
     canvas.line([(left + cell / 2, end + 2), (left + cell / 2, end + 26)], "second")
     canvas.token(left, end + 26, cell, _CELL, cut(line.predicted, cell - 4), role="second")
-    canvas.text(right + 8, end + 26 + _CELL / 2, "put first by the model", size=SMALL, role="muted")
+    canvas.text(
+        right + 8, end + 26 + _CELL / 2, "ranked first by the model", size=SMALL, role="muted"
+    )
     canvas.text(left, end + 80, "Line at the left: the same token.", size=SMALL, role="muted")
     canvas.text(left, end + 100, _LEGEND, size=SMALL, role="muted")
     return canvas

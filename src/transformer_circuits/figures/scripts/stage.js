@@ -76,7 +76,7 @@
     // lines, in one of three lanes, and from one to another along the margin: it must not lie on words.
     function way(a, b, steep, lane) {
       const high = Math.min(122, 18 + steep * Math.abs(a.x - b.x));
-      const edge = 2 + 5 * lane, over = a.y - 8 - 7 * lane, above = b.y - 8 - 7 * lane;
+      const edge = 4 + 5 * lane, over = a.y - 8 - 7 * lane, above = b.y - 8 - 7 * lane;
       const margin = Math.abs(a.y - b.y) < 4 ? [] : [{ x: edge, y: over }, { x: edge, y: above }];
       return inFirst(a, b)
         ? `M${a.x} ${a.y - 2}C${a.x} ${a.y - high} ${b.x} ${b.y - high} ${b.x} ${b.y - 5}`
@@ -101,14 +101,13 @@
       text.textContent = words;
     }
 
-    // A look, dotted, with a dot at what is looked at; the k-th of several, of which the strong ones say
-    // how strong they are. One that rests on the begin token brings nothing, and is grey.
-    function look(from, to, share, k, strong) {
+    // A look, dotted, with a dot at what is looked at; of several the strong ones say how strong they are. One that rests on the begin token brings nothing, and is grey.
+    function look(from, to, share, lane, strong) {
       const start = top(from), end = top(to);
       const kind = to ? "" : " rests";
       if (!to) start.x += 7; // it is the widest, and so lands outside the others
       drawn(`M${end.x} ${end.y - 5}h0`, `seen${kind}`, 7);
-      const path = drawn(way(start, end, 0.125, k % 2), `looks${kind}`, 1 + 4 * share);
+      const path = drawn(way(start, end, 0.125, lane), `looks${kind}`, 1 + 4 * share);
       if (strong) say(path, start, end, `${to ? "look" : "rest"} ${percent(share)}`, kind);
     }
 
@@ -119,7 +118,7 @@
       const from = beside(found, 9), to = beside(at, -8);
       const here = beside(at, 8), next = top(at + 1), high = here.y - 20;
       const back = drawn(way(from, to, 0.075, 2), "moves", 2.5);
-      arcWords.innerHTML += ` Solid: ${bold(word(found))} moves${tells ? "" : ", but other tokens stay likelier"}.`;
+      arcWords.innerHTML += ` Solid: ${bold(word(found))} moves${tells ? `. Short: ${bold(word(at + 1))} comes next` : ", but other tokens stay likelier"}.`;
       say(back, from, to, `move ${word(found)}`);
       head(to);
       if (!tells) return back;
@@ -240,7 +239,9 @@
       bars.forEach((each, k) => each.setAttribute("aria-pressed", String(run().steps[k] === step)));
       tokens[step.at].classList.add("now");
       arcWords.innerHTML = legend(step);
-      fitting(step).forEach(([source, share], k) => look(step.at, source, share, k, isStrong(step, source, share)));
+      let nth = 0; // a rest runs in the lowest lane, below looks and their arrows
+      for (const [source, share] of fitting(step))
+        look(step.at, source, share, source ? 1 - (nth++ % 2) : 0, isStrong(step, source, share));
     }
 
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
@@ -271,7 +272,7 @@
     // Through all moments of a training, up to its end.
     async function grow() {
       const mine = (playing += 1);
-      again.textContent = "Show the end";
+      again.textContent = "To the end";
       for (const choice of choices) {
         choice.checked = true;
         show();
@@ -357,7 +358,7 @@
 
     async function play(known = false) {
       const mine = (playing += 1), still = () => mine === playing;
-      again.textContent = "Show the end";
+      again.textContent = "To the end";
       plays = "Play again";
       await writeNotes(still, known);
       await wait(known ? 1500 : 3000);
