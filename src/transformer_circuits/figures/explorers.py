@@ -67,7 +67,7 @@ def spectrum(
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
     `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; the eigenvalue whose
-    mixture is nearest to one has its name.
+    mixture is nearest to one has its name, by turns above and below it.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
@@ -84,8 +84,9 @@ def spectrum(
         said.append({"s": s, "text": text})
         own = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
         dots += own
-        for name, mixture in (named or {}).items():
-            names.append(own[abs(np.conj(mixture) @ each).argmax()] | {"name": name})
+        for k, (name, mixture) in enumerate((named or {}).items()):
+            nearest = own[abs(np.conj(mixture) @ each).argmax()]
+            names.append(nearest | {"name": name, "below": bool(k % 2)})
     now = "abs(datum.s - s) < 0.01"
     cells = [
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
@@ -134,7 +135,9 @@ def spectrum(
             .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
             .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
         )
-        layers.append(beside.mark_text(dy=-14, fontSize=12))
+        for below, dy in ((False, -14), (True, 18)):  # neighbours' names keep apart
+            text = beside.transform_filter(f"datum.below == {str(below).lower()}")
+            layers.append(text.mark_text(dy=dy, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
             [

@@ -282,7 +282,7 @@ def _html(
             f"<output>{percent(step.probability)}{rank}</output></button></li>"
         )
     # What the marks mean that the bars of other runs of a line have where those of its first one end.
-    before = "at the end" if in_time else "before the cut"
+    before = "at the end" if in_time else "as it was"
     compared = len(_lines(runs)) < len(runs)
     was = f'<li class="was" style="visibility:hidden">{before}</li>' * compared
     played = [_data(each, runs, in_time) for each in runs]

@@ -113,7 +113,7 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     cell = 110.0 if wide else 66.0
     widest = max(width(plain(token), mono=True) for token in raised)
-    words = min(max(widest, 76.0), 104.0)  # bars have what these leave
+    words = min(max(widest, 76.0), 104.0 if wide else 126.0)  # bars have what these leave
     left = room / 2 - cell / 2 if wide else room - cell - words - 34
     top = 0.0
     if line:
