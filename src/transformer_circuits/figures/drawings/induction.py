@@ -224,6 +224,8 @@ def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> p
             with canvas.click():
                 left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 270.0)
                 _search(canvas, left, top, tokens, one)
+        key = "Bar, first number: as it is. Tick, second number: without the note in its query."
+        canvas.note(0, top + 234, key, room)
         return canvas
 
     numbers = {
@@ -267,8 +269,6 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         _tick(canvas, left + 112 + ends[1], y)
         both = " → ".join(percent(number(of)) for of in (share, one.without[name]))
         canvas.text(left + 120 + max(ends), y, both, size=SMALL)
-    key = "→, tick: without the note in its query"
-    canvas.text(left, top + 234, key, size=SMALL, role="muted")
 
 
 def _tick(canvas: Canvas, x: Px, y: Px) -> None:

@@ -224,12 +224,14 @@
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
       const most = strong(step).length < step.looks.length ? "most " : "";
-      const each = strong(step).map(([source, share]) => [source, `${bold(place(source, step.at))} (${percent(share)})`]);
+      const named = step.looks.filter(([source, share]) => isStrong(step, source, share) || !source || source === step.at);
+      const called = (source) => (source === step.at ? "itself" : bold(place(source, step.at)));
+      const each = named.map(([source, share]) => [source, `${called(source)} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      const few = fitting(step).length < step.looks.length ? `${FEW} strongest` : most && "strongest";
-      const drawn = few && ` (The ${few} are drawn.)`;
+      const few = fitting(step).length < step.looks.length ? `${FEW} strongest` : named.length < step.looks.length && "strongest";
+      const drawn = few ? ` (The ${few} are drawn.)` : "";
       return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${drawn}`;
     }
 
@@ -241,7 +243,7 @@
       arcWords.innerHTML = legend(step);
       let nth = 0; // a rest runs in the lowest lane, below looks and their arrows
       for (const [source, share] of fitting(step))
-        look(step.at, source, share, source ? 1 - (nth++ % 2) : 0, isStrong(step, source, share));
+        look(step.at, source, share, source ? 1 - (nth++ % 2) : 0, !source || isStrong(step, source, share));
     }
 
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
