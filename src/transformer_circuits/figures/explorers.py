@@ -135,9 +135,9 @@ def spectrum(
             .transform_calculate(middle=f"clamp(datum.real, {-0.7 * end}, {0.7 * end})")
             .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
         )
-        for below, dy in ((False, -14), (True, 18)):  # neighbours' names keep apart
+        for below, dx, dy in ((False, 0, -14), (True, -20, 16)):  # neighbours' names keep apart
             text = beside.transform_filter(f"datum.below == {str(below).lower()}")
-            layers.append(text.mark_text(dy=dy, fontSize=12))
+            layers.append(text.mark_text(dx=dx, dy=dy, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
             [

@@ -139,7 +139,7 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
             left_of = left - 16 - scale * weight
             canvas.text(left_of, y, percent(weight), anchor="end", size=SMALL)
         start = left + cell + 6
-        canvas.line([(start, y), (start + 24, y)], "value", thick=_THICKEST * of_most)
+        canvas.line([(start, y), (start + 24, y)], "value", thick=max(1.0, _THICKEST * of_most))
         canvas.text(start + 30, y, cut(plain(what), room - start - 32), role=role, mono=True)
     y = top + 60 + len(tokens) * _ROW
     canvas.text(
@@ -148,7 +148,7 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
     told = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
         "raise most, looked at or not; the thicker the arrow, the more. The head adds up the "
-        "right, weighted by the left. Pale: looked at less than 5 %."
+        "right, weighted by the left. Grey word: its place is looked at less than 5 %."
     )
     canvas.note(0, y + 22, told, room)
     return canvas
