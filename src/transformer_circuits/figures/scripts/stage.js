@@ -224,15 +224,16 @@
     // What the dotted arcs are of, and what the strong ones show.
     function legend(step) {
       const most = strong(step).length < step.looks.length ? "most " : "";
-      const named = step.looks.filter(([source, share]) => isStrong(step, source, share) || !source || source === step.at);
+      const drawn = fitting(step), strongest = byShare(step)[0][0];
+      const named = drawn.filter(([source, share]) => isStrong(step, source, share) || [0, step.at, strongest].includes(source));
       const called = (source) => (source === step.at ? "itself" : bold(place(source, step.at)));
       const each = named.map(([source, share]) => [source, `${called(source)} (${percent(share)})`]);
       const looked = each.filter(([source]) => source).map(([, words]) => words).join(" and ");
       const rest = each.filter(([source]) => !source).map(([, words]) => `rest on ${words}, where the line begins`);
       const does = [...(looked ? [`look ${most}at ${looked}`] : []), ...rest].join(" and ");
-      const few = fitting(step).length < step.looks.length ? `${FEW} strongest` : named.length < step.looks.length && "strongest";
-      const drawn = few ? ` (The ${few} are drawn.)` : "";
-      return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${drawn}`;
+      const few = drawn.length < step.looks.length ? `${FEW} strongest` : named.length < drawn.length && "strongest";
+      const which = few ? ` (The ${few} are drawn.)` : "";
+      return `Dotted: from ${bold(word(step.at))} ${given.who} on average ${does}.${which}`;
     }
 
     // The looks of a step, as wide as they are strong; its bar says that they are its own.
@@ -244,6 +245,7 @@
       let nth = 0; // a rest runs in the lowest lane, below looks and their arrows
       for (const [source, share] of fitting(step))
         look(step.at, source, share, source ? 1 - (nth++ % 2) : 0, !source || isStrong(step, source, share));
+      arcs.append(...arcs.querySelectorAll("text")); // over all arcs
     }
 
     // Keeps as much room as the longest of all sentences needs, so that nothing below moves.
