@@ -132,13 +132,13 @@ def spectrum(
         beside = (
             vega.chart(names, 225, 225)
             .transform_filter(now)
-            .transform_calculate(left=f"datum.real - {0.17 * end} * datum.below")
-            .transform_calculate(middle=f"clamp(datum.left, {-0.7 * end}, {0.7 * end})")
+            .transform_calculate(
+                middle=f"clamp(datum.real - {0.17 * end} * datum.below, {-0.7 * end}, {0.7 * end})"
+            )
             .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
         )
-        for below, dy in ((False, -14), (True, 16)):  # neighbours' names keep apart
-            text = beside.transform_filter(f"datum.below == {str(below).lower()}")
-            layers.append(text.mark_text(dy=dy, fontSize=12))
+        away = altair.expr("datum.below ? 16 : -14")  # neighbours' names keep apart
+        layers.append(beside.mark_text(dy=away, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
             [

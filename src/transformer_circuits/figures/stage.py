@@ -365,16 +365,13 @@ def _drawing(runs: Mapping[str, Run], room: theme.Px, shown: int, in_time: bool)
             x += wide + (4 if boxed else 1)
         x += 9
     _arcs(canvas, [(x + wide / 2, y) for x, y, wide in at], first, found, tokens)
-    below = at[-1][1] + 96 + deep
     words, line = (18.0, 28.0) if room == _WIDE else (theme.TEXT, 24.0)  # on paper it is smaller
-    key = f"Drawn: {next(iter(runs))}.", "Dotted: looks. Solid: moves."
-    for said in (
-        *([" ".join(key)] if room == _WIDE else key),
-        "How likely each piece is, before it comes",
-    ):
-        canvas.text(0, below, said, size=words, role="muted")
+    below = at[-1][1] + 96 + deep - line
+    key = [f"Drawn: {next(iter(runs))}.", "Dotted: looks. Solid: moves."]
+    key = [" ".join(key)] if room == _WIDE else key
+    for said in (*key, "How likely each piece is, before it comes"):
         below += line
-    below -= line
+        canvas.text(0, below, said, size=words, role="muted")
     first_column = 0.0 if room < _WIDE else 20 + max(width(name, words) for name in runs)
     for name, each in (reversed if in_time else list)(runs.items()):
         below += line

@@ -263,12 +263,12 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
         else:
             canvas.text(left + 170, y, "no match", role="muted", **small)
     for k, (name, share) in enumerate(one.looks.items()):
-        y, ends = top + 190 + 22 * k, [130 * number(of) for of in (share, one.without[name])]
+        y, both = top + 190 + 22 * k, [number(of) for of in (share, one.without[name])]
+        ends = [130 * of for of in both]
         canvas.text(left, y, f"{name} looks there", size=SMALL)
         canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
         _tick(canvas, left + 112 + ends[1], y)
-        both = " → ".join(percent(number(of)) for of in (share, one.without[name]))
-        canvas.text(left + 120 + max(ends), y, both, size=SMALL)
+        canvas.text(left + 120 + max(ends), y, " → ".join(map(percent, both)), size=SMALL)
 
 
 def _tick(canvas: Canvas, x: Px, y: Px) -> None:

@@ -101,7 +101,8 @@
       text.textContent = words;
     }
 
-    // A look, dotted, with a dot at what is looked at; of several the strong ones say how strong they are. One that rests on the begin token brings nothing, and is grey.
+    // A look, dotted, with a dot at what is looked at; of several the strong ones say how strong they
+    // are. One that rests on the begin token brings nothing, and is grey.
     function look(from, to, share, lane, strong) {
       const start = top(from), end = top(to);
       const kind = to ? "" : " rests";
