@@ -84,18 +84,20 @@ def test_nothing_moves_under_the_reader(browser, name, size):
 
 @pytest.mark.browser
 def test_the_first_figure_is_at_work_soon_also_on_a_slow_machine(browser):
-    """Within 2.5 s on a processor four times slower; of three tries the best, for tests run beside it."""
-    taken = []
-    for _ in range(3):
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
-        page.goto((HTML / "chapters" / f"{SHORT[0]}.html").as_uri(), wait_until="commit")
-        page.wait_for_selector(".circuit-stage[data-started]", state="attached")
-        taken.append(page.evaluate("performance.now()"))
-        page.close()
-        if taken[-1] < 2500:
-            break
-    assert min(taken) < 2500
+    """Within 2.5 s on a processor four times slower.
+
+    By the processor's time that the page took until then: other work of this machine, a test beside
+    this one, would lengthen the time by a clock.
+    """
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto((HTML / "chapters" / f"{SHORT[0]}.html").as_uri(), wait_until="commit")
+    page.wait_for_selector(".circuit-stage[data-started]", state="attached")
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
+    page.close()
+    [taken] = [metric["value"] for metric in metrics if metric["name"] == "TaskDuration"]
+    assert 0 < 4 * taken < 2.5
 
 
 @pytest.mark.browser
