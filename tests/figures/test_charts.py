@@ -2,6 +2,7 @@ import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,21 +23,8 @@ PATHS = {
 }
 
 
-def every_chart():
-    return [
-        charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
-        charts.eigenvalues({"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
-        diagrams.links({"Q": np.eye(2, 3), "K": -np.eye(2, 3)}, earlier="abc", later="de", **WORDS),
-        diagrams.compared(
-            {"Q": np.eye(2), "K": np.ones((2, 2))}, earlier="ab", later="de", **WORDS
-        ),
-        charts.over_time({"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS),
-        *explorers_of(**WORDS).values(),
-    ]
-
-
 def explorers_of(**words):
-    """Each of them, small, by what it asks."""
+    """What makes each of them, small, by what it asks."""
     rest = np.array([[0.0, 0.5], [0.5, 0.0]])
     scores, effects = np.full((2, 2, 2), 0.1), np.zeros((2, 2, 2))
     effects[1, 0, 1], scores[1, 0, 1], effects[1, 1, 1] = 0.5, 0.4, 0.25
@@ -51,26 +39,48 @@ def explorers_of(**words):
         "Attention": {"0.0: one back": [0.0, 0.5, 1.0], "1.0 matching": [0.0, 0.0, 0.75]},
     }
     return {
-        "spectrum": explorers.spectrum(torch.eye(2), rest, tokens="ab", **words),
-        "paths": explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **words),
-        "edges": explorers.edges(
-            scores, effects, kinds="QK", later=["1.0", "1.1"], earlier=["0.0", "0.1"],
-            chance=(0.2, torch.tensor(0.01)), unit="nats", tokens="aba", whole=whole,
+        "spectrum": partial(explorers.spectrum, torch.eye(2), rest, tokens="ab", **words),
+        "paths": partial(explorers.path_sums, PATHS, answers=["␣a", "␣b"], unit="logits", **words),
+        "edges": partial(
+            explorers.edges, scores, effects, kinds="QK",
+            later=["1.0", "1.1"], earlier=["0.0", "0.1"], chance=(0.2, torch.tensor(0.01)), unit="nats", tokens="aba", whole=whole,
             without=without, together=together, **words,
         ),
-        "rulers": explorers.rulers(
-            {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]}, [[0.1, 0.2], [0.3, 0.6]],
-            {"as stored": 0.0, "white": 1.0}, kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"],
-            y="change, nats", **words,
+        "rulers": partial(
+            explorers.rulers, {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]},
+            [[0.1, 0.2], [0.3, 0.6]], {"as stored": 0.0, "white": 1.0},
+            kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"], y="change, nats", **words,
         ),
-        "training": explorers.training(
-            [1, 2, 4], panels, "abab", looks, [[np.nan, 0, 0, p] for p in (0.0, 0.25, 1.0)],
+        "training": partial(
+            explorers.training, [1, 2, 4], panels, "abab", looks,
+            [[np.nan, 0, 0, p] for p in (0.0, 0.25, 1.0)],
             heads=["head 0.0", "head 1.0"], x="million tokens", **words,
         ),
     }  # fmt: skip
 
 
-CHARTS = every_chart()
+CHARTS = [
+    partial(charts.scatter, [1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
+    partial(charts.eigenvalues, {"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
+    partial(
+        diagrams.links,
+        {"Q": np.eye(2, 3), "K": -np.eye(2, 3)},
+        earlier="abc",
+        later="de",
+        **WORDS,
+    ),
+    partial(
+        diagrams.compared,
+        {"Q": np.eye(2), "K": np.ones((2, 2))},
+        earlier="ab",
+        later="de",
+        **WORDS,
+    ),
+    partial(
+        charts.over_time, {"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS
+    ),
+    *explorers_of(**WORDS).values(),
+]
 
 
 def values(chart):
@@ -78,8 +88,9 @@ def values(chart):
     return [row for data in chart.spec["data"] for row in data.get("values", ())]
 
 
-@pytest.mark.parametrize("chart, again", [*zip(CHARTS, every_chart(), strict=True)])
-def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(chart, again):
+@pytest.mark.parametrize("make", CHARTS)
+def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(make):
+    chart, again = make(), make()
     assert ElementTree.fromstring(chart.svg).tag.endswith("svg")
     assert chart.spec["$schema"].endswith("vega/v6.json")
     shown = chart._repr_mimebundle_()[0]
@@ -148,7 +159,7 @@ def test_dots_of_a_diagram_have_the_colours_of_their_layers_and_what_has_no_scor
     first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
     said = json.dumps(chart.spec)
     assert f'"value": "{first}"' in said and f'"value": "{second}"' in said
-    edges = explorers_of(**WORDS)["edges"]
+    edges = explorers_of(**WORDS)["edges"]()
     assert edges.svg.count("╱╱╱") == 2, "one for each earlier head"
 
 
@@ -169,7 +180,7 @@ def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_a
 
 def test_attention_in_charts_has_the_colour_of_the_layer_of_its_head():
     first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
-    shown = json.dumps(explorers_of(**WORDS)["training"].spec)
+    shown = json.dumps(explorers_of(**WORDS)["training"]().spec)
     assert f'"range": ["{first}", "{second}"]' in shown
     assert shown.count(f'"fill": {{"value": "{first}"}}') == 2, "a pattern, and a curve's number"
     items = {"back": ["0.0", "0.1"], "match": ["1.0"], "loss": ["x"]}
@@ -180,7 +191,7 @@ def test_attention_in_charts_has_the_colour_of_the_layer_of_its_head():
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():
-    points = [row for row in values(CHARTS[1]) if "λ" in row]
+    points = [row for row in values(CHARTS[1]()) if "λ" in row]
     place = {p["λ"]: complex(p["x"], p["y"]) for p in points}
     assert abs(place["-2 + 0i"] + 1) < 1e-3
     assert abs(np.angle(place["1 + 1i"]) - np.pi / 4) < 1e-3

@@ -89,7 +89,7 @@ def training(page):
 
 @pytest.mark.parametrize("ask", [spectrum, paths, edges, training], ids=lambda ask: ask.__name__)
 def test_a_chart_answers(drawn, ask):
-    page = drawn(CHARTS[ask.__name__])
+    page = drawn(CHARTS[ask.__name__]())
     ask(page)
     for width in (390, 1200):
         page.set_viewport_size({"width": width, "height": 800})
