@@ -98,7 +98,7 @@ test: data/cache/.done lint  ## lint, unit tests, every notebook once through nb
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python -m transformer_circuits execute --again
 	$(MAKE) -j 3 book student solutions
-	$(BIN)/python -m pytest -q -m browser -n 2
+	$(BIN)/python -m pytest -q -m browser -n 2 --dist loadscope
 
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py

@@ -132,6 +132,21 @@ def checkout(tmp_path, monkeypatch):
     return written
 
 
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadscope`, the tests of a page run in one process: else several would open it.
+
+    A group of xdist's own would do, but with pytest 9.2 xdist 3.8 forms none (its issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByPage(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            parameter = nodeid.partition("[")[2][:-1]
+            return parameter if parameter in PAGES else super()._split_scope(nodeid)
+
+    return ByPage(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Chromium without a window, for tests marked `browser`.
