@@ -63,8 +63,9 @@ def effects(
         x, W_P = model.embed(window)
         r = first.results(x, W_P, None)
         full = x + einsum(first.W_O, r, "h d_model d_head, b h pos d_head -> b pos d_model")
-        p = model.unembed((full + second(full, W_P))[0, places]).softmax(dim=-1)
-        less = _less_results(second, edges, r[0], full[0], W_P, places)
+        brought, less = _results(second, edges, r[0], full[0], W_P, places)
+        written = einsum(second.W_O, brought, "h d_model d_head, h place d_head -> place d_model")
+        p = model.unembed(full[0, places] + written).softmax(dim=-1)
         moved = [_moved(*of_head, p, right[places]) for of_head in zip(less, unembeds, strict=True)]
         rises.append(torch.stack([loss for loss, _ in moved], dim=1))
         changes.append(torch.stack([change for _, change in moved], dim=1))
@@ -114,21 +115,24 @@ def _moved(
     return (change - of_right).mean(dim=0), change.mean(dim=0)
 
 
-def _less_results(
+def _results(
     layer: Attention,
     edges: Sequence[Sequence[Float[Tensor, "earlier_head d_head d_head"]]],
     r: Float[Tensor, "earlier_head pos d_head"],
     full: Float[Tensor, "pos d_model"],
     W_P: Float[Tensor, "pos d_model"],
     places: Int[Tensor, " place"],
-) -> list[Float[Tensor, "kind earlier_head place d_head"]]:
-    """What each head of the second layer brings without each edge, less what it brings with all.
+) -> tuple[
+    Float[Tensor, "head place d_head"], list[Float[Tensor, "kind earlier_head place d_head"]]
+]:
+    """What each head of the second layer brings; and what without each edge, less that, by head.
 
     An edge is taken away where the later head reads. `r` is what each earlier head brings, `full`
     the stream between the layers. `edges`: for each later head, what its queries, keys and values
     read of `r`, which for keys is `W_K @ W_O`.
     """
-    less, readers = [], zip(layer.W_Q, layer.W_K, layer.W_V, edges, strict=True)
+    brought, less = [], []
+    readers = zip(layer.W_Q, layer.W_K, layer.W_V, edges, strict=True)
     for W_Q, W_K, W_V, (to_q, to_k, to_v) in readers:
         q, k, v = (full + W_P)[places] @ W_Q.T, (full + W_P) @ W_K.T, full @ W_V.T
         A = _pattern(q, k, places)
@@ -137,8 +141,9 @@ def _less_results(
             "K": _pattern(q, k - r @ to_k.mT, places) @ v,
             "V": A @ (v - r @ to_v.mT),
         }
-        less.append(torch.stack([without[kind] for kind in KINDS]) - A @ v)
-    return less
+        brought.append(A @ v)
+        less.append(torch.stack([without[kind] for kind in KINDS]) - brought[-1])
+    return torch.stack(brought), less
 
 
 def _pattern(q: Tensor, k: Tensor, places: Tensor) -> Float[Tensor, "*both place src"]:
