@@ -34,7 +34,7 @@ MEET = (
     "two seeds of three meet",
     "all three seeds meet",
 )
-"""Of the widest models, with the whole interval on the claim's side."""
+"""Of the widest models, with the whole interval on the claim's side, if a seed has one."""
 
 
 def sentence(name):
@@ -46,14 +46,16 @@ def sentence(name):
     for basis in (study.STORED, study.WHITE):
         found = [one.interval(name, basis) for one in study.by_width(trained)[widest]]
         if None not in found:
-            n = sum(rules.beyond(rule, rules.Interval(*of)) for of in found)
+            estimates = [rules.Interval(*of) for of in found]
+            n = sum(rules.beyond(rule, estimate) for estimate in estimates)
+            how = " with the whole interval" if max(one.n for one in estimates) > 1 else ""
             said[basis] = GOES[study.trend(trained, name, rule.side, basis)], MEET[n]
     goes, meet = said[study.STORED]
     stored = ", as stored," if study.WHITE in said else ""
     said_of_it = "it" if "claim" in goes else "the claim"
     first = (
         f"As models get wider, from 256 dimensions to [the paper's 768]({section}), {what}{stored} "
-        f"{goes}; at 768, {meet} {said_of_it} with the whole interval."
+        f"{goes}; at 768, {meet} {said_of_it}{how}."
     )
     if study.WHITE not in said:
         return first
