@@ -43,6 +43,13 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_checkout_is_not_worked_on_from_another(tmp_path, monkeypatch):
+    (tmp_path / "src" / "transformer_circuits").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    said = ended("data", "small")
+    assert str(tmp_path) in said and str(Path(cli.__file__).parent) in said and "PYTHONPATH" in said
+
+
 def test_a_model_is_trained_where_its_config_lies_and_eval_says_what_training_said(place, capsys):
     cli.main(["train", "tiny", "--no-compile"])
     capsys.readouterr()

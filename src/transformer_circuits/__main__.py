@@ -201,6 +201,16 @@ COMMANDS: dict[str, tuple] = {
 """What each command calls, whose docstring begins with its help, and the arguments that it takes."""
 
 
+def _require_package_of_this_folder() -> None:
+    """Else one checkout would work on another, whose package Python took, and its data with it."""
+    here, taken = Path.cwd() / "src" / "transformer_circuits", Path(__file__).parent
+    if here.is_dir() and not here.samefile(taken):
+        raise files.UserError(
+            f"this folder has a package of its own, {here}, but Python took {taken}; "
+            f"set PYTHONPATH={here.parent}"
+        )
+
+
 def main(
     arguments: list[str] | None = None,
     commands: Mapping[str, tuple] = COMMANDS,
@@ -222,6 +232,7 @@ def main(
     given = vars(parser.parse_args(arguments))
     command = given.pop("command")
     try:
+        _require_package_of_this_folder()
         commands[command][0](**given)
     except (files.UserError, OSError, FloatingPointError) as error:
         sys.exit(f"{command}: {error}")
