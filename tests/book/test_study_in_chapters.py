@@ -49,8 +49,8 @@ def sentence(name):
             estimates = [rules.Interval(*of) for of in found]
             n = sum(rules.beyond(rule, estimate) for estimate in estimates)
             how = " with the whole interval" if max(one.n for one in estimates) > 1 else ""
-            said[basis] = GOES[study.trend(trained, name, rule.side, basis)], MEET[n]
-    goes, meet = said[study.STORED]
+            said[basis] = GOES[study.trend(trained, name, rule.side, basis)], MEET[n], how
+    goes, meet, how = said[study.STORED]
     stored = ", as stored," if study.WHITE in said else ""
     said_of_it = "it" if "claim" in goes else "the claim"
     first = (
@@ -59,7 +59,7 @@ def sentence(name):
     )
     if study.WHITE not in said:
         return first
-    white, there = said[study.WHITE]
+    white, there, _ = said[study.WHITE]
     said_of_it = "it" if "claim" in white else "the claim"
     return f"{first} In the white basis it {white}, and {there} {said_of_it}."
 

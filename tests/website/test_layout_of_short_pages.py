@@ -86,8 +86,8 @@ def test_nothing_moves_under_the_reader(browser, name, size):
 def test_the_first_figure_is_at_work_soon_also_on_a_slow_machine(browser):
     """Within 2.5 s on a processor four times slower.
 
-    By the processor's time that the page took until then: other work of this machine, a test beside
-    this one, would lengthen the time by a clock.
+    By the processor's time that the page's main thread took until then, so that it is the page's own
+    work alone: a clock counts what runs beside it, too. What the page waits for is not counted.
     """
     page = browser.new_page(viewport={"width": 390, "height": 844})
     devtools = page.context.new_cdp_session(page)
