@@ -173,9 +173,10 @@ def test_a_rule_that_another_basis_may_change_says_so(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if SMALL[name].reads_basis])
-def test_a_verdict_is_the_same_in_every_basis_or_that_it_depends_on_it(name):
+def test_a_verdict_is_the_same_in_every_basis_or_says_that_it_is_not(name):
     stored, other = (SMALL[name].decision([one]) for one in in_bases(SMALL[name].rule.of))
-    assert rules.DEPENDS in (stored.verdict, other.verdict) or stored.verdict == other.verdict
+    both = {stored.verdict, other.verdict}
+    assert len(both) == 1 or both & {rules.DEPENDS, rules.UNDECIDED}
     (ours,), (theirs,) = stored.white.values(), other.white.values()
     assert rules.beyond(SMALL[name].rule, ours) == rules.beyond(SMALL[name].rule, theirs)
     if name not in ("trained-basis", "two-spectra"):  # of coordinates, and of random heads

@@ -74,8 +74,13 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
         "yes as stored (0.15 to 0.41\xa0in rank correlation), no where the stream is white" in said
     )
     passing = {"untrained, white basis": near(0.1), "one layer, white basis": None}
-    said = findings.say("score-is-not-use", "depends on the basis", white, passing, seeds)
-    assert "no as stored (0.66 to 0.84\xa0in rank correlation), undecided where the stream" in said
+    said = findings.say("score-is-not-use", rules.UNDECIDED, white, passing, seeds)
+    assert said.startswith("We cannot tell whether") and (
+        "no as stored (0.66 to 0.84\xa0in rank correlation), undecided where the stream" in said
+    )
+    across = {"a": Interval(0.52, 0.48, 0.56, 9)}
+    said = findings.say("score-is-not-use", rules.UNDECIDED, across, {}, across)
+    assert "is not clear of" in said, "where both bases say the same, one of them is told"
     seeds = {"a": near(0.9), "b": near(0.8)}
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = findings.say("induction-head-exists", rules.UNDECIDED, seeds, fails)

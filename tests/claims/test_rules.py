@@ -91,7 +91,7 @@ def test_undecided_names_how_much_text_would_decide(mean, said):
     assert said in verdict(found, windows=128)[1]
 
 
-def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
+def test_the_verdict_depends_on_the_basis_only_where_one_says_yes_and_the_other_no():
     yes, no = ("reproduced", "3 of 3 seeds"), ("not reproduced", "3 of 3 seeds on the other side")
     assert rules.in_both(yes, yes)[0] == "reproduced"
     assert rules.in_both(yes, no) == (
@@ -99,6 +99,14 @@ def test_where_two_bases_differ_the_verdict_is_that_it_depends_on_them():
         "as stored reproduced (3 of 3 seeds); where the stream is white "
         "not reproduced (3 of 3 seeds on the other side)",
     )
+    assert rules.in_both(no, yes)[0] == "depends on the basis"
+    for other in (rules.UNDECIDED, rules.MIXED, rules.UNPOWERED, rules.NO_CASE):
+        for one in (yes, no):
+            found, why = rules.in_both(one, (other, "as it came about"))
+            assert found == rules.UNDECIDED
+            assert why == (
+                f"as stored {one[0]} ({one[1]}); where the stream is white {other} (as it came about)"
+            )
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says_and_leaves_out_what_is_no_number():

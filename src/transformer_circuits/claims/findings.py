@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 ANSWERS = {rules.REPRODUCED: "Yes: ", rules.MIXED: "In part: ", rules.NOT_REPRODUCED: "No: "}
 """The verdicts for which every claim has its own sentence, and what stands before it."""
 CONTROL_PASSES = f"{rules.UNDECIDED}, as a control passes"
-GENERAL = (rules.UNDECIDED, CONTROL_PASSES, rules.UNPOWERED, "no case", "depends on the basis")
+BASES_DIFFER = f"{rules.UNDECIDED}, as the bases differ"
+GENERAL = (
+    rules.UNDECIDED,
+    CONTROL_PASSES,
+    BASES_DIFFER,
+    rules.UNPOWERED,
+    "no case",
+    "depends on the basis",
+)
 """What has a sentence for all claims; a claim may have its own."""
 CONTROLS = ("untrained", "one layer", "two layers")
 """What a sentence may compare with, if it is among the claim's controls."""
@@ -124,7 +132,11 @@ def say(
         name for name, estimate in controls.items() if estimate and rules.beyond(rule, estimate)
     ]
     n_beyond = sum(rules.beyond(rule, estimate) for estimate in seeds.values())
-    if verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
+    as_stored = _answer(rule, seeds, _of(controls, white=False))
+    in_white = _answer(rule, white or {}, _of(controls, white=True))
+    if verdict == rules.UNDECIDED and white and as_stored != in_white:
+        verdict = BASES_DIFFER
+    elif verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
         verdict = CONTROL_PASSES
     wording = sentences.get(verdict) or general[verdict]
     unit, means = shown_unit(claim_id), [estimate.mean for estimate in seeds.values()]
@@ -135,8 +147,8 @@ def say(
         "off": _range((abs(mean - rule.threshold) for mean in means), unit),
         "threshold": _range([rule.threshold], unit),
         "white": _range(of_white, unit),
-        "as_stored": _answer(rule, seeds, _of(controls, white=False)),
-        "in_white": _answer(rule, white or {}, _of(controls, white=True)),
+        "as_stored": as_stored,
+        "in_white": in_white,
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(

@@ -254,8 +254,16 @@ def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
 
 
 def in_both(stored: tuple[str, str], white: tuple[str, str]) -> tuple[str, str]:
-    """The verdict on what reads the basis of the stream, from that as stored and that in the white."""
+    """The verdict on what reads the basis of the stream, from that as stored and that in the white.
+
+    `DEPENDS`: one says *reproduced*, the other *not reproduced*. Two that differ otherwise leave
+    the claim undecided, with both answers as the reason.
+    """
     if stored[0] == white[0]:
         return stored[0], f"{stored[1]}; where the stream is white, too"
     told = (f"{verdict} ({why})" for verdict, why in (stored, white))
-    return DEPENDS, "as stored {}; where the stream is white {}".format(*told)
+    flips = {stored[0], white[0]} == {REPRODUCED, NOT_REPRODUCED}
+    return (
+        DEPENDS if flips else UNDECIDED,
+        "as stored {}; where the stream is white {}".format(*told),
+    )
