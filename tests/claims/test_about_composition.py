@@ -16,6 +16,7 @@ from transformer_circuits.claims import (
     samples,
     subjects,
 )
+from transformer_circuits.model.transformer import Transformer
 
 
 def test_heads_that_read_elsewhere_score_below_random(subject):
@@ -52,6 +53,34 @@ def test_scores_on_two_sides_in_two_bases_are_not_decided_by_the_basis(subject):
         same = rules.verdict(rule, {"stored": one}, {})[0] == alone
         assert decision.verdict in ((alone, rules.UNDECIDED) if same else (rules.DEPENDS,))
     assert rules.DEPENDS in {decision.verdict for decision in found}
+
+
+def test_in_the_white_basis_random_heads_lie_below_random_as_rarely_as_stored(subject):
+    """They score lower there, so that against the null of the stored basis most of them would."""
+    shape = dataclasses.replace(subject.model.config, d_model=32, n_heads=8, d_head=4)
+    random = controls.untrained(subject.with_model("wide", Transformer(shape)))
+    white, measured = subjects.white(random), about_composition.share_below_random
+    mean, spread = about_composition.chance(32, 4)
+    against_stored = (about_composition.scores(white) < mean - 2 * spread).double().mean()
+    assert against_stored > 0.5 and measured(white).mean() < 0.1
+    assert about_composition.null_of(random) == (mean, spread)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_turned_heads_are_as_many_draws_each_white_again_and_the_largest_counts(subject, stored):
+    one = subject if stored else subjects.white(subject)
+    drawn = [*about_composition.when_turned(one)]
+    assert len(drawn) == about_composition.DRAWS >= 20
+    for seed in (0, 1):
+        turned = one.with_model("turned", controls.turned(one.model, seed))
+        slowly = about_composition.scores(turned if stored else subjects.white(turned))
+        torch.testing.assert_close(drawn[seed].double(), slowly.double(), rtol=1e-4, atol=1e-6)
+    measured, leads = about_composition.lead_of_previous_token_keys, []
+    for scores in drawn:
+        theirs = scores[1, :, one.previous_token_head.head].max()
+        scores[1, :, one.previous_token_head.head] = 0
+        leads.append(float(theirs - scores.max()) / about_composition.chance(14, 3)[0])
+    assert float(measured(controls.turned_often(one))) == pytest.approx(max(leads), rel=1e-4)
 
 
 @pytest.mark.parametrize("reads", ["W_K", "W_Q"])

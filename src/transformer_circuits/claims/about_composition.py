@@ -1,11 +1,11 @@
 """What is claimed of how the heads of two layers compose."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import torch
-from einops import einsum
-from jaxtyping import Bool, Float, Float64
+from einops import einsum, rearrange
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import (
@@ -14,10 +14,11 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import rules, samples, subjects
+from transformer_circuits.claims import controls, rules, samples, subjects
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     turned_heads,
+    turned_often,
     untrained,
 )
 from transformer_circuits.claims.measurement import decides
@@ -28,9 +29,14 @@ from transformer_circuits.claims.planted import (
 )
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
+DRAWS = 20
+"""How often heads are turned, where the largest of the draws must stay short of a bound."""
+RANDOM = 4
+"""Models with random weights whose pairs of heads are the null in the white basis."""
 Scores = Float[Tensor, "kind later_head earlier_head"]
 
 
@@ -90,6 +96,31 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
     return float(null.mean()), float(null.std())
 
 
+def null_of(subject: Subject) -> tuple[float, float]:
+    """Mean and standard deviation of the scores of random heads, made white if the subject's are.
+
+    That is `chance` as stored. White are models with random weights, each where its own stream is
+    white on the same text: as the stream that they share is squeezed, they score lower.
+    """
+    config = subject.model.config
+    if subject.as_stored is None:
+        return chance(config.d_model, config.d_head)
+    return _white_null(config, subject.text, subject.of_the_book)
+
+
+@cache
+def _white_null(
+    shape: ModelConfig, text: Int[Tensor, " n_tokens"], of_the_book: bool
+) -> tuple[float, float]:
+    found, empty = [], Transformer(shape)
+    for seed in range(2, 2 + RANDOM):  # 1 is that of the control
+        random = Subject("random weights", empty, text, of_the_book=of_the_book)
+        random = random.with_model("random weights", subjects.random_weights(random, seed))
+        found.append(scores_in(random.model, subjects.white_basis(random)))
+    null = torch.stack(found)
+    return float(null.mean()), float(null.std())
+
+
 def _nothing_done(subject: Subject) -> bool:
     """Whether no head does anything to speak of: a score, which has no size, would not say so."""
     return not any(map(subject.does, heads.every(subject.model)))
@@ -99,34 +130,57 @@ def _nothing_done(subject: Subject) -> bool:
 def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     """Share of pairs that score below random heads by two standard deviations of theirs. 0 to 1.
 
-    All three kinds together, for each head of the second layer. Of random heads a fortieth lies
-    there; not a number if heads do nothing (paper: "Analyzing a Two-Layer Model").
+    All three kinds together, for each head of the second layer; random heads as in `null_of`. Of
+    those a fortieth lies there; not a number if heads do nothing (paper: "Analyzing a Two-Layer
+    Model").
     """
     if _nothing_done(subject):
         return torch.tensor([torch.nan])
-    mean, spread = chance(subject.model.config.d_model, subject.model.config.d_head)
+    mean, spread = null_of(subject)
     return (scores(subject) < mean - 2 * spread).double().mean(dim=(0, 2))
 
 
+def when_turned(subject: Subject) -> Iterator[Scores]:
+    """Scores of `DRAWS` draws of turned heads, each made white again if the subject's stream is.
+
+    Turned heads bring what they brought, so one pass does for the second moments of all streams.
+    """
+    model, moment, n_places = subject.model, torch.empty(0), 0
+    if subject.as_stored:
+        x, W_P = model.embed(subjects.of_white(subject))
+        r = rearrange(model.layers[0].results(x, W_P, None), "b h pos k -> b pos (h k)")
+        parts = torch.cat([x, r], dim=-1).flatten(0, 1).double()
+        moment, n_places = parts.T @ parts / len(parts), len(parts)
+    for seed in range(DRAWS):
+        turned, basis = controls.turned(model, seed), "stored"
+        if subject.as_stored:
+            W_O = turned.layers[0].W_O_concat.double()
+            writes = torch.cat([torch.eye(len(W_O), dtype=W_O.dtype), W_O], dim=1)
+            basis = composition.whitening(writes @ moment @ writes.T, n_places)
+        yield scores_in(turned, basis)
+
+
 @decides(
-    "k-composition", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True
+    "k-composition",
+    controls=[untrained, turned_often, heads_without_effect],
+    reads_basis=True,
 )
 def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     """By how much the best K score with the previous-token head leads the best other score.
 
     In units of the score of random heads; negative if another pair or kind leads. A fact of the
-    weights, but for which head that is; not a number if heads do nothing (paper: "Analyzing a
-    Two-Layer Model").
+    weights, but for which head that is; not a number if heads do nothing. Where heads are turned, the
+    largest lead of all draws (paper: "Analyzing a Two-Layer Model").
     """
     if _nothing_done(subject):
         return torch.tensor(torch.nan)
-    k_scores, earlier = scores(subject).double(), subject.previous_token_head.head
-    theirs = torch.zeros_like(k_scores, dtype=torch.bool)
-    theirs[composition.KINDS.index("K"), :, earlier] = True
-    config = subject.model.config
-    return (k_scores[theirs].max() - k_scores[~theirs].max()) / chance(
-        config.d_model, config.d_head
-    )[0]
+    turned = subject.instead == subjects.TURNED
+    measured = torch.stack([*when_turned(subject)] if turned else [scores(subject)]).double()
+    config, keys = subject.model.config, composition.KINDS.index("K")
+    theirs = torch.zeros_like(measured[0], dtype=torch.bool)
+    theirs[keys, :, subject.previous_token_head.head] = True
+    leads = measured[:, theirs].amax(dim=1) - measured[:, ~theirs].amax(dim=1)
+    return leads.max() / chance(config.d_model, config.d_head)[0]
 
 
 @decides(

@@ -129,12 +129,23 @@ def turned_heads(subject: Subject) -> Subject:
 
     The singular values of all circuits stay; that what is written meets what is read is gone.
     """
-    model = copy.deepcopy(subject.model)
-    generator, W_O = torch.Generator().manual_seed(1), model.layers[0].W_O
+    return subject.with_model("turned heads", turned(subject.model, 1))
+
+
+def turned(model: Transformer, seed: int) -> Transformer:
+    """A draw of `turned_heads`."""
+    model = copy.deepcopy(model)
+    generator, W_O = torch.Generator().manual_seed(seed), model.layers[0].W_O
     for index in range(len(W_O)):
         normal = torch.randn(2 * W_O.shape[1:2], generator=generator).to(W_O)
         W_O[index] = torch.linalg.qr(normal).Q @ W_O[index]
-    return subject.with_model("turned heads", model)
+    return model
+
+
+@named("turned heads, the largest of twenty draws")
+def turned_often(subject: Subject) -> Subject:
+    """In place of what is measured, the largest that it comes to in so many draws of turned heads."""
+    return dataclasses.replace(subject, name="turned heads, often", instead=subjects.TURNED)
 
 
 @named("another head in its place")

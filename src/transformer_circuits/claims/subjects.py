@@ -33,6 +33,7 @@ class NotToBeHad(files.UserError):
 
 ANOTHER_SEED = "another seed"
 ANOTHER_HEAD = "another head"
+TURNED = "turned heads"
 LEAST = 0.05
 """A head that adds less than a twentieth of what the present token alone does to the logits, does
 nothing to speak of."""
@@ -64,7 +65,8 @@ class Subject:
     """The same function of tokens in the basis it is stored in, where this one's is another."""
     instead: str = ""
     """A run of `data/formation/plan.toml` that takes the place of the one that is measured, or
-    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`."""
+    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`,
+    or `TURNED`."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
     """What `once` has made of it."""
 
@@ -246,7 +248,7 @@ def of_folder(place: Path) -> Subject:
     return Subject(str(place), model, held_out(), records, own=True, of_the_book=True)
 
 
-def random_weights(subject: Subject) -> Transformer:
+def random_weights(subject: Subject, seed: int = 1) -> Transformer:
     """A model of the subject's shape with random weights, none of them zero as before training.
 
     It is the same whatever basis the subject's stream is in: so positions are those of the shape.
@@ -255,18 +257,22 @@ def random_weights(subject: Subject) -> Transformer:
         model: Transformer = copy.deepcopy(subject.model)
     else:
         model = Transformer(subject.model.config).requires_grad_(False).eval()
-    model.randomise(generator=torch.Generator().manual_seed(1))
+    model.randomise(generator=torch.Generator().manual_seed(seed))
     return model
+
+
+def of_white(subject: Subject) -> Int[Tensor, "window pos"]:
+    """The windows on which the stream is made white: `WHITE` ones of the small training text; of the
+    subject's own text, if that is not the book's."""
+    text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
+    (n, n_ctx), shape = WHITE, subject.model.config
+    return windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))[0]
 
 
 @once
 def white_basis(subject: Subject) -> Float[Tensor, "d_model d_model_too"]:
-    """`composition.white_basis` on `WHITE` windows of the small training text; of the subject's own
-    text, if that is not the book's."""
-    text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
-    (n, n_ctx), shape = WHITE, subject.model.config
-    inputs, _ = windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))
-    return composition.white_basis(subject.model, inputs)
+    """`composition.white_basis` on the windows of `of_white`."""
+    return composition.white_basis(subject.model, of_white(subject))
 
 
 @once
