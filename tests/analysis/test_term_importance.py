@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from conftest import SHAPE
 
-from transformer_circuits.analysis import expansion, term_importance
+from transformer_circuits.analysis import expansion, present_token, term_importance
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model.transformer import Transformer
 
 
@@ -70,3 +71,39 @@ def test_losses_are_of_the_streams(model, generator):
     alone = term_importance.streams(model, inputs).layers[1] @ model.W_U.T
     expected = F.cross_entropy(alone.mT, targets, reduction="none")
     torch.testing.assert_close(losses["layer 1"], expected)
+
+
+def test_heads_in_the_embedding_are_counted_as_that(model, tokens):
+    """By hand: of one first-layer head the pattern is the identity, and its paths count one head less."""
+    own, n_pos = Head(0, 1), tokens.shape[1]
+    W_P, x = model.W_P[:n_pos], model.W_E.T[tokens]
+    A = model.layers[0].pattern(x, x, W_P)
+    A[:, own.head] = torch.eye(n_pos).double()
+    first = model.layers[0].head_outputs(x, A)  # [batch, head, pos, d_model]
+    direct = x + first[:, own.head]
+    others = first.sum(dim=1) - first[:, own.head]
+    B = model.layers[1].pattern(direct + others, direct + others, W_P)
+    kept = term_importance.streams(model, tokens, embedding=[own])
+    by_hand = [direct, direct + others + model.layers[1](direct, W_P, B)]
+    by_hand.append(by_hand[1] + model.layers[1](others, W_P, B))
+    for stream, expected in zip(kept.orders, by_hand, strict=True):
+        torch.testing.assert_close(stream, expected)
+    torch.testing.assert_close(kept.layers[0], direct + others)
+    alone = term_importance.patterns_of_embeddings(model, tokens, [own])
+    torch.testing.assert_close(alone[0], model.layers[0].pattern(x, x, W_P))
+    torch.testing.assert_close(alone[1], model.layers[1].pattern(direct, direct, W_P))
+
+
+def test_only_a_head_of_the_first_layer_can_be_in_the_embedding(model, tokens):
+    with pytest.raises(ValueError, match="only heads of the first layer.*1.2"):
+        term_importance.streams(model, tokens, embedding=[Head(1, 2)])
+
+
+def test_a_head_that_looks_at_the_present_token_is_found(model, tokens, generator):
+    """Its queries and keys read three dimensions in which each position is most like itself."""
+    assert present_token.heads(model, tokens) == ()
+    layer, places = model.layers[0], torch.randn(SHAPE.n_ctx, 3, generator=generator).double()
+    layer.W_Q[3] = layer.W_K[3] = 40 * torch.eye(SHAPE.d_head, SHAPE.d_model)
+    model.W_E[:3] = 0
+    model.W_P[:, :3] = F.normalize(places, dim=1)
+    assert present_token.heads(model, tokens) == (Head(0, 3),)

@@ -5,12 +5,15 @@ head by itself, order 2 the virtual heads. Attention patterns are frozen: they s
 the whole model. So what heads do to each other's patterns is not seen here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import present_token
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.attention import Pattern
@@ -28,7 +31,12 @@ class Streams:
 
 
 @torch.no_grad()
-def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool = True) -> Streams:
+def streams(
+    model: Transformer,
+    tokens: Int[Tensor, "batch pos"],
+    frozen: bool = True,
+    embedding: Sequence[Head] = (),
+) -> Streams:
     """The paper's algorithm: each run adds what the heads wrote in the run before.
 
     One run records the patterns. In the next, heads read the embeddings and their outputs are
@@ -37,16 +45,26 @@ def streams(model: Transformer, tokens: Int[Tensor, "batch pos"], frozen: bool =
     (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here.
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
+    `embedding`: heads of the first layer that are counted as part of the embedding, see
+    `present_token`. They write what they would if they looked at the present token alone, it is
+    there from the start, and the other heads of their layer do not read it.
     """
     model.require_attention_only(*general.all_but(general.NORM))
-    direct, W_P = model.embed(tokens)
-    patterns = of_all_layers(model, tokens) if frozen else (None,) * model.config.n_layers
+    embedded, W_P = model.embed(tokens)
+    direct, rest = present_token.written_out(model, embedded, embedding)
+    patterns: list[Pattern | None] = [None] * model.config.n_layers
+    if frozen:
+        x = direct
+        for index, layer in enumerate(rest):
+            read = x if index else embedded
+            patterns[index] = layer.pattern(read, read, W_P)
+            x = x + layer(read, W_P, patterns[index])
     saved = [torch.zeros_like(direct)] * model.config.n_layers
     orders, layers = [direct], ()
     for _ in range(model.config.n_layers):
         x, outputs = direct, []
-        for layer, pattern, add in zip(model.layers, patterns, saved, strict=True):
-            outputs.append(layer(x, W_P, pattern))
+        for index, (layer, pattern, add) in enumerate(zip(rest, patterns, saved, strict=True)):
+            outputs.append(layer(x if index else embedded, W_P, pattern))
             x = x + add
         orders.append(sum(outputs, start=direct))
         layers = layers or tuple(direct + output for output in outputs)
@@ -81,16 +99,19 @@ def streams_by_steps(
 
 @torch.no_grad()
 def patterns_of_embeddings(
-    model: Transformer, tokens: Int[Tensor, "batch pos"]
+    model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[Head] = ()
 ) -> tuple[Pattern, ...]:
     """Every layer's patterns as they would be if queries and keys read the embeddings alone.
 
     Given to the whole model, they take away what heads do to later patterns, and nothing else:
-    the values and all the paths stay.
+    the values and all the paths stay. `embedding` as for `streams`.
     """
     model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
     embedded, W_P = model.embed(tokens)
-    return tuple(layer.pattern(embedded, embedded, W_P) for layer in model.layers)
+    direct, rest = present_token.written_out(model, embedded, embedding)
+    return tuple(
+        layer.pattern(*[direct if index else embedded] * 2, W_P) for index, layer in enumerate(rest)
+    )
 
 
 @torch.no_grad()

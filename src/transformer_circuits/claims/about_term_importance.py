@@ -1,17 +1,23 @@
 """What is claimed of the worth of paths: by order, by layer, and behind frozen patterns.
 
 Gains are losses saved, in nats per token. Every document counts the same, however long.
+
+Orders, layers and terms are counts of heads. A head that looks at the present token alone moves nothing
+and could as well be part of the embedding, so it is counted as that, see `analysis.present_token`:
+two ways of writing one function get one verdict.
 """
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, repeats, term_importance
+from transformer_circuits.analysis import ablation, present_token, repeats, term_importance
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
 from transformer_circuits.claims.measurement import decides
@@ -26,27 +32,35 @@ BRINGS = 0.01
 
 @once
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
-    """`term_importance.losses` on 16 whole windows, with frozen patterns: for figures."""
+    """`term_importance.losses` on 16 whole windows, with frozen patterns, all heads counted: for figures."""
     return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
 
 
 @once
 def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
+    """`losses_by_document` with the heads that move nothing counted as part of the embedding."""
+    return losses_by_document(subject, subject.in_embedding)
+
+
+def losses_by_document(
+    subject: Subject, embedding: Sequence[Head] = ()
+) -> dict[str, Float[Tensor, " document"]]:
     """The losses of each document in the many windows that decide, at some places, and of "patterns".
 
-    These are the whole model's, but for patterns that the embeddings alone would make.
+    These are the whole model's, but for patterns that the embeddings alone would make. [nats]
+    `embedding`: which heads are counted as part of the embedding, see `term_importance.streams`.
     """
     model, losses = subject.model, defaultdict(list)
     inputs, targets = subject.windows(*samples.MANY)
     for batch, after in cross_entropy.batches(inputs, targets):
-        kept = term_importance.streams(model, batch)
+        kept = term_importance.streams(model, batch, embedding=embedding)
         rows = {f"order {n}": x for n, x in enumerate(kept.orders)}
         rows |= {f"layer {n}": x for n, x in enumerate(kept.layers)}
-        x, W_P = model.embed(batch)
-        for layer, A in zip(
-            model.layers, term_importance.patterns_of_embeddings(model, batch), strict=True
-        ):
-            x = x + layer(x, W_P, A)
+        embedded, W_P = model.embed(batch)
+        x, rest = present_token.written_out(model, embedded, embedding)
+        patterns = term_importance.patterns_of_embeddings(model, batch, embedding)
+        for index, (layer, A) in enumerate(zip(rest, patterns, strict=True)):
+            x = x + layer(x if index else embedded, W_P, A)
         for name, stream in (rows | {"patterns": x}).items():
             logits = F.linear(samples.at_targets(stream), model.W_U)
             losses[name].append(cross_entropy.per_token(logits, samples.at_targets(after)))
@@ -59,14 +73,18 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
 
 @once
 def gains(subject: Subject) -> dict[str, Gain]:
+    """`worth` of the losses of `by_document`: several seconds for a model; the later calls are free."""
+    return worth(subject, by_document(subject))
+
+
+def worth(subject: Subject, kept: Mapping[str, Float[Tensor, " document"]]) -> dict[str, Gain]:
     """What each kind of path is worth in each document (paper: "Term Importance Analysis"). [nats]
 
     "direct", over uniform guessing; "single": all single heads, over the direct path; "virtual": the
     rest, over those. "first, alone" and "second, alone": the single heads of one layer, over the
     direct path; "beside": the same where those of the other layers are there. A layer that the model
-    does not have is worth nothing. Several seconds for a model; the later calls are free.
+    does not have is worth nothing. `kept`: losses as `losses_by_document` has them.
     """
-    kept = by_document(subject)
     whole = kept[f"order {subject.model.config.n_layers}"]
     direct, single = kept["order 0"], kept.get("order 1", kept["order 0"])
     first, second = (kept.get(f"layer {index}", direct) for index in (0, 1))
@@ -121,8 +139,10 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
     number where all heads gain less than `BRINGS`.
     """
     gain, config = gains(subject), subject.model.config
-    n_single = config.n_layers * config.n_heads
-    n_virtual = (1 + config.n_heads) ** config.n_layers - 1 - n_single
+    n_embedding = len(subject.in_embedding)
+    n_single = config.n_layers * config.n_heads - n_embedding
+    n_terms = (1 + config.n_heads - n_embedding) * (1 + config.n_heads) ** (config.n_layers - 1)
+    n_virtual = n_terms - 1 - n_single
     ten_virtual = 10 * _size(gain["virtual"]) / max(n_virtual, 1)
     return _if_heads_bring(gain, gain["single"] / max(n_single, 1) - ten_virtual)
 

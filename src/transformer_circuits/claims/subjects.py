@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.analysis import composition, head_roles
+from transformer_circuits.analysis import composition, head_roles, present_token
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.interop import own_model
@@ -86,6 +86,14 @@ class Subject:
         if self.as_stored:
             return self.as_stored.previous_token_head
         return head_roles.previous_token_head(self.model, self.text)
+
+    @cached_property
+    def in_embedding(self) -> tuple[Head, ...]:
+        """The heads that are counted as part of the embedding, for they move nothing, see `present_token`."""
+        if self.as_stored:
+            return self.as_stored.in_embedding
+        inputs, _ = self.windows(*samples.OF_EFFECTS)
+        return present_token.heads(self.model, inputs)
 
     @cached_property
     def added(self) -> Float[Tensor, "layer head"]:
