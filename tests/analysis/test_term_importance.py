@@ -95,7 +95,7 @@ def test_heads_in_the_embedding_are_counted_as_that(model, tokens):
 
 
 def test_only_a_head_of_the_first_layer_can_be_in_the_embedding(model, tokens):
-    with pytest.raises(ValueError, match="only heads of the first layer.*1.2"):
+    with pytest.raises(ValueError, match=r"only heads of the first layer.*1\.2"):
         term_importance.streams(model, tokens, embedding=[Head(1, 2)])
 
 
