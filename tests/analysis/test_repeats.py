@@ -52,6 +52,16 @@ def test_only_the_other_tokens_of_the_passage_compete():
     assert found.rank[0, 0].tolist() == [8, 8, 12]
 
 
+@pytest.mark.parametrize("rounding", [-1e-6, 0.0, 1e-6])
+def test_what_the_order_of_a_sum_decides_decides_no_rank(rounding):
+    """Two tokens are as likely as each other, up to what float32 leaves of a sum."""
+    logits = torch.zeros(17)
+    logits[4], logits[9] = 3.0, 3.0 + rounding
+    found = repeats.predictions(lambda t: logits.expand(*t.shape, -1), torch.tensor([[2, 4, 9]]))
+    assert found.rank[0, 1].tolist() == [2, 2]
+    assert found.preferred[0, 1].tolist() == [0.5, 0.5]
+
+
 def test_tokens_are_drawn_by_weight_and_never_begin():
     weights = torch.tensor([9.0, 1.0, 0.0, 3.0])
     drawn = repeats.drawn(weights, 100, 40, generator=random())

@@ -19,6 +19,11 @@ from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 
+EQUAL = 1e-4
+"""Logits that differ by no more count as the same: which of them is larger by then depends on the order in
+which a processor adds. Two tokens that a hand-built model finds in two places are exactly as likely."""
+
+
 @dataclass(frozen=True)
 class Predictions:
     """What a model makes of each token of each copy but the first, which nothing announces."""
@@ -27,7 +32,7 @@ class Predictions:
     """In nats."""
     rank: Int[Tensor, "n copy pos"]
     """Place of the right token among all of the vocabulary by its logit; 1 is the first. Tokens with
-    the same logit go before it: a model that gives all the same has found nothing."""
+    the same logit, to `EQUAL`, go before it: a model that gives all the same has found nothing."""
     preferred: Float[Tensor, "n copy pos"]
     """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
     induction. A model that raises all it has seen alike, and so loses less on the second copy
@@ -111,7 +116,7 @@ def predictions(
     for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:], n_vocab=n_vocab):
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))
-        right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]
+        right = logits.gather(2, targets[:, :, None]) - EQUAL  # [n, pos, 1]
         ranks.append((logits >= right).sum(dim=2))  # it is one of them
         passage = targets[:, None, :length].expand(-1, targets.shape[1], -1)  # [n, pos, token]
         others = passage != targets[:, :, None]
