@@ -12,7 +12,6 @@ from transformer_circuits.analysis.one_layer import (
 )
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.claims import (
-    about_copying,
     about_one_layer,
     about_skip_trigrams,
     controls,
@@ -131,33 +130,6 @@ def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_no
 def test_a_copier_cannot_tell_what_comes_next(one_layer_subject):
     for subject in (one_layer_subject, _copier(one_layer_subject)):
         assert rules.interval(about_one_layer.right_preferred(subject)).high < 0.55
-
-
-@pytest.mark.parametrize("shared, low, high", [(True, 0.9, 1.1), (False, -10, 0.1)])
-def test_heads_that_copy_the_same_tokens_stand_in_for_each_other(shared, low, high, monkeypatch):
-    """Each of two heads copies all of 16 tokens, or one the even and one the odd ones."""
-    monkeypatch.setattr(about_copying, "bound", lambda subject: 0.5)
-    n = 16
-    shape = ModelConfig(
-        n_layers=1, n_heads=2, d_model=2 * n, d_head=n, n_vocab=n, n_ctx=20, position_base=100.0
-    )
-    model = Transformer(shape).requires_grad_(False).eval()
-    for weight in (*model.parameters(), model.W_P):
-        weight.zero_()
-    one = torch.eye(n)
-    model.W_E.data = torch.cat([one, 0 * one])
-    model.W_U.data = torch.cat([0 * one, 3 * one], dim=1)
-    for h in (0, 1):
-        moved = one if shared else one * (torch.arange(n) % 2 == h)
-        model.layers[0].W_V[h, :, :n], model.layers[0].W_O[h, n:] = moved, one
-    generator = torch.Generator().manual_seed(0)
-    few = [1 + torch.randperm(n - 1, generator=generator)[:4] for _ in range(30)]
-    rows = [each[torch.randint(4, (19,), generator=generator)] for each in few]
-    text = torch.cat([torch.cat([torch.tensor([tokenizer.BEGIN]), row]) for row in rows])
-    found = about_one_layer.done_by_another(Subject("two", model, text))
-    assert low <= found.nanmean() <= high
-    monkeypatch.setattr(about_copying, "bound", lambda subject: 2.0)
-    assert about_one_layer.done_by_another(Subject("none copies", model, text)).isnan().all()
 
 
 @pytest.mark.parametrize("specialist, expected", [(True, 1.0), (False, 0.0)])

@@ -1,6 +1,5 @@
 """What is claimed of a one-layer model on text: what it is made of, and what it cannot do."""
 
-import copy
 import math
 from functools import cache
 
@@ -9,9 +8,9 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import bigrams, heads, repeats
+from transformer_circuits.analysis import bigrams, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
-from transformer_circuits.claims import about_copying, samples
+from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     random_heads,
@@ -22,13 +21,12 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 RAISED = 0.1
 """What raises an output by less than a tenth in odds is not counted as raising it. [logits]"""
 COSTS = 0.01
-"""Heads that save less than a hundredth of a nat do nothing that others could do, or could be otherwise."""
+"""Heads that save less than a hundredth of a nat save nothing of which a reading could keep a part."""
 
 
 @decides(
@@ -97,67 +95,6 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     gains = torch.cat(rows, dim=1)
     margins = [subject.by_document(samples.spread(gain, inputs.shape[1])) for gain in gains]
     return min(margins, key=lambda margin: float(margin.nanmean()))
-
-
-@decides("fungible-heads", controls=[untrained, random_heads], sample=samples.MANY)
-def done_by_another(subject: Subject) -> Float[Tensor, " document"]:
-    """Which share of what the removal of a copying head costs another makes good. At most about 1.
-
-    The head looks where it did, and what it looks at is moved by the other copying head whose OV
-    circuit is most similar (cosine of all entries, without their mean over outputs). Summed over the
-    copying heads, each replaced by itself; per document, over the mean cost of all. Not a number
-    with fewer than two of them, or if this costs less than `COSTS`. Paper: "Interpretation as
-    Skip-Trigrams".
-    """
-    model, bound = subject.model, about_copying.bound(subject)
-    chosen = [h for h in heads.of_layer(model, 0) if about_copying.ov_score(subject, h) > bound]
-    if len(chosen) < 2:
-        return torch.tensor([math.nan])
-    circuits = [heads.full_ov(model, head).double() for head in chosen]
-    lefts = [circuit.left - circuit.left.mean(dim=0) for circuit in circuits]
-    alike = torch.tensor(
-        [
-            [
-                ((a.T @ b) * (circuit.right @ other.right.T)).sum()
-                for b, other in zip(lefts, circuits, strict=True)
-            ]
-            for a, circuit in zip(lefts, circuits, strict=True)
-        ]
-    )
-    lengths = alike.diagonal().sqrt()
-    nearest = (alike / lengths / lengths[:, None]).fill_diagonal_(-math.inf).argmax(dim=1)
-    layer, others = model.layers[0], copy.deepcopy(model.layers[0])
-    for head, near in zip(chosen, nearest.tolist(), strict=True):
-        others.W_V.data[head.head] = layer.W_V[chosen[near].head]
-        others.W_O.data[head.head] = layer.W_O[chosen[near].head]
-    (inputs, targets), rows = subject.windows(*samples.MANY), []
-    for of, wanted in cross_entropy.batches(inputs, targets, size=4):
-        x, W_P = model.embed(of)
-        pattern = layer.pattern(x, x, W_P)
-        own, instead = (of_layer.head_outputs(x, pattern) for of_layer in (layer, others))
-        stream = x + layer(x, W_P, pattern)
-        whole = _losses(model, stream, wanted)
-        left = [stream - own[:, head.head] for head in chosen]
-        given = [rest + instead[:, head.head] for rest, head in zip(left, chosen, strict=True)]
-        cost, still = (
-            sum(_losses(model, changed, wanted) - whole for changed in streams)
-            for streams in (left, given)
-        )
-        rows.append(torch.stack([cost, cost - still]).double())
-    cost, good = (
-        subject.by_document(samples.spread(rise, inputs.shape[1]))
-        for rise in torch.cat(rows, dim=1)
-    )
-    mean = cost.nanmean()
-    return good / mean if mean >= COSTS else torch.full_like(good, math.nan)
-
-
-def _losses(
-    model: Transformer, stream: Float[Tensor, "n pos d_model"], targets: Int[Tensor, "n pos"]
-) -> Float[Tensor, "n target"]:
-    return cross_entropy.per_token(
-        F.linear(samples.at_targets(stream), model.W_U), samples.at_targets(targets)
-    )
 
 
 @decides("bugs", controls=[without_heads, untrained, random_heads, heads_without_effect])
