@@ -64,6 +64,8 @@ class Rule(settings.Table):
     registered: str
     """When the rule was written down: commit and date, before the final models were measured; or what
     was mended afterwards, or that git does not prove it ("unproven")."""
+    sometimes: bool = False
+    """Whether it is claimed of some models only, so that one seed shows it and no few refute it."""
 
     def __post_init__(self):
         self._require(self.side in ("above", "below"), "side", self.side, "be above or below")
@@ -75,7 +77,7 @@ def _file() -> dict[str, tuple[Claim, Rule | None]]:
     for row in files.read_toml(files.data_dir() / "claims.toml")["claim"]:
         words = {name: value for name, value in row.items() if name != "decided"}
         claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], "retracted": "", **words})
-        rule = Rule.from_dict(row["decided"]) if "decided" in row else None
+        rule = Rule.from_dict({"sometimes": False, **row["decided"]}) if "decided" in row else None
         by_id[claim.id] = claim, rule
     return by_id
 
