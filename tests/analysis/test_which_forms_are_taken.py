@@ -95,6 +95,7 @@ CALLS = {
     head_roles.matching: lambda f, m, t, x: f(m),
     head_roles.induction_head: lambda f, m, t, x: f(m),
     head_roles.previous_token_head: lambda f, m, t, x: f(m, STREAM),
+    head_roles.previous_token_heads: lambda f, m, t, x: f(m, STREAM),
     head_roles.cast: lambda f, m, t, x: f(m, STREAM),
     heads.every: lambda f, m, t, x: f(m),
     heads.of_layer: lambda f, m, t, x: f(m, 1),
@@ -333,6 +334,7 @@ RIGHT = {
     head_roles.matching: lambda n, m, t, x: matched(n),
     head_roles.induction_head: lambda n, m, t, x: (1, int(matched(n).argmax())),
     head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),
+    head_roles.previous_token_heads: lambda n, m, t, x: [(0, looks_back(n, STREAM)[1])],
     head_roles.cast: lambda n, m, t, x: (
         (0, looks_back(n, STREAM)[1]), (0, looks_back(n, STREAM)[0]),
         [(1, h) for h, s in enumerate(matched(n)) if s > head_roles.MATCHES],

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import copying_scores
-from transformer_circuits.claims import about_copying, controls, planted, rules
+from transformer_circuits.claims import about_copying, controls, planted, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -54,9 +54,13 @@ def test_without_a_negative_head_nothing_is_deleted_or_suppressed_and_that_is_no
         assert found == rules.NOTHING, measurement.claim_id
 
 
-def test_what_is_moved_is_as_long_in_whatever_basis_a_head_has(subject):
-    """An invertible matrix between W_O and W_V, and its inverse, leave the head what it is."""
-    plain = about_copying.length_of_begin_value(subject)
+def test_what_is_moved_is_as_long_in_whatever_basis_a_head_has_and_a_value_is_not(subject):
+    """An invertible matrix between W_O and W_V, and its inverse, leave the head what it is.
+
+    Another basis of the stream leaves the value what it is, and not what is moved.
+    """
+    plain = about_copying.lengths_of_begin(subject)
+    value, moved, logits = plain.values()
     model = copy.deepcopy(subject.model)
     d_head = model.config.d_head
     M = torch.randn(d_head, d_head, generator=torch.Generator().manual_seed(5)).double()
@@ -64,8 +68,16 @@ def test_what_is_moved_is_as_long_in_whatever_basis_a_head_has(subject):
         for h in range(model.config.n_heads):
             layer.W_V.data[h] = M @ layer.W_V[h]
             layer.W_O.data[h] = layer.W_O[h] @ torch.linalg.inv(M)
-    moved = about_copying.length_of_begin_value(dataclasses.replace(subject, model=model))
-    torch.testing.assert_close(moved, plain)
+    inside = about_copying.lengths_of_begin(dataclasses.replace(subject, model=model)).values()
+    turned = subjects.in_basis(
+        subject, "stretched", torch.diag(torch.linspace(0.1, 10, model.config.d_model))
+    )
+    outside = about_copying.lengths_of_begin(turned).values()
+    same = [
+        [torch.allclose(one, before, rtol=1e-3) for one, before in zip(after, plain, strict=True)]
+        for plain, after in (((value, moved, logits), of) for of in (inside, outside))
+    ]
+    assert same == [[False, True, True], [True, False, True]]
 
 
 def test_exceptions_are_chosen_by_what_they_move_and_measured_by_where_they_look(subject):

@@ -30,7 +30,7 @@ def test_each_verdict_says_something_else_and_fills_every_place(name):
     seeds, white = {"a": near(0.4), "b": near(0.2)}, {"a": near(0.8)}
     # A mean over all pairs cannot be beyond in one seed and short in another.
     could_be = {*VERDICTS} - ({rules.MIXED} if MEASUREMENTS[name].mean_of else set())
-    said = {v: findings.say(name, v, seeds, controls, white) for v in could_be}
+    said = {v: findings.say(name, v, seeds, controls, white, white) for v in could_be}
     assert len({*said.values()}) == len(could_be)
     for verdict, sentence in said.items():
         assert not re.search(r"[{}]|not to be had|  |\.\.", sentence), sentence

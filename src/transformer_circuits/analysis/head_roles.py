@@ -32,6 +32,8 @@ MATCHES = 0.5
 
 SHORTEST = 8
 """Of contexts: what comes twice in fewer tokens is nothing that could be found."""
+ONE_BACK = 0.9
+"""From so much of its attention on the token before, heads do one work together, and count as one."""
 LOOKS = 0.4
 """How much of its attention a head must pay for `census` to call it by what it looks at: ARENA's bound
 for calling a head an induction head."""
@@ -144,6 +146,16 @@ def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
 def previous_token_head(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Head:
     """The first-layer head that looks most at the token before, on evenly spaced windows of text."""
     return Head(0, int(_looks_back(model, text)[:, 1].argmax()))
+
+
+def previous_token_heads(model: Transformer, text: Int[Tensor, " n_tokens"]) -> list[Head]:
+    """All first-layer heads that look one back with more than `ONE_BACK`, or the best one alone.
+
+    Where there are two, each can do without the other: what is cut is cut in all of them together.
+    """
+    looks = _looks_back(model, text)[:, 1]
+    shared = (looks > ONE_BACK).nonzero()[:, 0].tolist() or [int(looks.argmax())]
+    return [Head(0, head) for head in shared]
 
 
 def _looks_back(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Float[Tensor, "head 2"]:

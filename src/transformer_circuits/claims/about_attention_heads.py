@@ -1,5 +1,6 @@
 """What is claimed of trained heads: where they rest, and which one looks at the previous token."""
 
+import dataclasses
 import math
 
 import torch
@@ -11,6 +12,7 @@ from transformer_circuits.analysis import composition, patterns
 from transformer_circuits.claims import about_composition, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
+    named,
     ordinary_begin,
     shuffled_heads,
     untrained,
@@ -21,18 +23,28 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 COUNTS = 0.01
 """Edges of a head that change predictions by less do nothing to speak of. [nats]"""
+SHORT = 64
+"""Tokens of short windows: the shorter, the more of an even share falls to the begin token."""
+
+
+@named(f"windows of {SHORT} tokens")
+def in_short_windows(subject: Subject) -> Subject:
+    """The same model, which is shown no more than `SHORT` tokens at once."""
+    return dataclasses.replace(subject, longest=SHORT)
 
 
 @decides(
     "resting-place",
     controls=[untrained, ordinary_begin, heads_without_effect],
     sample=samples.WHOLE,
+    also=in_short_windows,
 )
 def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     """Attention to the begin token, by the head that gives it most: a probability, 0 to 1.
 
     It opens each window, and parts documents within it. The head is chosen on every fourth window
-    and measured on the others, so that the choice does not flatter it. Above 0.5, it rests there:
+    and measured on the others, so that the choice does not flatter it. The longer a window, the less
+    of it any one token gets: so whole contexts and short windows are both asked. Above 0.5, it rests there:
     the begin token gets more than all of the text together. Mean over all places but the first,
     which has nothing else to look at. Paper: "Model Details".
     """

@@ -28,6 +28,8 @@ from transformer_circuits.text import tokenizer
 EXCEPTIONS = 1 / 6
 """The share of heads that do not copy in the paper: 2 of 12."""
 OF_SUPPRESSION: samples.Sample = (32, 128)
+VALUE, MOVED, LOGITS = "the value v", "what is moved, W_O v", "what this adds to the logits"
+"""What is taken from a place, in three lengths."""
 AGO = 16
 """How far back the prediction is made that another is compared with, or half of a short passage."""
 
@@ -162,39 +164,60 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
 
 
 @decides(
-    "value-weighted", controls=[untrained, random_heads, heads_without_effect], sample=samples.SHORT
+    "value-weighted",
+    controls=[untrained, random_heads, heads_without_effect],
+    sample=samples.SHORT,
+    reads_basis=True,
 )
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much is moved from the begin token, beside what is moved from other places; 1 is as much.
+    """How long a vector is moved from the begin token, beside those from other places; 1 is as long.
 
-    What is moved is W_OV x, and its length that of what it adds to the logits, from their mean over
-    the vocabulary: no basis of the stream or of the head moves it, as it does the length of a value.
-    Mean over all heads that do something (`Subject.does`), weighted by how much each looks at the
-    begin token: those that rest on it count. Paper: "Analyzing a Two-Layer Model", whose patterns are
-    weighted by the length of values.
+    The vector that is moved is W_O v; the lengths are those of `lengths_of_begin`. Paper: "Analyzing
+    a Two-Layer Model", whose patterns are weighted by the length of values, v.
     """
-    model, by_passage = subject.model, []
+    return lengths_of_begin(subject)[MOVED]
+
+
+@once
+def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
+    """How long what heads take from the begin token is, beside what they take from other places.
+
+    By what is measured: the value v, as long as it is by how the head is written down, whatever the
+    basis of the stream; the vector W_O v that is moved, whatever the basis inside the head; and what
+    this adds to the logits, from their mean over the vocabulary, which nothing of both moves. Mean
+    over all heads that do something (`Subject.does`), weighted by how much each looks at the begin
+    token: those that rest on it count.
+    """
+    model = subject.model
     W_U = model.W_U - model.W_U.mean(dim=0)
-    gram = W_U.T @ W_U  # y gram y is the squared length of what y adds to the logits
+    stream = torch.eye(model.config.d_model).to(W_U)
+    grams = {MOVED: stream, LOGITS: W_U.T @ W_U}  # y gram y: the squared length of what y is there
+    by_passage: dict[str, list[Tensor]] = {way: [] for way in (VALUE, *grams)}
     passages = subject.windows(*samples.SHORT)[0].clone()
     passages[:, 0] = tokenizer.BEGIN
     for part in passages.split(16):
         x, W_P = model.embed(part)
-        looked, ratios = [], []
+        looked, ratios = [], {way: [] for way in by_passage}
         for index, layer in enumerate(model.layers):
             A = layer.pattern(x, x, W_P)
             for h in range(model.config.n_heads):
                 if subject.does((index, h)):
                     v, W_O = x @ layer.W_V[h].T, layer.W_O[h]
-                    lengths = ((v @ (W_O.T @ gram @ W_O)) * v).sum(dim=-1).clamp(min=0).sqrt()
+                    squared = {VALUE: v * v}
+                    squared |= {way: (v @ (W_O.T @ of @ W_O)) * v for way, of in grams.items()}
                     looked.append(A[:, h, 1:, 0].mean(dim=-1))
-                    ratios.append(lengths[:, 0] / lengths[:, 1:].mean(dim=-1).clamp(min=1e-12))
+                    for way, parts in squared.items():
+                        lengths = parts.sum(dim=-1).clamp(min=0).sqrt()
+                        others = lengths[:, 1:].mean(dim=-1).clamp(min=1e-12)
+                        ratios[way].append(lengths[:, 0] / others)
             x = x + layer(x, W_P, A)
         if not looked:
-            return torch.tensor([math.nan])
-        weight, ratio = torch.stack(looked), torch.stack(ratios)  # [head, passage]
-        by_passage.append((weight * ratio).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12))
-    return torch.cat(by_passage)
+            return dict.fromkeys(by_passage, torch.tensor([math.nan]))
+        weight = torch.stack(looked)  # [head, passage]
+        for way, of in ratios.items():
+            mean = (weight * torch.stack(of)).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12)
+            by_passage[way].append(mean)
+    return {way: torch.cat(of) for way, of in by_passage.items()}
 
 
 @decides("positional-words", controls=[random_heads, shuffled_text], sample=samples.OF_WORDS)

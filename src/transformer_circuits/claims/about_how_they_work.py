@@ -42,7 +42,7 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
 
     Loss on the second copy of random tokens without that head in the keys of the strongest
     induction head, less the loss without whichever other edge into it costs most, be it into
-    queries, keys or values. Per passage (paper: "How Induction Heads Work").
+    queries, keys or values. Where several heads look one back, they are cut together. Per passage (paper: "How Induction Heads Work").
     """
     model, to = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
@@ -51,11 +51,18 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
     losses = path_patching.losses_without(model, trace, to, targets).double()
     by_edge = losses.unflatten(2, (len(tokens), -1)).mean(dim=3).flatten(0, 1)  # [edge, passage]
-    own = composition.KINDS.index("K") * model.config.n_heads + subject.previous_token_head.head
-    logits = trace.logits[:, tokens.shape[1] // 2 :]
-    whole = about_induction.loss_of_second_copy(logits, tokens)  # no edge at all
-    others = torch.cat([by_edge[:own], by_edge[own + 1 :], whole[None]])
-    return by_edge[own] - others[others.mean(dim=1).argmax()]
+    back, zero = subject.previous_token_heads, torch.zeros_like(trace.residual[1])
+    places = slice(tokens.shape[1] // 2, None)
+    cut = path_patching.patched(model, trace, {("K", to, each): zero for each in back}, places)
+    theirs = torch.zeros(len(by_edge), dtype=torch.bool)
+    first = composition.KINDS.index("K") * model.config.n_heads
+    theirs[[first + each.head for each in back]] = True
+    own, whole = (  # the second with no edge cut at all
+        about_induction.loss_of_second_copy(logits, tokens)
+        for logits in (cut, trace.logits[:, places])
+    )
+    others = torch.cat([by_edge[~theirs], whole[None]])
+    return own - others[others.mean(dim=1).argmax()]
 
 
 @decides(

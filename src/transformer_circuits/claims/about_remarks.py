@@ -39,16 +39,17 @@ def copying_heads(subject: Subject) -> list[int]:
 
 @decides("copying-own-token", controls=[untrained, random_heads], planted=copying_in_part)
 def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
-    """Whether a copying head raises a token itself among the ten it raises most. 0 to 1.
+    """How often a copying head raises a token itself among the ten it raises most. [times chance]
 
-    Per token of the vocabulary, the share of the copying heads, by their eigenvalues, that do.
-    Paper: "Detecting Copying Behavior", on other ways to define copying.
+    Per token of the vocabulary, the share of the copying heads, by their eigenvalues, that do, over
+    the share of the vocabulary that ten tokens are. Paper: "Detecting Copying Behavior", on other
+    ways to define copying.
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
     ranks = [
         copying_scores.own_ranks(heads.full_ov(model, (layer, h))) for h in copying_heads(subject)
     ]
-    return (torch.stack(ranks) < FIRST).double().mean(dim=0)
+    return (torch.stack(ranks) < FIRST).double().mean(dim=0) * model.config.n_vocab / FIRST
 
 
 @decides("copying-diagonal", controls=[untrained, random_heads, heads_without_effect])

@@ -45,7 +45,7 @@ SURE = 0.9
 def further_back(subject: Subject) -> tuple[Head, float]:
     """The first-layer head that looks further back than one place, and its attention to the last four.
 
-    It is not the previous-token head, and of the others the one that looks most two, three and
+    It is none of those that look one back, and of the others the one that looks most two, three and
     four places back, on windows of text. The attention is that to the last four places in all.
     """
     inputs, _ = subject.windows(head_roles.N_WINDOWS, head_roles.N_CTX)
@@ -53,7 +53,7 @@ def further_back(subject: Subject) -> tuple[Head, float]:
     A = subject.model.layers[0].pattern(x, x, W_P)
     back = patterns.by_distance(A, LAST_SEVERAL + 1)
     further = back[:, 2:].sum(dim=1)
-    further[subject.previous_token_head.head] = -1
+    further[[one.head for one in subject.previous_token_heads]] = -1
     head = int(further.argmax())
     return Head(0, head), float(back[head, 1:].sum())
 
@@ -67,7 +67,7 @@ def keys_further_back(subject: Subject) -> Interval:
     """What the second K edge from a head that looks further back does, as a share of one from one back.
 
     By the change of predictions on held-out text. Of the K edges from the head of `further_back` into
-    induction heads the second best, for the claim is of two; over the best K edge from the
+    induction heads the second best, for the claim is of two; over the best K edge from a
     previous-token head. Both are chosen in one half of the windows and measured in the other. 1: as
     much; 0 also where there are no two induction heads, or the head gives the last four places less
     than half of its attention; not a number if the edge of the previous-token head itself does less
@@ -78,7 +78,7 @@ def keys_further_back(subject: Subject) -> Interval:
     change = about_composition.effects(subject).change.double()
     of_keys = change[:, composition.KINDS.index("K")]  # [window, later head, earlier head]
     (_, further), looks = further_back(subject)
-    one_back = of_keys[..., subject.previous_token_head.head]
+    one_back = of_keys[..., [one.head for one in subject.previous_token_heads]].flatten(1)
     into = of_keys * (subject.matching > MATCHES)[:, None] * (looks > 0.5)
     measured = change.new_empty(len(change), 2)
     for half in (0, 1):
@@ -89,7 +89,7 @@ def keys_further_back(subject: Subject) -> Interval:
         earlier = further
         if subject.instead == ANOTHER_HEAD:
             roles = head_roles.cast(subject.model, subject.text)
-            named = {further, roles.note_taker.head, roles.recoder.head}
+            named = {further, roles.recoder.head, *(h for _, h in subject.previous_token_heads)}
             earlier = max(set(range(len(of_second))) - named, key=lambda h: float(of_second[h]))
         best = one_back[half::2].mean(dim=0).argmax()
         measured[other, 0] = into[other, second[earlier], earlier]
@@ -163,14 +163,15 @@ def seen_by_the_derivative(subject: Subject) -> Float[Tensor, " passage"]:
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
     tokens = repeats.copies(passages)
     trace, length = model.trace(tokens), passages.shape[1]
-    later, earlier = subject.induction_head, subject.previous_token_head
-    edge, written = ("K", later, earlier), trace.head_outputs[0][:, earlier.head]
+    later, back = subject.induction_head, subject.previous_token_heads
+    edges = {("K", later, each): trace.head_outputs[0][:, each.head] for each in back}
     place = torch.arange(length + 1, 2 * length)
     right = tokens[:, place + 1, None]
 
     def added(carried: float) -> Float[Tensor, "passage place"]:
         """What is added to the logit by the rest of what the edge carries."""
-        logits = path_patching.patched(model, trace, {edge: carried * written})
+        rest = {edge: carried * written for edge, written in edges.items()}
+        logits = path_patching.patched(model, trace, rest)
         gone = (trace.logits - logits)[:, place]
         return gone.gather(2, right)[..., 0] - gone.mean(dim=2)
 

@@ -60,6 +60,7 @@ def sentence(decision: "Decision") -> str:
         decision.seeds,
         decision.controls,
         decision.white,
+        decision.other,
     )
 
 
@@ -122,10 +123,12 @@ def say(
     seeds: Mapping[str, Interval],
     controls: Mapping[str, Interval | None],
     white: Mapping[str, Interval] | None = None,
+    other: Mapping[str, Interval] | None = None,
 ) -> str:
     """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
 
-    `white`: the seeds once more, in the basis in which the stream is white.
+    `white`: the seeds once more, in the basis in which the stream is white; `other`: looked at in
+    another way.
     """
     sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
     passed = [
@@ -149,6 +152,7 @@ def say(
         "white": _range(of_white, unit),
         "as_stored": as_stored,
         "in_white": in_white,
+        "other": _range((one.mean for one in (other or {}).values() if one.n), unit),
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(

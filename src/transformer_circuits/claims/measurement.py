@@ -31,6 +31,7 @@ def decides(
     planted: Control | Graded | None = None,
     sample: Sample | None = None,
     reads_basis: bool = False,
+    also: Control | None = None,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
     mean_of: str = "",
 ) -> Callable[[Callable], "Measurement"]:
@@ -46,13 +47,15 @@ def decides(
     `sample`: the windows of text that units come from, so that those of one package are drawn
     together. `reads_basis`: whether another basis of the stream may give another value. The claim
     is then decided as stored and in the white basis, see `subjects.white`.
+    `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
+    undecided.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
     the same with the log of another training from its seed.
     `mean_of`: what the mean is over, if it is one for all that there is ("pairs" of trainings), so that
     the models' own seeds are not asked one by one.
     """
     return lambda function: Measurement(
-        claim_id, function, tuple(controls), planted, sample, reads_basis, trained, mean_of
+        claim_id, function, tuple(controls), planted, sample, reads_basis, also, trained, mean_of
     )
 
 
@@ -66,6 +69,7 @@ class Measurement:
     planted: Control | Graded | None
     sample: Sample | None
     reads_basis: bool
+    also: Control | None
     trained: Callable[[Subject], Subject]
     mean_of: str
 
@@ -127,6 +131,22 @@ class Measurement:
         windows = self.sample[0] if self.sample else 0
         unit = self.mean_of or "units"
         verdict = rules.verdict(self.rule, seeds, had, planted, power, windows, single, unit)
+        if self.rule.sometimes:
+            verdict = self._of_some(verdict, seeds, had)
+        other: dict[str, Interval] = {}
+        if self.also:
+            other = {subject.name: self.interval(self.also(subject)) for subject in of}
+            there = {
+                f"{c.name}, {self.also.name}": self._on(c, self.also(of[0])) for c in self.controls
+            }
+            controls |= there
+            of_controls = {name: estimate for name, estimate in there.items() if estimate}
+            found = rules.verdict(self.rule, other, of_controls, windows=windows)
+            if found[0] != verdict[0]:
+                told = (
+                    f"{verdict[0]} ({verdict[1]}), but in {self.also.name} {found[0]} ({found[1]})"
+                )
+                verdict = rules.UNDECIDED, told
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
@@ -141,7 +161,20 @@ class Measurement:
                 verdict, rules.verdict(self.rule, white, of_controls, windows=windows)
             )
             controls |= {name + findings.WHITE: estimate for name, estimate in of_controls.items()}
-        return Decision(self, *verdict, seeds, controls, planted, power, white)
+        return Decision(self, *verdict, seeds, controls, planted, power, white, other)
+
+    def _of_some(
+        self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
+    ) -> tuple[str, str]:
+        """The verdict where the claim is of some models only: one shows it, and no few refute it."""
+        seen = {name: one for name, one in seeds.items() if rules.beyond(self.rule, one)}
+        if seen:
+            found, why = rules.verdict(self.rule, seen, controls)
+            of = f"in {len(seen)} of {len(seeds)} seeds, and it is claimed of some models"
+            return found, of if found == rules.REPRODUCED else why
+        if verdict[0] == rules.NOT_REPRODUCED:
+            return rules.NO_CASE, f"in none of {len(seeds)} models, and it is claimed of some"
+        return verdict
 
     def _on(
         self,
@@ -212,6 +245,8 @@ class Decision:
     """What the rule sees of an effect that was planted in several sizes."""
     white: dict[str, Interval] = field(default_factory=dict)
     """The seeds once more, where the stream is white; empty if the claim does not read the basis."""
+    other: dict[str, Interval] = field(default_factory=dict)
+    """The seeds once more, looked at in another way; empty if there is none (`decides`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
@@ -225,9 +260,16 @@ class Decision:
         return self.controls | planted
 
     @property
-    def _in_white(self) -> dict[str, Interval | None]:
-        """The seeds in the white basis, under names of their own."""
-        return {f"{Path(name).name}, white": estimate for name, estimate in self.white.items()}
+    def _once_more(self) -> dict[str, Interval | None]:
+        """The seeds in the white basis, or looked at in another way, under names of their own."""
+        return {f"{Path(name).name}, white": estimate for name, estimate in self.white.items()} | {
+            f"{Path(name).name}, {self._way}": estimate for name, estimate in self.other.items()
+        }
+
+    @property
+    def _way(self) -> str:
+        """What the other way to look at the seeds is called, if there is one."""
+        return self.measurement.also.name if self.measurement.also else ""
 
     @property
     def _must(self) -> str:
@@ -269,7 +311,7 @@ class Decision:
             "must be": f"{self._must}: {self.measurement.rule.threshold_from}",
             "controls": "; ".join(
                 f"{name} {_or_not(estimate)}"
-                for name, estimate in (self._in_white | self._beside).items()
+                for name, estimate in (self._once_more | self._beside).items()
             ),
             "verdict": f"{self.verdict}: {self.why}",
         }
@@ -285,6 +327,8 @@ class Decision:
         rows = {name: _spans(self.seeds.values())}
         if self.white:
             rows[f"{name}, white basis"] = _spans(self.white.values())
+        if self.other:
+            rows[f"{name}, {self._way}"] = _spans(self.other.values())
         ours = [*rows]
         if whole:
             had = {
@@ -326,7 +370,7 @@ class Decision:
     @property
     def record(self) -> Record:
         """What it leaves for the scorecard and the manifest; of each estimate mean, ends and n."""
-        measured = self.seeds | self._in_white | self._beside
+        measured = self.seeds | self._once_more | self._beside
         details = {
             "verdict": self.verdict,
             "why": self.why,

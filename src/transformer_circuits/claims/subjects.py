@@ -67,6 +67,8 @@ class Subject:
     """A run of `data/formation/plan.toml` that takes the place of the one that is measured, or
     `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`,
     or `TURNED`."""
+    longest: int | None = None
+    """Of how many tokens windows are at most; by default, of a whole context."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
     """What `once` has made of it."""
 
@@ -94,6 +96,13 @@ class Subject:
             return self.as_stored.in_embedding
         inputs, _ = self.windows(*samples.OF_EFFECTS)
         return present_token.heads(self.model, inputs)
+
+    @cached_property
+    def previous_token_heads(self) -> list[Head]:
+        """All that look one back, where several share it, see `head_roles.previous_token_heads`."""
+        if self.as_stored:
+            return self.as_stored.previous_token_heads
+        return head_roles.previous_token_heads(self.model, self.text)
 
     @cached_property
     def added(self) -> Float[Tensor, "layer head"]:
@@ -141,8 +150,12 @@ class Subject:
 
         They have a whole context, or `n_ctx` tokens, where that is less.
         """
-        config = self.model.config
-        return windows.evenly(self.text, n, config, n_ctx=min(n_ctx or config.n_ctx, config.n_ctx))
+        return windows.evenly(self.text, n, self.model.config, n_ctx=self._tokens(n_ctx))
+
+    def _tokens(self, n_ctx: int | None) -> int:
+        """Of so many tokens are windows for which so many, or whole contexts, are asked."""
+        whole = self.model.config.n_ctx
+        return min(n_ctx or whole, self.longest or whole, whole)
 
     def random_passages(
         self, n: int, seed: int, length: int = head_roles.LENGTH
@@ -174,8 +187,7 @@ class Subject:
         """
         if not self.of_the_book:
             return None
-        full = self.model.config.n_ctx
-        documents = self._documents(n, min(n_ctx or full, full))
+        documents = self._documents(n, self._tokens(n_ctx))
         own = documents.unique()
         if units not in (len(own), n):
             return None
