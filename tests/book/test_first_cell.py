@@ -54,7 +54,7 @@ chapter = "05-some"
 """
 
 
-def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path):
+def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path, in_a_notebook):
     """As in Colab, where only the path of its own process leads to the package."""
     package = Path(first_cell.__file__).parents[1]
     ignored = shutil.ignore_patterns("__pycache__")
@@ -113,6 +113,17 @@ def test_colab_shows_why_it_could_not_fetch_the_book(content):
     assert "fatal: '/nowhere' does not appear to be a git" in said.stdout + said.stderr
     assert said.stderr.endswith("No module named 'transformer_circuits'\n")
     assert not (content / "book").exists(), "nothing half-fetched is left"
+
+
+@pytest.mark.parametrize(
+    "cell", [first_cell.CLONING, first_cell.UNPACKING], ids=["cloning", "unpacking"]
+)
+def test_a_kernel_without_the_book_says_in_one_line_what_to_do(content, cell):
+    bare = [sys.executable, "-S", "-c", cell]  # as -S has it, with none of what is installed
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    said = subprocess.run(bare, capture_output=True, text=True, cwd=content, env=environment)
+    wanted = "This kernel is not the book's. Run `make lab` in the folder of the book.\n"
+    assert said.returncode and said.stderr == wanted and not said.stdout
 
 
 def uploaded(folder, *names):

@@ -7,26 +7,37 @@ from pathlib import Path
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 
-CLONING = """\
+LOADING = """\
+elif not find_spec("transformer_circuits"):
+    sys.exit("This kernel is not the book's. Run `make lab` in the folder of the book.")
+from transformer_circuits import book
+
+book.setup()"""
+"""How each of the two cells ends: in a kernel without the package, with one line that says what to do."""
+CLONING = (
+    """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
 import sys
 from glob import glob
+from importlib.util import find_spec
 
 if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
     git = "git clone --depth=1 {url}"
     get_ipython().system(f"{{git}} book; {{sys.executable}} -m pip install -qe book")
     sys.path += glob("book/src")
-from transformer_circuits import book
-
-book.setup()"""
+"""
+    + LOADING
+)
 """The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
 
 In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel with
 `book/src` on its path (those of `run_missing` have it) fetches nothing.
 """
-UNPACKING = """\
+UNPACKING = (
+    """\
 # Run this first. In Colab, upload book.zip to the files on the left before that.
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile, is_zipfile
 
@@ -37,9 +48,9 @@ if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
     ZipFile(max(whole, key=lambda path: path.stat().st_mtime)).extractall()
     get_ipython().system(f"{sys.executable} -m pip install -qe book")
     sys.path.append("book/src")
-from transformer_circuits import book
-
-book.setup()"""
+"""
+    + LOADING
+)
 """The first cell where the repository has no address: it fetches nothing of the book from anywhere.
 
 `book.zip` is of the release, or made by `make colab-zip`. Uploaded again, it is `book (1).zip`: the
