@@ -340,6 +340,18 @@ def watched(browser):
     assert page.wrong == []
 
 
+@pytest.fixture(autouse=True)
+def in_a_build(monkeypatch):
+    """Cells that a test runs stop at a check that fails, as in a build."""
+    monkeypatch.setenv(files.IN_BOOK, "1")
+
+
+@pytest.fixture
+def in_a_notebook(in_a_build, monkeypatch):
+    """As where a reader runs the cells."""
+    monkeypatch.delenv(files.IN_BOOK)
+
+
 def view_page(view, tmp_path):
     """The address of a page with a view, which brings all that it needs."""
     body = view._repr_mimebundle_()[0]["text/html"]
@@ -350,7 +362,7 @@ def view_page(view, tmp_path):
 
 
 @pytest.fixture
-def saved(watched, tmp_path):
+def saved(watched, tmp_path, in_a_notebook):
     """Opens a view."""
 
     def open_it(view):
@@ -361,10 +373,9 @@ def saved(watched, tmp_path):
     return open_it
 
 
-def chart_page(chart, tmp_path, monkeypatch):
+def chart_page(chart, tmp_path):
     """The address of a page with a chart beside the book's own copy of Vega."""
     vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    monkeypatch.setenv(files.IN_BOOK, "1")
     body = chart._repr_mimebundle_()[0]["text/html"]
     script = (html.SCRIPTS / "charts.js").read_text(encoding="utf-8")
     head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
@@ -374,11 +385,11 @@ def chart_page(chart, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def drawn(watched, tmp_path, monkeypatch):
+def drawn(watched, tmp_path):
     """Opens a chart."""
 
     def open_it(chart):
-        watched.goto(chart_page(chart, tmp_path, monkeypatch))
+        watched.goto(chart_page(chart, tmp_path))
         watched.wait_for_selector(".hover-chart[data-drawn]")
         return watched
 

@@ -1,9 +1,10 @@
+import inspect
 import sys
 
 import pytest
 import torch
 
-from transformer_circuits import book
+from transformer_circuits import book, record
 
 
 def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeypatch):
@@ -40,5 +41,46 @@ def test_a_check_shows_its_figure_and_leaves_a_record(monkeypatch):
     book.check("a < b", True, ours=0.5)
     data, metadata = shown[0]._repr_mimebundle_()
     assert data["text/html"] == '<p class="claim">✓ a &lt; b: 0.50</p>'
-    record = metadata["record"]
-    assert (record["kind"], record["text"], record["numbers"]) == ("check", "0.50", {"ours": 0.5})
+    found = metadata["record"]
+    assert (found["kind"], found["text"], found["numbers"]) == ("check", "0.50", {"ours": 0.5})
+
+
+as_a_reader_calls_it = inspect.unwrap(book.check)
+"""Without the types, which are checked in tests alone, between it and the cell."""
+NUMBERS, BY_HAND, HEADS = [0.25, 3.0], torch.zeros(3), ["0.1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "needs"),
+    [
+        (lambda check: check("s", min(NUMBERS) > 0.5), "0.25 > 0.5"),
+        (lambda check: check("s", HEADS == ["0.2"]), "['0.1'] == ['0.2']"),
+        (lambda check: check("s", max(NUMBERS) > 1 and 1 > min(NUMBERS) > 0.5), "1 > 0.25 > 0.5"),
+        (lambda check: check("s", 1 > 2 or BY_HAND.tolist() == NUMBERS), "1 > 2 or [0, 0, 0] == [0.25, 3]"),
+        (lambda check: check("s", book.close(BY_HAND, BY_HAND + 1)), "1 <= 1e-09"),
+        (lambda check: check("s", book.close(BY_HAND, BY_HAND + 2, 0.1)), "2 <= 0.1"),
+        (lambda check: check("s", bool(BY_HAND.any())), ""),
+        (eval("lambda check: check('s', 1 > 2)"), ""),
+    ],
+)  # fmt: skip
+def test_under_a_readers_hands_a_cross_has_both_sides_and_the_page_goes_on(
+    capsys, in_a_notebook, monkeypatch, call, needs
+):
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    call(as_a_reader_calls_it)
+    said = "✗ does not hold: s" + (f"; it would need {needs}" if needs else "")
+    assert capsys.readouterr().out == said + "\n"
+
+
+def test_a_cross_is_said_in_words_and_counts_nowhere(in_a_notebook, monkeypatch):
+    shown = []
+    import IPython.display
+
+    monkeypatch.setattr(IPython.display, "display", shown.append)
+    book.check("a < b", 2 % 2 == 1, ours=0.5, claim="frozen-linear")
+    data, metadata = shown[0]._repr_mimebundle_()
+    assert data["text/html"] == f'<p class="claim">{data["text/plain"].replace("<", "&lt;")}</p>'
+    assert data["text/plain"].startswith("✗ does not hold: a < b (0.50)")
+    assert record.of({"data": data, "metadata": metadata}) is None
+    with pytest.raises(ValueError, match="one truth value"):
+        book.check("both", torch.tensor([True, False]))

@@ -38,6 +38,20 @@ def test_a_wrong_solution_stops_the_chapter(capsys):
         exercise.solve(4, 2)
 
 
+def test_what_a_reader_changed_may_make_a_solution_wrong_and_a_wrong_answer_right(
+    capsys, in_a_notebook
+):
+    """Both depend on the model, the seed or the text that the exercise asks about."""
+    exercise = Exercise(lambda n: n in (4, 5), wrong=[4, 2])
+    exercise.solve(6)
+    exercise.check(5)
+    said = capsys.readouterr().out.splitlines()
+    assert [line[:1] for line in said] == ["✗", "✗", "✓"]
+    assert "accepts wrong answers: [4]" in said[0] and "refused by its own exercise: 6" in said[1]
+    with pytest.raises(ValueError, match="1 wrong answers given"):
+        Exercise(lambda n: n == 1, wrong=[2])
+
+
 @pytest.mark.parametrize("kind", [float, np.float32, np.array, torch.tensor])
 def test_a_number_and_a_truth_value_count_in_every_type(kind):
     exercise = Exercise({3: True}.get, wrong=[2, 4])

@@ -135,11 +135,13 @@ def test_a_chapter_that_fails_keeps_its_last_copy_and_stops_the_scorecard(checko
     assert notebooks.executed_path("a").read_text() == before
 
 
-CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], 'scripts' in os.environ)"
+CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['TRANSFORMER_CIRCUITS_IN_BOOK'])"
 
 
 @pytest.mark.parametrize("runner", [runners.run_with_nbmake, runners.run_with_nbclient])
-def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, runner):
+def test_both_runners_keep_outputs_and_tell_what_fails(
+    checkout, in_a_notebook, monkeypatch, runner
+):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     checkout("a", CELL, "1 + 1")
     copy = notebooks.executed_path("a")
@@ -147,14 +149,19 @@ def test_both_runners_keep_outputs_and_tell_what_fails(checkout, monkeypatch, ru
     copy.write_text((files.data_dir().parent / "chapters" / "a.ipynb").read_text())
     runner(copy)
     first, second = [cell for cell in notebooks.read(copy)["cells"] if cell["cell_type"] == "code"]
-    assert "".join(first["outputs"][0]["text"]) == "1 False\n"
+    assert "".join(first["outputs"][0]["text"]) == "1 1\n"
     assert "".join(second["outputs"][0]["data"]["text/plain"]) == "2"
-    copy.write_text(copy.read_text().replace("1 + 1", "1 / 0"))
-    with pytest.raises(files.UserError, match="ZeroDivisionError"):
-        runner(copy)
+    whole = copy.read_text()
+    checked = "from transformer_circuits import book\\nbook.check('odd', 2 % 2 == 1)"
+    for wrong, said in (("1 / 0", "ZeroDivisionError"), (checked, "does not hold: odd")):
+        copy.write_text(whole.replace("1 + 1", wrong))
+        with pytest.raises(files.UserError, match=said):
+            runner(copy)
 
 
-def test_the_scorecard_alone_runs_only_what_is_missing(checkout, capsys, monkeypatch):
+def test_the_scorecard_alone_runs_only_what_is_missing(
+    checkout, capsys, in_a_notebook, monkeypatch
+):
     checkout("a", "1")
     checkout(SCORECARD, "1")
     monkeypatch.setattr(notebooks, "run_with_nbclient", in_this_process)

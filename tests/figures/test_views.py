@@ -80,7 +80,7 @@ def test_without_scripts_patterns_have_the_colours_of_their_layers():
     assert picture[5, 2].tolist() == [1, 1, 1]
 
 
-def test_a_view_is_html_a_picture_and_words_the_same_each_time(monkeypatch):
+def test_a_view_is_html_a_picture_and_words_the_same_each_time(in_a_notebook, monkeypatch):
     for view, again in zip(every_view(), every_view(), strict=True):
         shown = view._repr_mimebundle_()[0]
         assert shown == again._repr_mimebundle_()[0]
@@ -103,7 +103,7 @@ def test_patterns_arrive_to_half_a_step(generator):
     assert data["columns"] == 3
 
 
-def test_no_token_can_end_the_script():
+def test_no_token_can_end_the_script(in_a_notebook):
     view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
     shown = view._repr_mimebundle_()[0]["text/html"]
     assert shown.count("</script>") == 3

@@ -115,7 +115,7 @@ def phone(browser):
     context.close()
 
 
-def test_a_finger_keeps_and_lets_go_and_all_heads_fit_on_a_phone(phone, tmp_path):
+def test_a_finger_keeps_and_lets_go_and_all_heads_fit_on_a_phone(phone, tmp_path, in_a_notebook):
     A = one_back(5)[0].repeat(12, 1, 1).reshape(2, 12, 5, 5)
     phone.goto(view_page(views.attention(TOKENS, A, label="Many heads"), tmp_path))
     expect(phone.locator(".cv-head")).to_have_count(24)
@@ -198,28 +198,26 @@ def test_a_table_opens_where_it_is_asked_to_and_can_be_narrowed(saved):
     expect(shown).to_have_count(6)
 
 
-def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(
-    drawn, phone, tmp_path, monkeypatch
-):
+def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(drawn, phone, tmp_path):
     chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
     page, point = drawn(chart), ".hc-live svg .mark-symbol path"
     page.locator(point).nth(1).hover(force=True)
     expect(page.locator(".hc-tip")).to_have_text("name: 1.11\na: 2\nb: 1")
     assert page.locator(".hover-chart > .circuit-plot:first-child").is_hidden()
     assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
-    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.goto(chart_page(chart, tmp_path))
     phone.wait_for_selector(".hover-chart[data-drawn]")
     phone.locator(point).nth(1).tap(force=True)
     phone.wait_for_timeout(200)
     expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
 
 
-def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path, monkeypatch):
+def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path):
     rows = [{"panel": panel, "x": x, "y": x} for panel in "abcd" for x in (1, 2)]
     points = vega.chart(rows, 90, 60).mark_point().encode(altair.X("x:Q", title="width"), y="y:Q")
     chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=1)
     expect(drawn(chart).locator(".hc-live text", has_text="width")).to_have_count(2)
-    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.goto(chart_page(chart, tmp_path))
     phone.wait_for_selector(".hover-chart[data-drawn]")
     foot = phone.locator(".hc-live text", has_text="width")
     expect(foot).to_have_count(1)
@@ -227,7 +225,7 @@ def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path, 
     assert foot.bounding_box()["y"] > lowest["y"] + lowest["height"]
 
 
-def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path, monkeypatch):
+def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path):
     rows = [{"x": x, "of": f"{x} million tokens", "by": f"as stored {x}"} for x in (1, 2)]
     above = altair.Legend(orient="top", title=None)
     points = vega.chart(rows, 90, 60).mark_point().encode(
@@ -236,7 +234,7 @@ def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path, mo
         shape=altair.Shape("by:N", legend=above),
     )  # fmt: skip
     chart = vega.finish(points, **SEEN, numbers={}, wraps=1)
-    phone.goto(chart_page(chart, tmp_path, monkeypatch))
+    phone.goto(chart_page(chart, tmp_path))
     phone.wait_for_selector(".hover-chart[data-drawn]")
     for page, apart in ((drawn(chart), False), (phone, True)):
         one, other = (
@@ -260,12 +258,12 @@ def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
     expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(0)
 
 
-def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path, monkeypatch):
+def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path):
     chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
     broken = dataclasses.replace(chart, spec={"data": [{"name": "a", "source": "nowhere"}]})
     page, said = browser.new_page(), []
     page.on("console", lambda message: said.append((message.type, message.text)))
-    page.goto(chart_page(broken, tmp_path, monkeypatch))
+    page.goto(chart_page(broken, tmp_path))
     expect(page.locator(".hc-live")).to_have_count(0)
     assert page.locator(".hover-chart > .circuit-plot:first-child").is_visible()
     page.close()

@@ -3,10 +3,17 @@
 Of the package it imports `files` and `record` alone.
 """
 
+import ast
 import html
+import inspect
+import linecache
+import os
+import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 import torch
 
@@ -46,21 +53,43 @@ def in_words(ours: Figure) -> str:
 
 
 @dataclass(frozen=True)
-class _Passed:
-    """A finding that held. Jupyter shows it with a tick, and its output's metadata has its record."""
+class _Line:
+    """A line of a page: a tick and a finding that held, or a cross and what does not hold."""
 
-    record: Record
+    said: str
+    metadata: Mapping[str, Any]
+    """Its record, if it counts."""
 
     def __str__(self) -> str:
-        ours = self.record.text
-        return f"✓ {self.record.title}" + (f": {ours}" if ours else "")
+        return self.said
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         shown = {
-            "text/html": f'<p class="claim">{html.escape(str(self))}</p>',
-            "text/plain": str(self),
+            "text/html": f'<p class="claim">{html.escape(self.said)}</p>',
+            "text/plain": self.said,
         }
-        return shown, self.record.metadata
+        return shown, {**self.metadata}
+
+
+def _show(said: str, metadata: Mapping[str, Any]) -> None:
+    line = _Line(said, metadata)
+    if "IPython" in sys.modules:
+        from IPython.display import display
+
+        display(line)
+    else:
+        print(line)
+
+
+def fails(error: AssertionError | ValueError) -> None:
+    """Stop a build at what does not hold in a chapter; under a reader's hands show it, and go on.
+
+    Whoever puts in another name, seed or text finds other things than the book did. A cross leaves no
+    record, so that it counts nowhere.
+    """
+    if os.environ.get(files.IN_BOOK):
+        raise error
+    _show(f"✗ {error}", {})
 
 
 def check(
@@ -70,7 +99,7 @@ def check(
     claim: str | None = None,
     ours: Figure | None = None,
 ) -> None:
-    """State a finding and show that it holds, with our figure.
+    """State a finding and show whether it holds, with our figure.
 
     With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard. That is for
     claims about any weights and about what was built; the scorecard refuses a check for one about
@@ -78,8 +107,8 @@ def check(
     numbers are those of several seeds, the book's first.
 
     Raises:
-        AssertionError: with the statement, if it does not hold: the chapter, the test suite and
-            the build of the book stop there.
+        AssertionError: in a build, with the statement, if it does not hold: the chapter and the test
+            suite stop there. Elsewhere a cross is shown, see `fails`.
         ValueError: if the condition is not one truth value (an array, say).
     """
     if isinstance(condition, torch.Tensor) and condition.numel() != 1:
@@ -88,23 +117,76 @@ def check(
         )
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
-        raise AssertionError(f"does not hold: {statement}" + (f" ({figure})" if figure else ""))
+        said = f"does not hold: {statement}" + (f" ({figure})" if figure else "")
+        needed = _needed(sys._getframe(1))
+        return fails(AssertionError(said + (f"; it would need {needed}" if needed else "")))
     numbers = {} if ours is None or isinstance(ours, str) else {"ours": _floats(ours)}
     record = Record("check", statement, figure, numbers, digits=_DIGITS, claim=claim or "")
-    passed = _Passed(record)
-    if "IPython" in sys.modules:
-        from IPython.display import display
+    _show(f"✓ {statement}" + (f": {figure}" if figure else ""), record.metadata)
 
-        display(passed)
-    else:
-        print(passed)
+
+def _needed(cell: FrameType) -> str:
+    """The comparisons that fail in the call of `check` at which a cell has arrived, with both sides' values.
+
+    Their sides are read from the source of the cell and computed again, so that no call has to hand
+    them over. Empty where there is no source, or no comparison.
+    """
+    try:
+        at = inspect.getframeinfo(cell, 0).positions
+        source = ast.parse("".join(linecache.getlines(cell.f_code.co_filename, cell.f_globals)))
+        [call] = (
+            node
+            for node in ast.walk(source)
+            if isinstance(node, ast.Call)
+            and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == tuple(at)
+        )
+        names = {**cell.f_globals, **cell.f_locals}
+        condition = call.args[1]
+        several = isinstance(condition, ast.BoolOp)
+        failing = (
+            _with_values(part, names)
+            for part in (condition.values if several else [condition])
+            if not _value(part, names)
+        )
+        either = several and isinstance(condition.op, ast.Or)
+        return (" or " if either else " and ").join(filter(None, failing))
+    except Exception:  # without it the cross says what does not hold, all the same
+        return ""
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(node), "check", "eval"), names)
+
+
+def _with_values(part: ast.expr, names: dict[str, Any]) -> str:
+    if isinstance(part, ast.Compare):
+        left, *others = (
+            ast.Name(_short(_value(side, names))) for side in (part.left, *part.comparators)
+        )
+        return ast.unparse(ast.Compare(left, part.ops, others))
+    if isinstance(part, ast.Call) and _value(part.func, names) is close:
+        left, right, *tolerance = (_value(side, names) for side in part.args)
+        return f"{_short((left - right).abs().max())} <= {_short(*tolerance or [TOLERANCE])}"
+    return ""
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        value = value.tolist() if value.numel() < 9 else f"{len(value)} rows"
+    if isinstance(value, list) and len(value) < 9:
+        return f"[{', '.join(map(_short, value))}]"
+    return f"{value:.4g}" if isinstance(value, float) else reprlib.repr(value)
 
 
 def _floats(ours: float | torch.Tensor | Sequence) -> float | list[float]:
     return [float(value) for value in ours] if isinstance(ours, Sequence) else float(ours)
 
 
-def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = 1e-9) -> bool:
+TOLERANCE = 1e-9
+"""How far apart two entries may be that count as the same."""
+
+
+def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = TOLERANCE) -> bool:
     """Whether two arrays of one shape agree to `tolerance`, absolutely, in every entry.
 
     Raises:

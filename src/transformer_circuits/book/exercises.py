@@ -17,6 +17,8 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from transformer_circuits.book import fails
+
 NONSENSE = (None, "", (), object(), True, False)
 """Answers that no exercise may accept."""
 
@@ -31,7 +33,8 @@ class Exercise:
     answer on which `right` raises an error is wrong, too.
 
     Raises:
-        ValueError: if there are not at least two wrong answers, or `right` accepts one of them.
+        ValueError: if there are not at least two wrong answers; in a build also if `right` accepts
+            one of them, which shows a cross elsewhere, see `book.fails`.
     """
 
     def __init__(self, right: Callable[[Any], Any], *, wrong: Sequence[Any]):
@@ -40,7 +43,7 @@ class Exercise:
         self._right = right
         accepted = [answer for answer in (*wrong, *NONSENSE) if self.accepts(answer)]
         if accepted:
-            raise ValueError(f"the exercise accepts wrong answers: {accepted}")
+            fails(ValueError(f"the exercise accepts wrong answers: {accepted}"))
 
     def accepts(self, answer: Any) -> bool:
         """Whether the answer is right."""
@@ -75,12 +78,13 @@ class Exercise:
         """Show the book's own answer, or several that are equally right.
 
         Raises:
-            AssertionError: if one is wrong: the chapter and the test suite stop there.
+            AssertionError: in a build, if one is wrong, which shows a cross elsewhere, see `book.fails`.
         """
-        for answer in answers:
-            if not self.accepts(answer):
-                raise AssertionError(f"the solution is refused by its own exercise: {answer!r}")
-        print("✓ right")
+        refused = [answer for answer in answers if not self.accepts(answer)]
+        for answer in refused:
+            fails(AssertionError(f"the solution is refused by its own exercise: {answer!r}"))
+        if not refused:
+            print("✓ right")
 
 
 def as_tensor(answer: Any, shape: Sequence[int]) -> Float64[Tensor, "..."]:
