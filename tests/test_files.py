@@ -1,4 +1,5 @@
 import hashlib
+import math
 import subprocess
 import sys
 
@@ -25,6 +26,13 @@ def test_a_failed_write_leaves_the_old_content_and_no_litter(tmp_path):
     with files.atomic(path) as temporary:
         temporary.write_text("whole")
     assert path.read_text() == "whole"
+
+
+def test_json_has_no_word_for_what_is_no_number():
+    assert files.as_json({"a": [None, 0.5]}, indent=1) == '{\n "a": [\n  null,\n  0.5\n ]\n}'
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            files.as_json({"a": [value]})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ What a model's card states of it is what `results/manifest.json` found of its cl
 """
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -100,7 +99,7 @@ def _model(folder: Path, name: str, owner: str, root: Path) -> Path:
         "model_max_length": shape.n_ctx,
         "clean_up_tokenization_spaces": False,
     }
-    (folder / "tokenizer_config.json").write_text(json.dumps(of_tokenizer, indent=2) + "\n")
+    (folder / "tokenizer_config.json").write_text(files.as_json(of_tokenizer, indent=2) + "\n")
     steps = checkpoint.steps(source)
     for step in steps:
         place = _empty(folder / hub.place_of(step))

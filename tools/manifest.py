@@ -209,11 +209,12 @@ def write(path: Path, found: Mapping) -> None:
 
 def _text(value: object, indent: str = "") -> str:
     """As JSON with a line for each entry of a mapping, but lists and short mappings in one line."""
-    flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    flat = files.as_json(value, ensure_ascii=False)
     if not isinstance(value, Mapping) or len(flat) < 100:
         return flat
     inner = f"{indent} "
     entries = (
-        f"{inner}{json.dumps(k, ensure_ascii=False)}: {_text(v, inner)}" for k, v in value.items()
+        f"{inner}{files.as_json(k, ensure_ascii=False)}: {_text(v, inner)}"
+        for k, v in value.items()
     )
     return "{\n" + ",\n".join(entries) + f"\n{indent}}}"

@@ -4,7 +4,6 @@ Each command imports its modules itself, so that `execute` with nothing to do re
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +41,7 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
     main_process = run.trainer.accelerator.is_main_process
     for record in run.records():
         if main_process and not sys.stderr.isatty():
-            print(json.dumps(record), file=sys.stderr, flush=True)
+            print(files.as_json(record), file=sys.stderr, flush=True)
     if main_process:
         nats = run.save()
         print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")

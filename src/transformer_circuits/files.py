@@ -123,6 +123,17 @@ def damaged(path: Path, reason: object) -> UserError:
     return UserError(f"{path} {reason}. {remedy}")
 
 
+def as_json(value: Any, **layout: Any) -> str:
+    """A value as JSON that every program reads: whatever JSON leaves this one, leaves it here.
+
+    `layout`: how it is written, as for `json.dumps`.
+
+    Raises:
+        ValueError: if a number is not finite, for which JSON has no word: it must be None, or go.
+    """
+    return json.dumps(value, allow_nan=False, **layout)
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 """Frozen dataclasses that are tables of a TOML file: read strictly, written back."""
 
-import json
 import math
 from dataclasses import asdict, fields
 from typing import Any, ClassVar
@@ -62,7 +61,7 @@ def dumps(**tables: Any) -> str:
     for name, table in tables.items():
         values = asdict(table) if isinstance(table, Table) else table
         lines = [
-            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
+            f"{key} = {files.as_json(value, ensure_ascii=False)}" for key, value in values.items()
         ]
         blocks.append("\n".join([f"[{name}]", *lines]))
     return "\n\n".join(blocks) + "\n"

@@ -1,6 +1,5 @@
 """The first code cell of every chapter, which makes it run in Colab, too."""
 
-import json
 import re
 from pathlib import Path
 
@@ -84,5 +83,5 @@ def write() -> None:
             raise files.UserError(f"{chapter} has no code cell: leave an empty one where it goes")
         first["source"] = cell.splitlines(keepends=True)
         with files.atomic(chapter) as temporary:
-            whole = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            whole = files.as_json(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             temporary.write_text(whole, encoding="utf-8")

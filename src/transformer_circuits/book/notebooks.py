@@ -171,7 +171,7 @@ def fingerprints() -> dict[str, str]:
                 known += map(files.sha256, sorted(root().glob(pattern)))
         if chapter in READERS:
             known += sorted(item for item in found.items() if item[0] not in READERS)
-        made_of = json.dumps([cells, known, sys.version_info[:2]])
+        made_of = files.as_json([cells, known, sys.version_info[:2]])
         found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return found
 
@@ -211,14 +211,14 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
     running.parent.mkdir(parents=True, exist_ok=True)
-    running.write_text(json.dumps(notebook), encoding="utf-8")
+    running.write_text(files.as_json(notebook), encoding="utf-8")
     run(running)
     done = read(running)
     ran = (cell for cell in done["cells"] if cell["cell_type"] == "code")
     if any(cell["execution_count"] is None and "".join(cell["source"]).strip() for cell in ran):
         raise files.UserError(f"{chapter}: some of its cells were not executed")
     done["metadata"][_STAMP]["seal"] = runners.seal(done)
-    running.write_text(json.dumps(done), encoding="utf-8")
+    running.write_text(files.as_json(done), encoding="utf-8")
     os.replace(running, executed_path(chapter))
     return time.perf_counter() - start
 

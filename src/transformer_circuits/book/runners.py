@@ -4,7 +4,6 @@ And what is done to it before, and after.
 """
 
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -32,7 +31,7 @@ def cleared(notebook: dict) -> dict:
 
 def seal(copy: dict) -> str:
     """A hash of the cells of an executed copy, with all that they put out."""
-    return hashlib.sha256(json.dumps(copy["cells"]).encode()).hexdigest()
+    return hashlib.sha256(files.as_json(copy["cells"]).encode()).hexdigest()
 
 
 def _environment() -> dict[str, str]:

@@ -305,7 +305,10 @@ def write(
 ) -> Path:
     """Write `card.json` and `card.html` into a folder; the second is given back."""
     card = of_model(source, config, begin=begin)
-    for name, text in (("card.json", json.dumps(card, indent=1) + "\n"), ("card.html", page(card))):
+    for name, text in (
+        ("card.json", files.as_json(card, indent=1) + "\n"),
+        ("card.html", page(card)),
+    ):
         with files.atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return folder / "card.html"

@@ -6,8 +6,6 @@ it is, with more heads, and with a gate that sees source and destination togethe
 reads: one line per seed, the book's first.
 """
 
-import json
-
 import torch
 
 from transformer_circuits import files
@@ -60,8 +58,8 @@ def write(compile: bool | None = None) -> None:
             state = files.cache_dir() / "runs" / f"{name}-{weights[:12]}-{variant}"
             run = Trainer(student, PLAN, stream, state, every=50, compile=compile, probe=probe)
             for record in run.run():
-                print(f"{name}, {variant}: {json.dumps(record)}", flush=True)
+                print(f"{name}, {variant}: {files.as_json(record)}", flush=True)
             row[variant] = [record["held_out"] for record in run.log]
         rows.append(row)
     with files.atomic(checkpoint.folder(ONE_LAYER) / "factorisation.jsonl") as temporary:
-        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        temporary.write_text("".join(files.as_json(row) + "\n" for row in rows), encoding="utf-8")

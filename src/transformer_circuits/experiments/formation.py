@@ -5,7 +5,6 @@ of the plan beside it, with what was measured along it, which `records` reads. A
 another plan, and lines of its own.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +80,7 @@ def complete(
             continue
         made[k] = begins | make(k)
         with files.atomic(path) as temporary:
-            lines = [json.dumps(line) + "\n" for line in made if line]
+            lines = [files.as_json(line) + "\n" for line in made if line]
             temporary.write_text("".join(lines), encoding="utf-8")
 
 

@@ -5,13 +5,13 @@ scripts there is the picture of what it opens with, and the table below it.
 """
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import altair
 import numpy as np
 
+from transformer_circuits import files
 from transformer_circuits.figures import charts, stage, theme, vega
 from transformer_circuits.figures.drawing import COLOURS
 from transformer_circuits.figures.drawings.paths import role_of_path
@@ -359,8 +359,8 @@ def edges(
         .transform_flatten(["cut", "pos"])
         .transform_filter("isValid(datum.cut)")
         .transform_calculate(
-            token=f"{json.dumps(named)}[datum.pos]",
-            whole=f"{json.dumps([*map(_short, given)])}[datum.pos]",
+            token=f"{files.as_json(named)}[datum.pos]",
+            whole=f"{files.as_json([*map(_short, given)])}[datum.pos]",
         )
         .encode(
             altair.X("token:N", sort=None, title=None, axis=UPRIGHT),
@@ -592,12 +592,12 @@ def _pattern(
     n = patterns.shape[-1]
     label = {"ticks": False, "labelAngle": 0, "labelOverlap": False}
     under, side = (
-        altair.Axis(**label, values=[*of], labelExpr=f"({json.dumps(dict(of))})[datum.value]")
+        altair.Axis(**label, values=[*of], labelExpr=f"({files.as_json(dict(of))})[datum.value]")
         for of in (below, beside)
     )
     shares = np.round(patterns, 2).reshape(-1, n * n)
     rows = [{"k": k, "share": of.tolist()} for k, of in enumerate(shares)]
-    told = json.dumps([f"{token} ({k})" for k, token in enumerate(tokens)])
+    told = files.as_json([f"{token} ({k})" for k, token in enumerate(tokens)])
     scale = _every(range(n))
     return (
         vega.chart(rows, _SIDE, _SIDE)

@@ -5,7 +5,6 @@ Imports no drawing library, so that the website can use it without one.
 
 import base64
 import html
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -129,7 +128,7 @@ def data_script(data: Mapping) -> str:
     Raises:
         ValueError: if a number is not finite: browsers could not read it.
     """
-    text = json.dumps(data, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    text = files.as_json(data, ensure_ascii=False, sort_keys=True)
     safe = text.replace("<", "\\u003c")
     return f'<script type="application/json">{safe}</script>'
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import altair
 import vl_convert
 
+from transformer_circuits import files
 from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.record import SVG, Record
 
@@ -81,7 +82,7 @@ def finish(
 
 def _svg(spec: Mapping) -> str:
     """The static picture: laid out with `WIDE_FONT` and shown in `FONT`, so that texts have room."""
-    wide = json.loads(json.dumps(spec).replace(FONT, WIDE_FONT))
+    wide = json.loads(files.as_json(spec).replace(FONT, WIDE_FONT))
     return vl_convert.vega_to_svg(wide).replace(WIDE_FONT, FONT)
 
 
@@ -97,7 +98,7 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
         rule={"color": muted},
     )  # fmt: skip
     spec = vl_convert.vegalite_to_vega(chart.to_dict(), vl_version="6.4")
-    return json.loads(theme.themed(json.dumps(spec), signs=True))
+    return json.loads(theme.themed(files.as_json(spec), signs=True))
 
 
 FRAME = altair.ViewBackground(stroke=theme.ROLES["muted"].light)

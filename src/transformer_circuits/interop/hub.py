@@ -5,7 +5,6 @@ need. The keys of `config.json` that are fields of `ModelConfig` build the model
 it is.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -47,7 +46,7 @@ def describe(folder: Path, shape: ModelConfig, **more: Any) -> None:
         **more,
     }
     with files.atomic(folder / CONFIG) as temporary:
-        temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(files.as_json(about, indent=2) + "\n", encoding="utf-8")
 
 
 def of_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any], path: Path) -> Transformer:

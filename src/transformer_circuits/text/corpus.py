@@ -118,7 +118,7 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 for document in documents:
                     if document.split == split:
-                        file.write(json.dumps(asdict(document), ensure_ascii=False) + "\n")
+                        file.write(files.as_json(asdict(document), ensure_ascii=False) + "\n")
             found = files.sha256(temporary)
             if found != pinned[split]:
                 raise files.UserError(

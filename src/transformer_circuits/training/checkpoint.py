@@ -1,6 +1,5 @@
 """A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
 
-import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -44,7 +43,7 @@ def save(
     """
     _write(folder / "weights.safetensors", model)
     with files.atomic(folder / "training.jsonl") as temporary:
-        temporary.write_text("".join(json.dumps(record) + "\n" for record in log))
+        temporary.write_text("".join(files.as_json(record) + "\n" for record in log))
     provenance = Provenance(
         corpus_sha256=corpus_sha256,
         tokenizer_sha256=files.sha256(tokenizer.path()),

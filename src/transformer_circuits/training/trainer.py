@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import math
 import sys
 import time
@@ -186,7 +185,7 @@ class Trainer:
         belongs = [vars(self.model.config), vars(self.config), f"text {text:08x}"]
         if self.repeat_weight != 1 or self.differs:
             belongs.append(f"repeats weigh {self.repeat_weight}; {self.differs}")
-        return json.dumps(belongs)
+        return files.as_json(belongs)
 
     def _save(self) -> None:
         if self.state_path is None or not self.accelerator.is_main_process:

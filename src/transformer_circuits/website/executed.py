@@ -6,7 +6,7 @@ Prose and code are those of the chapter as it lies in `chapters/`; only outputs 
 import json
 from pathlib import Path
 
-from transformer_circuits import record
+from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
 
 
@@ -34,7 +34,7 @@ def _show_outputs(app, docname: str, source: list[str]) -> None:
     chapter = Path(docname).name
     if copy := app.executed_chapters.get(chapter):
         app.env.note_dependency(str(notebooks.executed_path(chapter)))
-        source[0] = json.dumps(with_outputs(json.loads(source[0]), copy))
+        source[0] = files.as_json(with_outputs(json.loads(source[0]), copy))
 
 
 def with_outputs(notebook: dict, copy: dict) -> dict:

@@ -222,7 +222,7 @@ def esbuild(source: Path, target: Path, *options: str) -> None:
 
 def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
-    data = f"{{vocabulary:{weights.vocabulary()},names:{json.dumps(LIVE_MODELS)}}}"
+    data = f"{{vocabulary:{weights.vocabulary()},names:{files.as_json(LIVE_MODELS)}}}"
     yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
     packed = {
         f"hunt-{level}-{seed}": weights.hunt(circuit_hunt.hunt(level, seed))

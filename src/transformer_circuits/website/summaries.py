@@ -4,7 +4,6 @@ A page opened from a file cannot read others, so the page of the search loads th
 """
 
 import html
-import json
 from pathlib import Path
 
 from docutils import nodes
@@ -67,7 +66,7 @@ def _describe(app, pagename, templatename, context, doctree) -> None:
 
 def _write_texts(app, exception) -> None:
     if exception is None and app.builder.name == "html":
-        held = json.dumps(app.book_texts, ensure_ascii=False, sort_keys=True)
+        held = files.as_json(app.book_texts, ensure_ascii=False, sort_keys=True)
         with files.atomic(Path(app.outdir) / "_static" / TEXTS) as temporary:
             temporary.write_text(f"Book.texts = {held};\n", encoding="utf-8")
 

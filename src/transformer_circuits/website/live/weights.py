@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits import files
 from transformer_circuits.analysis import circuit_hunt, head_roles
 from transformer_circuits.analysis.circuit_hunt import Hunt
 from transformer_circuits.model import quantisation
@@ -51,7 +52,7 @@ def dumps(model: Transformer, names: dict[int, str] | None = None, **more: Any) 
         tensors.append({"name": name, "shape": list(weight.shape), "offset": len(data)})
         data += scale.numpy().tobytes() + whole.contiguous().numpy().tobytes()
     shape = dataclasses.asdict(model.config)
-    return json.dumps(
+    return files.as_json(
         {
             "config": shape,
             "team": names or {},
@@ -72,7 +73,7 @@ def hunts(seeds: Iterable[int]) -> str:
     """JSON of what the page of hunts knows before it has one: the rule, levels and seeds, labels."""
     labels = ["·", *string.ascii_lowercase[: circuit_hunt.N_VOCAB - 1]]
     rule = {"share": circuit_hunt.SHARE, "levels": circuit_hunt.LEVELS, "seeds": [*seeds]}
-    return json.dumps({"models": {}, "vocabulary": {"labels": labels}, "hunts": rule})
+    return files.as_json({"models": {}, "vocabulary": {"labels": labels}, "hunts": rule})
 
 
 def vocabulary() -> str:
@@ -81,5 +82,5 @@ def vocabulary() -> str:
     labels = tokenizer.labels(torch.arange(loaded.get_vocab_size()))
     # A "<" in a script element could end it.
     rules = json.loads(loaded.to_str())
-    text = json.dumps({"tokenizer": rules, "begin": tokenizer.BEGIN, "labels": labels})
+    text = files.as_json({"tokenizer": rules, "begin": tokenizer.BEGIN, "labels": labels})
     return text.replace("<", "\\u003c")
