@@ -6,14 +6,31 @@ from transformer_circuits.__main__ import option
 
 
 def reproduce(write: bool) -> None:
-    """Execute what is missing, then compare what came out with `results/manifest.json`."""
+    """Measure all controls anew, execute what is missing, and compare all with what is committed.
+
+    With `--write`: only the controls that do not match the code, and what came out is written.
+    """
     from tools import reproduction
     from transformer_circuits.book import notebooks
 
+    if write:
+        controls(everything=False)
+    else:
+        reproduction.require_same_controls()
     if missing := notebooks.stale():
         notebooks.execute(missing)
     said = reproduction.reproduce(notebooks.root(), write=write)
     print(f"{said}; chapters executed just now: {len(missing)} of {len(notebooks.names())}")
+
+
+def controls(everything: bool) -> None:
+    """Measure what rules come to on controls and plants, and keep it in `data/controls.json`."""
+    from tools import controls
+    from transformer_circuits.claims import recorded
+
+    for rows in controls.renewed(everything=everything):
+        recorded.write(rows)
+    print(f"{recorded.path()}: what {len(rows)} rules come to on their controls")
 
 
 def article() -> None:
@@ -68,6 +85,12 @@ COMMANDS: dict[str, tuple] = {
     "reproduce": (
         reproduce,
         option("--write", action="store_true", help="write results/ anew; compare nothing"),
+    ),
+    "controls": (
+        controls,
+        option(
+            "--everything", action="store_true", help="also what matches code, weights and text"
+        ),
     ),
     "article": (article,),
     "release": (

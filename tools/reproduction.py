@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tools import article, manifest
+from tools import article, controls, manifest
 from tools.manifest import LEAST, PRECISION
 from transformer_circuits import files
+from transformer_circuits.claims import recorded
 
 MOST_LISTED = 100
 """Differences that are listed one by one; of more, only how many they are."""
@@ -57,6 +58,18 @@ def reproduce(root: Path, *, write: bool = False) -> str:
             "`python -m tools article`"
         )
     return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
+
+
+def require_same_controls() -> None:
+    """Measure anew what `data/controls.json` holds, and name what differs beyond tolerance."""
+    was, now = controls.estimates(recorded.read()), {}
+    for rows in controls.renewed(everything=True):
+        now = controls.estimates(rows)
+    if found := [*_compared(("controls",), was, now, 0.0)]:
+        raise files.UserError(
+            f"not as committed in {recorded.path()}:\n" + "\n".join(found[:MOST_LISTED])
+        )
+    print(f"controls and plants of {len(now)} rules agree with {recorded.path()}")
 
 
 def _counted(found: Mapping) -> str:

@@ -18,7 +18,6 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
-
 EQUAL = 1e-4
 """Logits that differ by no more count as the same: which of them is larger by then depends on the order in
 which a processor adds. Two tokens that a hand-built model finds in two places are exactly as likely."""

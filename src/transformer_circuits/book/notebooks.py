@@ -55,8 +55,8 @@ READ_BY = {
     "figures/drawings/__init__.py": "src/transformer_circuits/figures/drawings/svg/*.svg",
 }
 """What only those chapters depend on that import the module which reads it."""
-CLAIMS = ("data/claims.toml", "data/findings.toml")
-"""What verdicts say, and from where on; nothing is measured with it."""
+CLAIMS = ("data/claims.toml", "data/findings.toml", "data/controls.json")
+"""What verdicts say, from where on, and what controls came to; nothing is measured with it."""
 _SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
 

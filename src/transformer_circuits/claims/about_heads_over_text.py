@@ -41,7 +41,7 @@ def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Ten
     return subject.by_document(grid)
 
 
-@decides("full-distribution", controls=[untrained, built_induction], sample=samples.MANY)
+@decides("full-distribution", controls=[untrained, built_induction], sample=samples.MANY, draws=20)
 def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     """How much rarer exact matches are on text than the usual test of a head has them. -1 to 1.
 
@@ -80,7 +80,7 @@ def near_matches(subject: Subject) -> Float[Tensor, " document"]:
     return near / whole if whole >= GAIN else torch.full_like(near, torch.nan)
 
 
-@decides("induction-by-frequency", controls=[one_layer, untrained])
+@decides("induction-by-frequency", controls=[one_layer, untrained], draws=20)
 def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
     """How much better the order of frequent tokens is repeated than that of rare ones. -1 to 1.
 

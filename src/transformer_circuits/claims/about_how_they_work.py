@@ -36,7 +36,7 @@ MATCHES = 0.4
 """Prefix matching of an induction head, as the rule on their being there has it."""
 
 
-@decides("induction-mechanism", controls=[untrained], planted=built_induction)
+@decides("induction-mechanism", controls=[untrained], planted=built_induction, draws=20)
 def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     """By how much the edge from the previous-token head leads all others into the same head. [nats]
 
@@ -175,7 +175,7 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(agreement, dtype=torch.float64)
 
 
-@decides("summed-ov", controls=[untrained, random_heads, heads_without_effect])
+@decides("summed-ov", controls=[untrained, random_heads, heads_without_effect], draws=20)
 def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
 

@@ -42,7 +42,7 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     return (predictions.rank[:, 1] == 1).double().mean(dim=1)
 
 
-@decides("icl-algorithms", controls=[one_layer, untrained], planted=built_induction)
+@decides("icl-algorithms", controls=[one_layer, untrained], planted=built_induction, draws=20)
 def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     """What it saves to have read a passage in order, beyond what its bare tokens save. [nats]
 
@@ -73,7 +73,7 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     return 2 * loss["shuffled"] - loss["same"] - loss["other"]
 
 
-@decides("icl-score", controls=[one_layer, untrained], sample=samples.OF_CONTEXT)
+@decides("icl-score", controls=[one_layer, untrained], sample=samples.OF_CONTEXT, draws=20)
 def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " window"]:
     """How much more late tokens gain from the order of their context than with one layer. [nats]
 

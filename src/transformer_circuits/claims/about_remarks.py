@@ -52,7 +52,7 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     return (torch.stack(ranks) < FIRST).double().mean(dim=0) * model.config.n_vocab / FIRST
 
 
-@decides("copying-diagonal", controls=[untrained, random_heads, heads_without_effect])
+@decides("copying-diagonal", controls=[untrained, random_heads, heads_without_effect], draws=20)
 def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     """Whether a copying head raises a token itself, above the mean of all tokens. 0 to 1.
 

@@ -89,6 +89,7 @@ def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
     "family-copy",
     controls=[untrained, random_heads, heads_without_effect],
     planted=skip_trigrams_by_share,
+    draws=20,
 )
 def copy(subject: Subject) -> Float[Tensor, " source"]:
     """[b]…[a]→[b], the source repeated: share held beyond shuffled outputs, for each source.
@@ -102,6 +103,7 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     "family-other-form",
     controls=[untrained, random_heads, heads_without_effect],
     planted=skip_trigrams_by_share,
+    draws=20,
 )
 def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     """[b]…[a]→[b′], b with other capitals or another space; else as `copy`."""
@@ -112,6 +114,7 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     "family-split",
     controls=[untrained, random_heads, heads_without_effect],
     planted=skip_trigrams_by_share,
+    draws=20,
 )
 def split(subject: Subject) -> Float[Tensor, " source"]:
     """[ab]…[a]→[b], a word in pieces completed; else as `copy`."""
@@ -122,6 +125,7 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
     "family-split-other",
     controls=[untrained, random_heads, heads_without_effect],
     planted=skip_trigrams_by_share,
+    draws=20,
 )
 def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     """[ab]…[a]→[b′], a word in pieces completed with other capitals; else as `copy`."""
@@ -160,6 +164,7 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     "listed-skip-trigrams",
     controls=[untrained, random_heads, heads_without_effect],
     planted=planted_skip_trigrams,
+    draws=20,
 )
 def listed(subject: Subject) -> Float[Tensor, " source"]:
     """The paper's own list, as far as single tokens and held-out text have it; else as `copy`.
@@ -177,6 +182,7 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     "dedent",
     controls=[untrained, random_heads, heads_without_effect],
     planted=planted_skip_trigrams,
+    draws=20,
 )
 def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     """After a line indented N steps, one of N − 1: whether "else" and its like are held, for each N.
@@ -235,6 +241,7 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     "large-brackets",
     controls=[untrained, random_heads, heads_without_effect],
     planted=planted_skip_trigrams,
+    draws=20,
 )
 def brackets(subject: Subject) -> Float[Tensor, " pair"]:
     """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.

@@ -9,7 +9,6 @@ import torch
 
 from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.claims import subjects
-from transformer_circuits.claims.rules import Interval, Power
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -29,9 +28,28 @@ class Control:
         return self
 
 
+class Drawn(Control):
+    """A control in which chance has a part: each of its draws is another. The control is the first."""
+
+    def __init__(self, name: str, make: Callable[[Subject, int], Subject]):
+        super().__init__(name, functools.partial(make, seed=1))
+        functools.update_wrapper(self, make)
+        self._make_draw, self._of_seed = make, {}
+
+    def draw(self, subject: Subject, seed: int) -> Subject:
+        """One of its draws, made once for each subject: rules of one module share it."""
+        make = functools.partial(self._make_draw, seed=seed)
+        return self._of_seed.setdefault(seed, subjects.once(make))(subject)
+
+
 def named(name: str) -> Callable[[Callable[[Subject], Subject]], Control]:
     """Make a function of a subject the `Control` of this name."""
     return functools.partial(Control, name)
+
+
+def drawn(name: str) -> Callable[[Callable[[Subject, int], Subject]], Drawn]:
+    """Make a function of a subject and a seed the `Drawn` control of this name."""
+    return functools.partial(Drawn, name)
 
 
 class Graded:
@@ -50,18 +68,12 @@ class Graded:
             for size in sizes
         }
 
-    def power(self, interval: Callable[[Subject], Interval], subject: Subject) -> Power:
-        """What a measurement finds of each size, planted in a subject."""
-        estimates = {size: interval(plant(subject)) for size, plant in self.of.items()}
-        return Power(self.what, self.counts, estimates)
 
-
-@named("untrained")
-def untrained(subject: Subject) -> Subject:
+@drawn("untrained")
+def untrained(subject: Subject, seed: int) -> Subject:
     """Random weights, and the same ones whatever basis the subject's stream is in."""
-    if subject.as_stored:
-        return untrained(subject.as_stored)
-    return subject.with_model("untrained", subjects.random_weights(subject))
+    subject = subject.as_stored or subject
+    return subject.with_model("untrained", subjects.random_weights(subject, seed))
 
 
 @named("one layer")
@@ -89,10 +101,10 @@ def shuffled_text(subject: Subject) -> Subject:
     return dataclasses.replace(subject, name="shuffled text", text=text)
 
 
-@named("random heads")
-def random_heads(subject: Subject) -> Subject:
+@drawn("random heads")
+def random_heads(subject: Subject, seed: int) -> Subject:
     """The trained embeddings, and between them heads as they are before training."""
-    model = subjects.random_weights(subject).to(subject.model.W_E.dtype)
+    model = subjects.random_weights(subject, seed).to(subject.model.W_E.dtype)
     model.W_E.data, model.W_U.data = subject.model.W_E.data, subject.model.W_U.data
     return subject.with_model("random heads", model)
 
@@ -123,13 +135,13 @@ def shuffled_heads(subject: Subject) -> Subject:
     return subject.with_model("shuffled heads", model)
 
 
-@named("turned heads")
-def turned_heads(subject: Subject) -> Subject:
+@drawn("turned heads")
+def turned_heads(subject: Subject, seed: int) -> Subject:
     """Every first-layer head writes in directions of a random rotation of its own.
 
     The singular values of all circuits stay; that what is written meets what is read is gone.
     """
-    return subject.with_model("turned heads", turned(subject.model, 1))
+    return subject.with_model("turned heads", turned(subject.model, seed))
 
 
 def turned(model: Transformer, seed: int) -> Transformer:

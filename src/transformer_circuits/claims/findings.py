@@ -132,7 +132,7 @@ def say(
     """
     sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
     passed = [
-        name for name, estimate in controls.items() if estimate and rules.beyond(rule, estimate)
+        name for name, estimate in controls.items() if estimate and rules.holds(rule, estimate)
     ]
     n_beyond = sum(rules.beyond(rule, estimate) for estimate in seeds.values())
     as_stored = _answer(rule, seeds, _of(controls, white=False))

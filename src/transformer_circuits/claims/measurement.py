@@ -5,7 +5,7 @@ import functools
 import html
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims import findings, registry, rules, subjects
-from transformer_circuits.claims.controls import Control, Graded
+from transformer_circuits.claims import findings, recorded, registry, rules, subjects
+from transformer_circuits.claims.controls import Control, Drawn, Graded
 from transformer_circuits.claims.registry import Claim, Rule
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.samples import Sample
@@ -30,6 +30,7 @@ def decides(
     controls: Sequence[Control],
     planted: Control | Graded | None = None,
     sample: Sample | None = None,
+    draws: int = 1,
     reads_basis: bool = False,
     also: Control | None = None,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
@@ -45,7 +46,8 @@ def decides(
     `controls`: where the rule must fail. `planted`: where it must hold, for what is claimed was
     built in there; if in several sizes, it must see the one that counts.
     `sample`: the windows of text that units come from, so that those of one package are drawn
-    together. `reads_basis`: whether another basis of the stream may give another value. The claim
+    together. `draws`: how many of each control that is `Drawn`, where the bound is near to what chance
+    gives: it must be beyond all of them. `reads_basis`: whether another basis of the stream may give another value. The claim
     is then decided as stored and in the white basis, see `subjects.white`.
     `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
     undecided.
@@ -55,7 +57,16 @@ def decides(
     the models' own seeds are not asked one by one.
     """
     return lambda function: Measurement(
-        claim_id, function, tuple(controls), planted, sample, reads_basis, also, trained, mean_of
+        claim_id,
+        function,
+        tuple(controls),
+        planted,
+        sample,
+        draws,
+        reads_basis,
+        also,
+        trained,
+        mean_of,
     )
 
 
@@ -68,6 +79,7 @@ class Measurement:
     controls: tuple[Control, ...]
     planted: Control | Graded | None
     sample: Sample | None
+    draws: int
     reads_basis: bool
     also: Control | None
     trained: Callable[[Subject], Subject]
@@ -115,33 +127,32 @@ class Measurement:
 
         Controls are made of the first of them.
         """
+        own = bool(of)
         of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
         of = of[:1] if self.pooled else of
         seeds, single = {subject.name: self.interval(subject) for subject in of}, rules.ALONE
         if self.pooled:
             [mean] = seeds.values()
             seeds, single = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
-        controls = {control.name: self._on(control, of[0]) for control in self.controls}
-        planted, power = {}, None
-        if isinstance(self.planted, Graded):
-            power = self.planted.power(self.interval, of[0])
-        elif self.planted is not None:
-            planted[self.planted.name] = self.interval(self.planted(of[0]))
-        had = {name: estimate for name, estimate in controls.items() if estimate is not None}
+        beside = self.beside(of[0]) if own else recorded.beside(self, of[0])
         windows = self.sample[0] if self.sample else 0
+
+        def asked(of_seeds: Mapping, of_controls: Mapping, **more) -> tuple[str, str]:
+            """The verdict on the seeds as they are looked at in one way."""
+            had = {name: estimate for name, estimate in of_controls.items() if estimate}
+            verdict = rules.verdict(self.rule, of_seeds, had, windows=windows, **more)
+            return self._of_some(verdict, of_seeds, had) if self.rule.sometimes else verdict
+
+        planted, power = self._planted(beside)
+        controls = {name: beside[name] for name in self._control_names()}
         unit = self.mean_of or "units"
-        verdict = rules.verdict(self.rule, seeds, had, planted, power, windows, single, unit)
-        if self.rule.sometimes:
-            verdict = self._of_some(verdict, seeds, had)
+        verdict = asked(seeds, controls, planted=planted, power=power, single=single, unit=unit)
         other: dict[str, Interval] = {}
         if self.also:
             other = {subject.name: self.interval(self.also(subject)) for subject in of}
-            there = {
-                f"{c.name}, {self.also.name}": self._on(c, self.also(of[0])) for c in self.controls
-            }
+            there = {name: beside[name] for name in self._control_names(f", {self.also.name}")}
             controls |= there
-            of_controls = {name: estimate for name, estimate in there.items() if estimate}
-            found = rules.verdict(self.rule, other, of_controls, windows=windows)
+            found = asked(other, there)
             if found[0] != verdict[0]:
                 told = (
                     f"{verdict[0]} ({verdict[1]}), but in {self.also.name} {found[0]} ({found[1]})"
@@ -150,18 +161,51 @@ class Measurement:
         white: dict[str, Interval] = {}
         if self.reads_basis:
             white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
-            # Made of the white subject, so that the basis it was stored in has no say in them either.
-            held = [self._on(c, subjects.white(of[0]), subjects.white) for c in self.controls]
-            of_controls = {
-                name: estimate
-                for name, estimate in zip(controls, held, strict=True)
-                if estimate is not None
-            }
-            verdict = rules.in_both(
-                verdict, rules.verdict(self.rule, white, of_controls, windows=windows)
-            )
-            controls |= {name + findings.WHITE: estimate for name, estimate in of_controls.items()}
+            there = {name: beside[name] for name in self._control_names(findings.WHITE)}
+            controls |= {name: estimate for name, estimate in there.items() if estimate}
+            verdict = rules.in_both(verdict, asked(white, there))
         return Decision(self, *verdict, seeds, controls, planted, power, white, other)
+
+    def _control_names(self, way: str = "") -> list[str]:
+        """What the controls are called in verdicts; `way`: how the model is looked at, if otherwise."""
+        return [
+            control.name
+            + (f", {self.draws} draws" if self.draws > 1 and isinstance(control, Drawn) else "")
+            + way
+            for control in self.controls
+        ]
+
+    def beside(self, subject: Subject) -> dict[str, Interval | None]:
+        """What is measured where the rule must fail, and on what was planted; by name.
+
+        None for a control that cannot be made.
+        """
+        found = {}
+        for name, control in zip(self._control_names(), self.controls, strict=True):
+            found[name] = self._on(control, subject)
+            if self.also:
+                found[f"{name}, {self.also.name}"] = self._on(control, self.also(subject))
+            if self.reads_basis:
+                # Made of the white subject, so that the basis it was stored in has no say in them either.
+                made_white = self._on(control, subjects.white(subject), subjects.white)
+                found[name + findings.WHITE] = made_white
+        plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
+        plants += [self.planted] if isinstance(self.planted, Control) else []
+        return found | {f"planted, {one.name}": self.interval(one(subject)) for one in plants}
+
+    def _planted(
+        self, beside: Mapping[str, Interval | None]
+    ) -> tuple[dict[str, Interval], rules.Power | None]:
+        """What was planted, of all that was measured beside the seeds: in one size, or in several."""
+        if isinstance(self.planted, Graded):
+            of = {
+                size: beside[f"planted, {one.name}"] or rules.NOTHING
+                for size, one in self.planted.of.items()
+            }
+            return {}, rules.Power(self.planted.what, self.planted.counts, of)
+        if self.planted is None:
+            return {}, None
+        return {self.planted.name: beside[f"planted, {self.planted.name}"] or rules.NOTHING}, None
 
     def _of_some(
         self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
@@ -183,11 +227,17 @@ class Measurement:
         written: Callable[[Subject], Subject] = lambda subject: subject,
     ) -> Interval | None:
         """None, if the control cannot be made, which happens to a reader's own model."""
+
+        def measured(made: Subject) -> Interval:
+            return self.interval(written(made))
+
         try:
-            made = written(control(subject))
+            if self.draws > 1 and isinstance(control, Drawn):
+                seeds = range(1, 1 + self.draws)
+                return rules.of_draws([measured(control.draw(subject, k)).mean for k in seeds])
+            return measured(control(subject))
         except subjects.NotToBeHad:
             return None
-        return self.interval(made)
 
     def decide(self) -> None:
         """Show the verdict; it counts on the scorecard."""

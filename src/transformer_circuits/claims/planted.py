@@ -125,7 +125,7 @@ skip_trigrams_by_share = Graded(
     "a share of {} of the skip-trigrams",
     lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
     sizes=(0.05, 0.1, 0.2),
-    counts=0.1,
+    counts=0.2,
 )
 heads_for_destinations = Graded(
     "heads of their own for {} of the destinations",

@@ -52,6 +52,14 @@ class Interval:
         return mean if self.n == 1 else f"{mean} ({low} to {high})"
 
 
+@dataclass(frozen=True)
+class Draws(Interval):
+    """What several draws of a control come to: their mean, the least and the greatest of them.
+
+    `n` is how many were drawn.
+    """
+
+
 NOTHING = Interval(math.nan, math.nan, math.nan, 0)
 """Of what is not there."""
 
@@ -155,6 +163,24 @@ def short_of(rule: Rule, estimate: Interval) -> bool:
     return estimate.high < rule.threshold if rule.side == "above" else estimate.low > rule.threshold
 
 
+def holds(rule: Rule, control: Interval) -> bool:
+    """Whether a rule holds where it must fail: wholly beyond the threshold; of several draws, any."""
+    if isinstance(control, Draws):
+        end = control.high if rule.side == "above" else control.low
+        control = Interval(end, end, end, n=1)
+    return beyond(rule, control)
+
+
+def of_draws(means: Sequence[float]) -> Interval:
+    """The mean of what each draw of a control comes to, with the least and the greatest.
+
+    Draws that are not a number are left out; `NOTHING`, if all are.
+    """
+    if not (there := [mean for mean in means if not math.isnan(mean)]):
+        return NOTHING
+    return Draws(statistics.mean(there), min(there), max(there), len(there))
+
+
 @dataclass(frozen=True)
 class Power:
     """What a rule sees of an effect that was planted in several sizes."""
@@ -199,7 +225,7 @@ def verdict(
     `single`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
 
     *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
-    the threshold in every seed, and in no control. *Not reproduced*: in every seed on the other
+    the threshold in every seed, and in no control, nor in any of its draws. *Not reproduced*: in every seed on the other
     side, unless the rule would have missed an effect that counts: *unpowered*. *Mixed*: wholly
     beyond it in one seed and wholly on the other side in another. *Undecided*: all else.
     """
@@ -215,7 +241,7 @@ def verdict(
     over = [estimate for estimate in seeds.values() if beyond(rule, estimate)]
     under = [estimate for estimate in seeds.values() if short_of(rule, estimate)]
     if len(over) == len(seeds):
-        if held := [name for name in controls if beyond(rule, controls[name])]:
+        if held := [name for name in controls if holds(rule, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
         if (why := told(len(over))) == ALONE:
             why += " is beyond the threshold, no control is"

@@ -1,0 +1,119 @@
+"""What rules come to on controls and on what was planted, measured once: `data/controls.json`.
+
+A chapter measures its models anew each time it runs. Where a rule must fail or hold by construction
+is measured when the record is made (`python -m tools controls`, and by `make reproduce`), and shown
+from there, as long as weights, text and the code that measures are those of the record. Whatever does
+not match is measured again.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformer_circuits import files
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims.rules import NOTHING, Draws, Interval
+
+if TYPE_CHECKING:
+    from transformer_circuits.claims.measurement import Measurement
+    from transformer_circuits.claims.subjects import Subject
+
+MEASURES = ("analysis", "claims", "experiments", "interop", "model", "text", "training")
+"""The folders of the package whose modules a measured number depends on."""
+Estimates = Mapping[str, Interval | None]
+"""By the name that verdicts give it; None for what cannot be had."""
+
+
+def path() -> Path:
+    """Where the record lies."""
+    return files.data_dir() / "controls.json"
+
+
+def beside(measurement: "Measurement", subject: "Subject") -> Estimates:
+    """`Measurement.beside` of a model of the book: from the record, or measured if that does not match."""
+    if not matches(measurement):
+        return measurement.beside(subject)
+    estimates = read()[measurement.claim_id]["estimates"]
+    return {name: _interval(estimate) for name, estimate in estimates.items()}
+
+
+def matches(measurement: "Measurement") -> bool:
+    """Whether the record has a claim, measured with these weights, this text and this code."""
+    row = read().get(measurement.claim_id, {})
+    return row.get("made of") == made_of(measurement.function.__module__)
+
+
+def row(measurement: "Measurement", estimates: Estimates) -> dict[str, Any]:
+    """A row of the record."""
+    of = {name: _as_json(estimate) for name, estimate in estimates.items()}
+    return {"made of": made_of(measurement.function.__module__), "estimates": of}
+
+
+def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the record, a line for each claim."""
+    lines = ",\n".join(
+        f"{files.as_json(name)}: {files.as_json(of, ensure_ascii=False)}"
+        for name, of in rows.items()
+    )
+    with files.atomic(path()) as temporary:
+        temporary.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    read.cache_clear()
+
+
+@cache
+def read() -> dict[str, dict[str, Any]]:
+    """The record, by claim; none where there is no file.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    if not path().is_file():
+        return {}
+    try:
+        return json.loads(path().read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise files.damaged(path(), f"is not JSON: {error}") from error
+
+
+@cache
+def made_of(module: str) -> str:
+    """A hash of weights, text and packages, and of the code that a module measures with."""
+    root, package = notebooks.root(), Path(__file__).parents[1]
+    modules = notebooks.modules([f"import {module}"], _modules())
+    measuring = [file for file in modules if file.parent.relative_to(package).parts[:1] in _FOLDERS]
+    patterns = (*notebooks.DATA_FILES, *notebooks.READ_BY.values())
+    data = {
+        file
+        for pattern in patterns
+        if pattern.startswith(("data/", "requirements"))
+        for file in root.glob(pattern)
+        if file.is_file()
+    }
+    hashes = map(_sha256, [*measuring, *sorted(data)])
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
+
+
+_FOLDERS = {(folder,) for folder in MEASURES}
+_modules = cache(notebooks.every_module)
+_sha256 = cache(files.sha256)
+
+
+def _as_json(estimate: Interval | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    if not estimate.n:
+        return {"n": 0}
+    return dataclasses.asdict(estimate) | {"draws": isinstance(estimate, Draws)}
+
+
+def _interval(of: Mapping[str, Any] | None) -> Interval | None:
+    if of is None:
+        return None
+    if not of["n"]:
+        return NOTHING
+    kind = Draws if of["draws"] else Interval
+    return kind(of["mean"], of["low"], of["high"], of["n"])

@@ -1,0 +1,73 @@
+"""What controls came to is taken from the record if it was made of this, and measured again if not."""
+
+import pytest
+
+from transformer_circuits import files
+from transformer_circuits.claims import about_induction, controls, recorded, rules, subjects
+from transformer_circuits.claims.measurement import Measurement
+from transformer_circuits.claims.rules import Draws, Interval
+
+MEASUREMENT = about_induction.order_over_presence
+FOUND = {"one layer": Interval(0.1, 0.0, 0.2, 9), "untrained, 20 draws": Draws(0.0, -0.1, 0.3, 20),
+         "absent": rules.NOTHING, "not to be had": None}  # fmt: skip
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorded, "path", lambda: tmp_path / "controls.json")
+    recorded.read.cache_clear()
+    yield tmp_path / "controls.json"
+    recorded.read.cache_clear()
+
+
+def test_what_matches_is_shown_and_what_does_not_is_measured_again(record, subject, monkeypatch):
+    anew = {"one layer": Interval(5.0, 4.0, 6.0, 9)}
+    monkeypatch.setattr(Measurement, "beside", lambda *_: anew)
+    assert recorded.beside(MEASUREMENT, subject) == anew  # nothing is recorded yet
+    recorded.write({MEASUREMENT.claim_id: recorded.row(MEASUREMENT, FOUND)})
+    kept = recorded.beside(MEASUREMENT, subject)
+    assert kept.keys() == FOUND.keys() and kept["absent"].n == 0
+    shown = [name for name in FOUND if name != "absent"]  # not a number is not equal to itself
+    assert all(kept[name] == FOUND[name] for name in shown)
+    assert [type(kept[name]) for name in shown] == [type(FOUND[name]) for name in shown]
+    monkeypatch.setattr(recorded, "made_of", lambda module: "other code")
+    assert recorded.beside(MEASUREMENT, subject) == anew
+
+
+def test_code_that_measures_weights_and_text_are_what_it_is_made_of(monkeypatch):
+    module, seen = MEASUREMENT.__module__, []
+    monkeypatch.setattr(recorded, "_sha256", lambda path: seen.append(path) or path.name)
+    recorded.made_of.__wrapped__(module)
+    names = {"/".join(path.parts[-2:]) for path in seen}
+    assert {"claims/about_induction.py", "analysis/repeats.py", "model/transformer.py"} <= names
+    assert {"two-layer/weights.safetensors", "data/corpus.toml", "data/tokenizer.json"} <= names
+    assert not any(path.parts[-2] in ("figures", "book", "website") for path in seen)
+
+
+def test_a_damaged_record_is_named(record):
+    record.write_text("{")
+    with pytest.raises(files.UserError, match=r"controls\.json is not JSON"):
+        recorded.read()
+
+
+def test_one_draw_beyond_the_bound_is_enough_to_leave_a_claim_undecided(monkeypatch, subject):
+    """Of twenty draws the mean is far below the bound, and one is above it."""
+    of = dict.fromkeys(range(1, 21), 0.0) | {7: 0.2}
+    drawn = {controls.untrained.draw(subject, seed).model: mean for seed, mean in of.items()}
+
+    def measured(_, one):
+        mean = drawn.get(one.model, 1.0 if one is subject else 0.0)
+        return Interval(mean, mean - 0.01, mean + 0.01, 9)
+
+    monkeypatch.setattr(Measurement, "interval", measured)
+    monkeypatch.setattr(
+        controls.one_layer, "_make", subjects.once(lambda s: s.with_model("", s.model))
+    )
+    monkeypatch.setattr(
+        "transformer_circuits.claims.planted.built_induction._make", lambda s: subject
+    )
+    found = MEASUREMENT.decision([subject])
+    assert found.controls["untrained, 20 draws"] == Draws(0.01, 0.0, 0.2, 20)
+    assert (found.verdict, found.why) == ("undecided", "it holds for untrained, 20 draws, too")
+    drawn[controls.untrained.draw(subject, 7).model] = 0.05
+    assert MEASUREMENT.decision([subject]).verdict == "reproduced"
