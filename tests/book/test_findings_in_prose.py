@@ -6,7 +6,6 @@ import pytest
 
 from tools import manifest
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import rules
 from transformer_circuits.training import checkpoint
 
 ROOT = notebooks.root()
@@ -107,13 +106,12 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     assert abs(shares["in the paper"][-1] - 1 / 100) < 0.001
 
 
-def test_how_many_claims_hold_is_said_on_the_scorecard():
-    decided = [claim["verdict"] for claim in CLAIMS.values() if claim["verdict"] in rules.VERDICTS]
-    hold, every = decided.count("reproduced"), len(decided)
-    said = f"{hold} of {every} claims about trained models hold"
-    assert said in text(notebooks.path("21-scorecard"))
-    said = f"of {every} on trained models, {hold} hold in every training."
-    assert said in text(notebooks.path("what-to-believe"))
+@pytest.mark.parametrize("page", ["21-scorecard", "what-we-found", "what-to-believe"])
+def test_no_page_counts_how_many_claims_hold_as_if_that_were_a_result(page):
+    """Claims are of several hands and differ in weight; tables say how many of whom, and no prose does."""
+    assert not re.search(
+        r"\b\d+ (of \d+ )?(claims|hold|of them hold|on trained)", text(notebooks.path(page))
+    )
 
 
 def test_the_short_book_is_short():

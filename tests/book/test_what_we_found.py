@@ -57,8 +57,7 @@ def every_mark(picture, card):
         for link in links
     ]
     assert len(marks) == len(of) and dict(marks) == of
-    held = sum(verdict == rules.REPRODUCED for verdict in of.values())
-    assert picture.title.startswith(f"{held} of {len(of)} claims")
+    assert picture.title.startswith("Every claim of the paper about trained models")
 
 
 def all_with(verdict):
@@ -74,11 +73,12 @@ def all_with(verdict):
 def test_every_claim_of_the_page_is_told_once_by_its_verdict(verdict, monkeypatch):
     if verdict not in scorecard.VERDICTS:
         monkeypatch.setattr(scorecard, "_SYMBOLS", scorecard._SYMBOLS | {verdict: "?"})
-    (short, *told), every = shown(all_with(verdict), monkeypatch)
+    told, every = shown(all_with(verdict), monkeypatch)
     assert told[0]._repr_mimebundle_()[1]["record"]["text"] == str(told[0])
     of_paper = sum(c.source == "paper" for c in decided(all_with(verdict)).trained)
-    assert str(short) == f"Of {of_paper}, {of_paper} {scorecard._BECAME[verdict]}."
     each = [one for paragraph in told for one in paragraph.sentences]
+    behind = {to.href.rpartition("#claim-")[2]: to.text for _, to in each if to}
+    assert all(f"({registry.read()[name].by}; " in behind[name] for name in every), "whose it is"
     sentences = [said for said, link in each if link and "#claim-" in link.href]
     card = decided(all_with(verdict))
     expected = [findings.bare(card.evidence[name].decision["finding"]) for name in every]
@@ -94,7 +94,7 @@ def test_a_sentence_moves_and_changes_when_its_verdict_does(monkeypatch):
     for name in every:
         said = {}
         for verdict in ("reproduced", "not reproduced", "undecided"):
-            (_, *told), _ = shown(all_with("reproduced") | {name: verdict}, monkeypatch)
+            told, _ = shown(all_with("reproduced") | {name: verdict}, monkeypatch)
             link = f"#claim-{name}"
             (said[verdict],) = (
                 (place, sentence)

@@ -335,13 +335,8 @@ class Decision:
     def _said(self) -> str:
         """The claim, who makes it, and its verdict."""
         claim = self.measurement.claim
-        by = (
-            "The paper"
-            if claim.source == "paper"
-            else claim.section[:1].upper() + claim.section[1:]
-        )
         told = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
-        return f"{told}. {by}: {claim.statement}."
+        return f"{told}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
 
     def __str__(self) -> str:
         ours = ", ".join(map(str, self.seeds.values()))

@@ -47,6 +47,15 @@ class Claim(settings.Table):
         """Whether it is a belief or a reading of ours, so that a verdict on it is none on others."""
         return "of this book" in self.section
 
+    @property
+    def by(self) -> str:
+        """Who says so, inside a sentence."""
+        if self.own:
+            return f"this book{self.section.partition('of this book')[2]}"
+        if self.source == "paper":
+            return "the paper, before its Correction" if self.retracted else "the paper"
+        return "the paper's Correction" if self.section.startswith("Correction") else self.section
+
 
 @dataclass(frozen=True)
 class Rule(settings.Table):

@@ -6,7 +6,6 @@ of the executed copy, so half a chapter, or one executed with other code, has de
 """
 
 import html
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -245,13 +244,9 @@ class Scorecard:
     def overview(self, source: str = "") -> StatusMatrix:
         """A mark for every claim, with a link to what decided it; or only for the facts about trained
         models that a source claims."""
-        title = "Every claim, by part of the paper and by verdict"
         of = [claim for claim in self.trained if claim.source == source]
-        if of:
-            n = sum(self.verdicts[claim.id] == rules.REPRODUCED for claim in of)
-            title = (
-                f"{n} of {len(of)} claims of the {source} about trained models hold in every seed"
-            )
+        about = f" of the {source} about trained models" if of else ""
+        title = f"Every claim{about}, by part of the paper and by verdict"
         parts = self.parts(of)
         linked = {
             name: {column: [*map(_link, claims)] for column, claims in row.items()}
@@ -308,7 +303,10 @@ class Scorecard:
         return rows or [{"claim": "none"}]
 
     def told(self, claims: Iterable[str], *verdicts: str) -> Paragraph:
-        """What was found about those of the claims, by id, that have one of these verdicts."""
+        """What was found about those of the claims, by id, that have one of these verdicts.
+
+        Behind each stands who claims it, and the chapter that decides it.
+        """
         chosen = [registry.read()[name] for name in claims]
         return _paragraph(
             ", ".join(verdicts),
@@ -318,12 +316,6 @@ class Scorecard:
                 if self.verdicts[claim.id] in verdicts
             ),
         )
-
-    def in_short(self, source: str = "paper") -> Paragraph:
-        """How many facts about trained models that a source claims have each verdict, as a sentence."""
-        of = Counter(self.verdicts[claim.id] for claim in self.trained if claim.source == source)
-        parts = [f"{n} {_BECAME.get(verdict, verdict)}" for verdict, n in of.most_common()]
-        return _paragraph("all claims", [(f"Of {of.total()}, {', '.join(parts)}.", None)])
 
     def how_many(self, claims: Iterable[str], verdict: str, source: str = "paper") -> Paragraph:
         """How many of a source's claims with this verdict are among these, by id, as a sentence."""
@@ -357,7 +349,7 @@ def _told(claim: Claim) -> Row:
 
 
 def _to_chapter(claim: Claim) -> Link:
-    return Link(f"({claim.chapter.partition('-')[0]})", _link(claim).href)
+    return Link(f"({claim.by}; {claim.chapter.partition('-')[0]})", _link(claim).href)
 
 
 def _link(claim: Claim) -> Link:
