@@ -11,10 +11,11 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_circuits import __main__ as cli
+from transformer_circuits import files
 from transformer_circuits.analysis import composition
 from transformer_circuits.claims import card
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.interop import own_model
+from transformer_circuits.interop import hub, own_model
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
@@ -76,7 +77,8 @@ def test_the_planted_induction_head_is_found_and_without_its_note_there_is_none(
     model = own_model.load(saved(w, c, tmp_path))
     roles = {row["head"]: row["role"] for row in card.of_heads(model)}
     assert roles["0.0"] == "previous token" and roles[f"{last}.0"] == "induction"
-    assert card.does_induction(model) == f"induction heads: {last}.0"
+    said = card.does_induction(model)
+    assert re.match(rf"induction heads: {last}.0 \(0.* on passages of 10 to 20 tokens$", said)
     w["blocks.0.attn.W_O"][0] = 0
     said = card.does_induction(own_model.load(saved(w, c, tmp_path)))
     assert re.match(
@@ -115,6 +117,48 @@ def test_a_head_that_looks_as_far_back_whatever_stands_there_does_no_induction(n
         float(A[0, 0, -1, n - 1 - back]) > 0.99 for A in model.trace(zero(1, n).long()).patterns
     )
     assert card.does_induction(model).startswith("no head does induction")
+
+
+def test_a_head_that_fails_on_long_passages_is_said_to(tmp_path):
+    """Its notes end at place 6: it looks them up where passages are short, and nowhere behind them."""
+    w, c = planted("as in the paper")
+    w["blocks.0.attn.W_Q"][0, 3 * 32 + 7 :] = 0
+    model = own_model.load(saved(w, c, tmp_path))
+    (row,) = (row for row in card.of_heads(model) if row["head"] == "1.0")
+    short, middle, long = row["matches by length"].values()
+    assert [*row["matches by length"]] == ["10", "15", "20"] and short > 0.4 > middle > long
+    assert row["role"] == "induction" and row["matches"] == pytest.approx(
+        (short + middle + long) / 3
+    )
+    said = f"1.0 ({long:.2f} to {short:.2f}, fails at 15 and 20); in brackets, attention to what followed, "
+    assert card.does_induction(model) == f"induction heads: {said}on passages of 10 to 20 tokens"
+
+
+@pytest.mark.parametrize(
+    ("looks", "says"), [(True, "undecided"), (True, "not reproduced"), (False, "reproduced")]
+)
+def test_no_head_is_called_an_induction_head_against_the_rule_below(tmp_path, looks, says):
+    w, c = planted("as in the paper")
+    w["blocks.0.attn.W_O"][0] *= looks
+    model = own_model.load(saved(w, c, tmp_path))
+    said = card.does_induction(model, f"{says}: it holds for untrained, too")
+    assert said.startswith("no head is called an induction head: ")
+    assert said.endswith(f"last layer, says {says}: it holds for untrained, too")
+    for verdict in ("left out: it is short", "unavailable: no", "not reproduced: 1"[4 * looks :]):
+        assert card.does_induction(model, verdict) == card.does_induction(model)
+
+
+def untrained(place, n_vocab):
+    c = forms.config("as in the paper") | LONG | {"d_vocab": n_vocab}
+    return saved(forms.draw(c), c, place)
+
+
+@pytest.mark.parametrize("n_vocab", [1, 2, 3])
+def test_too_small_a_vocabulary_is_refused(tmp_path, n_vocab):
+    """With two tokens besides the first, untrained heads pay what followed half of their attention."""
+    said = f"the vocabulary has {n_vocab} tokens, but nothing is found in less than 4"
+    with pytest.raises(files.UserError, match=said):
+        card.of_model(untrained(tmp_path, n_vocab))
 
 
 @pytest.fixture(scope="module", params=["layer norm", "gated"])
@@ -191,6 +235,25 @@ SHAPE = ModelConfig(
 )  # fmt: skip
 
 
+def no_number(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def test_the_card_is_json_where_a_head_writes_nothing_and_a_control_has_no_case(tmp_path):
+    """Where every head of the first layer has an effect, the control *heads without effect* has no case."""
+    model = Transformer(SHAPE).requires_grad_(False)
+    model.randomise(generator=torch.Generator().manual_seed(0))
+    model.layers[1].W_O_concat[:, :4] = model.layers[1].W_Q_concat[4:8] = 0
+    save_file(model.state_dict(), tmp_path / hub.WEIGHTS)
+    hub.describe(tmp_path, SHAPE)
+    page = card.write(tmp_path, tmp_path)
+    found = json.loads((tmp_path / "card.json").read_text(), parse_constant=no_number)
+    estimates = [e for rule in found["rules"] for e in rule.get("controls", {}).values() if e]
+    assert {"mean": None, "low": None, "high": None, "n": 0} in estimates
+    assert "no case" in page.read_text() and "nan" not in page.read_text()
+    assert found["induction"].startswith("no head does induction: ")
+
+
 def test_rules_about_weights_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch):
     monkeypatch.setattr(card, "TOKENS", 20)
     model = Transformer(SHAPE).requires_grad_(False)
@@ -220,5 +283,5 @@ def test_the_command_writes_both_files(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(card, "of_rules", lambda subject: [])
     cli.main(["card", str(place), "--folder", str(tmp_path / "out")])
     said = capsys.readouterr().out
-    assert said.startswith("induction heads: 1.0\nThe card is at ")
+    assert re.match(r"induction heads: 1.0 \(.*\nThe card is at ", said)
     assert sorted(os.listdir(tmp_path / "out")) == ["card.html", "card.json"]

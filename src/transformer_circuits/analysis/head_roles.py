@@ -34,6 +34,9 @@ SHORTEST = 8
 """Of contexts: what comes twice in fewer tokens is nothing that could be found."""
 ONE_BACK = 0.9
 """From so much of its attention on the token before, heads do one work together, and count as one."""
+FEWEST = 4
+"""Tokens of a vocabulary, the one that opens contexts among them: with fewer, uniform attention pays
+as much as `LOOKS` to what followed."""
 LOOKS = 0.4
 """How much of its attention a head must pay for `census` to call it by what it looks at: ARENA's bound
 for calling a head an induction head."""
@@ -50,6 +53,8 @@ class Row(NamedTuple):
     """To the token that opens the context, where a head with nothing to do rests."""
     matches: float
     """To what followed earlier occurrences of the present token: prefix matching."""
+    by_length: tuple[float, ...]
+    """The same on passages of each of `lengths`, of which `matches` is the mean."""
 
     @property
     def role(self) -> str:
@@ -75,21 +80,26 @@ def census(model: Transformer) -> list[Row]:
     """Every head by where it looks on `twice`, the mean over its lengths.
 
     Raises:
-        UserError: if contexts are shorter than `SHORTEST`.
+        UserError: if contexts are shorter than `SHORTEST`, or the vocabulary has less than `FEWEST`.
     """
-    if model.config.n_ctx < SHORTEST:
-        raise files.UserError(
-            f"contexts have {model.config.n_ctx} tokens, but nothing is found in less than {SHORTEST}"
-        )
-    sums = torch.zeros(model.config.n_layers, model.config.n_heads, 4, dtype=torch.float64)
-    for tokens in twice(model.config):
+    config = model.config
+    for what, n, least in (
+        ("contexts have", config.n_ctx, SHORTEST),
+        ("the vocabulary has", config.n_vocab, FEWEST),
+    ):
+        if n < least:
+            raise files.UserError(f"{what} {n} tokens, but nothing is found in less than {least}")
+    shares = torch.zeros(len(LENGTHS), config.n_layers, config.n_heads, 4, dtype=torch.float64)
+    for k, tokens in enumerate(twice(config)):
         for layer, A in enumerate(patterns.of_all_layers(model, tokens.to(model.W_E.device))):
             matches = induction.prefix_matching_score(A, tokens.to(A.device))
             near = patterns.by_distance(A, 2)
             looks = torch.cat([near, torch.stack([patterns.to_begin(A), matches], dim=1)], dim=1)
-            sums[layer] += looks.cpu()
-    shares = (sums / len(LENGTHS)).flatten(0, 1).tolist()
-    return [Row(head, *row) for head, row in zip(heads.every(model), shares, strict=True)]
+            shares[k, layer] = looks.cpu()
+    means = shares.mean(dim=0).flatten(0, 1).tolist()
+    by_length = shares[..., -1].flatten(1).T.tolist()
+    rows = zip(heads.every(model), means, by_length, strict=True)
+    return [Row(head, *mean, by_length=tuple(matches)) for head, mean, matches in rows]
 
 
 class Cast(NamedTuple):

@@ -9,7 +9,8 @@ import copy
 import html
 import itertools
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +43,8 @@ from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
 """Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
+EXISTS = "induction-head-exists"
+"""The rule that the headline follows."""
 TOKENS = 4096
 """Of a larger vocabulary, rules that measure the weights of heads take so many, drawn at random."""
 
@@ -59,6 +62,7 @@ def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
 def of_heads(model: Transformer) -> list[dict[str, Any]]:
     """Every head: where it looks, what that makes it, and the signs of its OV circuit's eigenvalues."""
     rows, square = [], general.OUTPUTS not in model.forms
+    lengths = [str(length) for length in head_roles.lengths(model.config)]
     # All heads share it, and W_U W_OV W_E has the eigenvalues of W_E W_U W_OV.
     middle = model.W_E @ model.W_U if square else None
     for row in head_roles.census(model):
@@ -71,24 +75,46 @@ def of_heads(model: Transformer) -> list[dict[str, Any]]:
             "one back": row.one_back,
             "begin": row.begin,
             "matches": row.matches,
+            "matches by length": dict(zip(lengths, row.by_length, strict=True)),
         }
         rows.append({"head": str(row.head), "role": row.role, **looks, "positivity of OV": sign})
     return rows
 
 
-def does_induction(model: Transformer) -> str:
-    """Which heads do induction, or that none does."""
-    rows = head_roles.census(model)
-    finders = [str(row.head) for row in rows if row.role == "induction"]
-    if finders:
-        return f"induction heads: {', '.join(finders)}"
+def does_induction(model: Transformer, verdict: str = "") -> str:
+    """Which heads do induction, or that none does, by where they look and by the rule `EXISTS`.
+
+    `verdict`: what the rule came to, if it was asked. No head is called an induction head unless both
+    say so: untrained heads may look there, too, where a vocabulary is small.
+    """
+    rows, lengths = head_roles.census(model), head_roles.lengths(model.config)
+    finders = [row for row in rows if row.role == "induction"]
+    told = ", ".join(f"{row.head} ({_over_lengths(row, lengths)})" for row in finders)
+    shares = f"in brackets, attention to what followed, on passages of {lengths[0]} to {lengths[-1]} tokens"
     best: Row | None = max(rows, key=lambda row: row.matches, default=None)
     chance = induction.uniform_matching(head_roles.twice(model.config)[0])
     pays = f", the best, {best.head}, pays {best.matches:.2f}" if best else ""
-    return (
-        f"no head does induction: none pays more than {head_roles.LOOKS} of its attention, and more "
-        f"than to all else that is counted, to what followed{pays}; uniform attention, {chance:.2f}"
+    none = (
+        f"none pays more than {head_roles.LOOKS} of its attention, and more than to all else that is "
+        f"counted, to what followed{pays}; uniform attention, {chance:.2f}"
     )
+    decided = verdict.partition(":")[0]
+    if decided in rules.VERDICTS and bool(finders) != (decided == rules.REPRODUCED):
+        where = f"most attention goes to what followed in {told}; {shares}" if finders else none
+        return (
+            f"no head is called an induction head: {where}; but the rule below, on the best head of the "
+            f"last layer, says {verdict}"
+        )
+    return f"induction heads: {told}; {shares}" if finders else f"no head does induction: {none}"
+
+
+def _over_lengths(row: Row, lengths: Sequence[int]) -> str:
+    """The range of a head's matching, and where it fails."""
+    failing = sorted(
+        {n for n, m in zip(lengths, row.by_length, strict=True) if m <= head_roles.LOOKS}
+    )
+    at = f", fails at {' and '.join(map(str, failing))}" if failing else ""
+    return f"{min(row.by_length):.2f} to {max(row.by_length):.2f}{at}"
 
 
 def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
@@ -187,11 +213,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
             "rule": name, "claim": measurement.claim.statement, "must be": f"{rule.side} {rule.threshold:g}",
             "threshold from": rule.threshold_from, "registered": rule.registered,
         }  # fmt: skip
-        layers = (
-            2
-            if not subject.model.layers or name not in ("induction-random", "induction-head-exists")
-            else None
-        )
+        layers = 2 if not subject.model.layers or name not in ("induction-random", EXISTS) else None
         if why := left_out(subject.model, *own.ALL_FORMS[name], layers=layers):
             rows.append({**row, "verdict": f"left out: {why}"})
             continue
@@ -221,16 +243,16 @@ def of_model(
     """The card as data. Arguments as for `own_model.load`.
 
     Raises:
-        UserError: if there is no such model, or its contexts are too short.
+        UserError: if there is no such model, or its contexts or its vocabulary are too small.
     """
     model = own_model.load(source, config, begin=begin)
-    return {
+    card = {
         "model": {
             "source": str(source), "sha256": files.sha256(own_model.file_of(source)), "begin": begin,
             "shape": asdict(model.config), "forms": sorted(model.forms),
         },
         "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
-        "induction": does_induction(model),
+        "induction": does_induction(model),  # before anything that takes long refuses the model
         "heads": of_heads(model),
         "composition": of_composition(model),
         "edges": of_edges(model),
@@ -241,6 +263,19 @@ def of_model(
             Subject(str(source), model, _random_text(model.config.n_vocab), own=True)
         ),
     }  # fmt: skip
+    verdict = next((row["verdict"] for row in card["rules"] if row["rule"] == EXISTS), "")
+    return _finite(card | {"induction": does_induction(model, verdict)})
+
+
+def _finite(value: Any) -> Any:
+    """A part of the card in which None stands for what has no number: a control without any case of
+    what a rule speaks of, or the score of a head that writes nothing.
+    """
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 SECTIONS: Mapping[str, str] = {
@@ -288,7 +323,7 @@ def _said(value: Any) -> str:
         return written(value, ".3g")
     if isinstance(value, Mapping):
         if {*value} == {"mean", "low", "high", "n"}:
-            return str(rules.Interval(**value))
+            return str(rules.Interval(**value) if value["n"] else rules.NOTHING)
         return "; ".join(f"{name} {_said(part)}" for name, part in value.items())
     if isinstance(value, list):
         return ", ".join(map(_said, value))
