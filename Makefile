@@ -79,7 +79,8 @@ release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
 hub: data/cache/.done  ## a folder for a model hub of each model and of the text, with cards: make hub OWNER=account
 	$(BIN)/python -m tools hub --owner "$(OWNER)"
 
-student: edition-student  ## the book without its solutions, for participants
+student: edition-student  ## the book without its solutions, for participants, and the archives that it needs in Colab
+	$(BIN)/python -m tools colab-zip --student
 solutions: edition-solutions  ## the book with every solution open, for those who teach
 
 # Its pages are in _build/EDITION/html, its notebooks in _build/EDITION/source/chapters.

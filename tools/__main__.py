@@ -54,11 +54,12 @@ def release(version: str, check: bool) -> None:
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
-def colab_zip() -> None:
+def colab_zip(student: bool) -> None:
     """Write `book.zip` and `book-all.zip`, with what chapters need in Colab, without a release."""
     from tools import bundle
 
-    for path in bundle.write_book_zips(files.data_dir().parent):
+    write = bundle.write_student_zips if student else bundle.write_book_zips
+    for path in write(files.data_dir().parent):
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
 
 
@@ -98,7 +99,10 @@ COMMANDS: dict[str, tuple] = {
         option("version"),
         option("--check", action="store_true", help="only list what must be set before"),
     ),
-    "colab-zip": (colab_zip,),
+    "colab-zip": (
+        colab_zip,
+        option("--student", action="store_true", help="those of the edition without solutions"),
+    ),
     "hub": (
         hub,
         option("names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"),

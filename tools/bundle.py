@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tools import about
 from transformer_circuits import files
 from transformer_circuits.book import first_cell, notebooks
+from transformer_circuits.website import editions
 
 FOLDER = "_build/release"
 CHAPTER_NEEDS = (
@@ -26,6 +28,10 @@ MOST_DO_WITHOUT = (
     "data/models/two-layer/checkpoints", "data/models/two-layer-mlp*", "data/models/zero-layer-seed-*",
 )  # fmt: skip
 """What `book.zip` lacks, as only `notebooks.ALL_MODELS` read it: half of the weights."""
+FOR_STUDENTS = (f"{editions.STUDENTS_ARCHIVE}.zip", f"{editions.STUDENTS_ARCHIVE}-all.zip")
+"""What the edition without solutions has in place of the two."""
+NOT_HANDED_OUT = ("data/cache/*", "*__pycache__/*", "*.egg-info/*", ".*", "*/.*")
+"""What lies in a checkout and is no part of it: executed chapters, with their solutions, among it."""
 WEIGHTS = ("data/models", "data/tokenizer.json", "LICENSE")
 NAMELESS = "The maintainers"
 """Stands where the authors' names belong."""
@@ -45,7 +51,11 @@ def write(root: Path, version: str) -> list[Path]:
     folder, name = root / FOLDER, f"transformer-circuits-{version}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _zip(site, folder / f"{name}-site.zip", name)
+    _zip(
+        {p.relative_to(site).as_posix(): p for p in site.rglob("*")},
+        folder / f"{name}-site.zip",
+        name,
+    )
     _archive(root, folder / f"{name}-sources.zip", name)
     _archive(root, folder / f"{name}-weights.zip", f"{name}-weights", *WEIGHTS)
     write_book_zips(root, folder)
@@ -64,6 +74,33 @@ def write_book_zips(root: Path, folder: Path | None = None) -> list[Path]:
     without = [f":(exclude){place}" for place in MOST_DO_WITHOUT]
     _archive(root, targets[0], "book", *CHAPTER_NEEDS, *without)
     _archive(root, targets[1], "book", *CHAPTER_NEEDS)
+    return targets
+
+
+def write_student_zips(root: Path) -> list[Path]:
+    """Write the two archives of the edition without solutions beside it; returns their paths.
+
+    They have the notebooks of `make student`, and all else as it lies in the checkout, which may be
+    without git: the sources of a release.
+    """
+    edition = root / "_build" / "student"
+    if not (edition / "source" / "chapters").is_dir():
+        raise files.UserError(f"{edition} has no notebooks: run `make student`")
+    members = {}
+    for need in CHAPTER_NEEDS:
+        place = edition / "source" if need == "chapters" else root
+        for path in [place / need, *(place / need).rglob("*")]:
+            name = path.relative_to(place).as_posix()
+            if not any(fnmatch(name, pattern) for pattern in NOT_HANDED_OUT):
+                members[name] = path
+    most = {
+        name: path for name, path in members.items()
+        if not any(fnmatch(name, f"{pattern}*") for pattern in MOST_DO_WITHOUT)
+    }  # fmt: skip
+    targets = [edition / name for name in FOR_STUDENTS]
+    for target, those in zip(targets, (most, members), strict=True):
+        with files.atomic(target) as temporary:
+            _zip(those, temporary, "book")
     return targets
 
 
@@ -142,10 +179,11 @@ def _git(root: Path, *command: str, may_fail: bool = False) -> str:
     return done.stdout
 
 
-def _zip(folder: Path, target: Path, top: str) -> None:
-    """A folder as a zip whose bytes depend on names and contents alone: one date for all files."""
+def _zip(members: Mapping[str, Path], target: Path, top: str) -> None:
+    """Files by their names as a zip whose bytes depend on names and contents alone: one date for all."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            entry = zipfile.ZipInfo(f"{top}/{path.relative_to(folder).as_posix()}")
-            entry.external_attr = 0o100644 << 16
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, path in sorted(members.items()):
+            if path.is_file():
+                entry = zipfile.ZipInfo(f"{top}/{name}")
+                entry.external_attr = 0o100644 << 16
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)

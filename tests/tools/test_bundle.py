@@ -13,7 +13,8 @@ import pytest
 from tools import __main__ as cli
 from tools import bundle
 from transformer_circuits import files
-from transformer_circuits.book import first_cell
+from transformer_circuits.book import first_cell, notebooks
+from transformer_circuits.website import editions
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,6 +122,56 @@ def test_a_release_has_the_book_its_sources_the_weights_and_what_colab_needs(
     bundle.write(root, "1.2.3")
     assert (folder / "SHA256SUMS").read_bytes() == first
     assert sorted(path.name for path in folder.iterdir()) == NAMES
+
+
+ALL = f"chapters/{notebooks.ALL_MODELS[0]}.ipynb"
+
+
+def cell(name, source, *tags):
+    return {"cell_type": "code", "execution_count": None, "id": name, "metadata": {"tags": [*tags]},
+            "outputs": [], "source": [source]}  # fmt: skip
+
+
+TAUGHT = json.dumps({
+    "cells": [cell("a", first_cell.UNPACKING), cell("b", "2 + 2", editions.SOLUTION)],
+    "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+})  # fmt: skip
+"""A chapter with an exercise that is solved."""
+
+
+def test_what_participants_upload_to_colab_has_no_solution_and_is_what_their_notebooks_ask_for(
+    repository, capsys
+):
+    """Of a clone or of unpacked sources, whether or not the repository has an address."""
+    root = repository(**{
+        "chapters/01-a.ipynb": TAUGHT, ALL: TAUGHT, "_toc.yml": "parts: []\n",
+        "_config.yml": READY["_config.yml"] + "launch_buttons: {}\nhtml: {}\n",
+        "seminar/instructor.md": "", "src/package/__pycache__/module.pyc": "",
+        "chapters/.ipynb_checkpoints/01-a-checkpoint.ipynb": TAUGHT,
+    })  # fmt: skip
+    with pytest.raises(SystemExit, match="run `make student`"):
+        cli.main(["colab-zip", "--student"])
+    handed_out = editions.write("student") / "chapters"
+    (root / ".git").rename(root / "elsewhere")
+    cli.main(["colab-zip", "--student"])
+    most, everything = (root / "_build/student" / name for name in bundle.FOR_STUDENTS)
+    assert f"{most}: 0.0 MB" in capsys.readouterr().out
+    assert members(most) == sorted(f"book/{name}" for name in (
+        "LICENSE", "_config.yml", "chapters/01-a.ipynb", ALL, "data/corpus.toml",
+        "data/models/m/weights.safetensors", "data/tokenizer.json", "pyproject.toml",
+        "requirements.txt", "src/package/module.py",
+    ))  # fmt: skip
+    kept = "book/data/models/two-layer/checkpoints/000001.safetensors"
+    assert members(everything) == sorted([*members(most), kept])
+    for path in (most, everything):
+        with zipfile.ZipFile(path) as archive:
+            for name in ("chapters/01-a.ipynb", ALL):
+                text = archive.read(f"book/{name}").decode()
+                notebook = json.loads(text)
+                assert [*filter(editions.solves, notebook["cells"])] == []
+                assert text == (handed_out / Path(name).name).read_text()
+                asked = (most if name != ALL else everything).name
+                assert f"Upload {asked}, wait" in notebooks.code(notebook)[0]
 
 
 def test_all_placeholders_are_listed_at_once_and_nothing_is_written(repository):

@@ -1,6 +1,8 @@
 """The book and the editions that `make student` and `make solutions` built; run after that."""
 
+import json
 import re
+import zipfile
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tools import bundle
 from transformer_circuits.book import notebooks
 from transformer_circuits.website import editions
 
@@ -78,6 +81,16 @@ def test_the_edition_for_participants_has_no_solution_and_speaks_of_none():
     for chapter in notebooks.names():
         for source in solutions(chapter):
             assert source not in everything, chapter
+
+
+@pytest.mark.parametrize("name", bundle.FOR_STUDENTS)
+def test_what_they_upload_to_colab_has_every_chapter_and_no_solution(name):
+    with zipfile.ZipFile(BUILD / "student" / name) as archive:
+        pages = {Path(page).stem: page for page in archive.namelist() if page.endswith(".ipynb")}
+        assert set(notebooks.names()) <= pages.keys()
+        for page in pages.values():
+            made = json.loads(archive.read(page))
+            assert [*filter(editions.solves, made["cells"])] == [], page
 
 
 def solutions(chapter):

@@ -64,13 +64,22 @@ def text(config: Path, chapter: str = "") -> str:
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     url = (settings.get("repository") or {}).get("url")
-    if url:
-        return CLONING.format(url=url)
-    return (
-        re.sub(r"book(?=\S*\.zip)", "book-all", UNPACKING)
-        if chapter in notebooks.ALL_MODELS
-        else UNPACKING
-    )
+    return CLONING.format(url=url) if url else unpacking(chapter)
+
+
+def unpacking(chapter: str = "", archive: str = "book") -> str:
+    """The first cell that takes a chapter's code from an archive, or from the larger one."""
+    if chapter in notebooks.ALL_MODELS:
+        archive += "-all"
+    return re.sub(r"book(?=\S*\.zip)", archive, UNPACKING)
+
+
+def put(notebook: dict, cell: str) -> bool:
+    """Make a cell the first with code of a notebook, in place; whether there was one to take its place."""
+    code = (one for one in notebook["cells"] if one["cell_type"] == "code")
+    if first := next(code, None):
+        first["source"] = cell.splitlines(keepends=True)
+    return bool(first)
 
 
 def write() -> None:
@@ -78,10 +87,8 @@ def write() -> None:
     for name in notebooks.names():
         chapter, cell = notebooks.path(name), text(notebooks.root() / "_config.yml", name)
         notebook = notebooks.read(chapter)
-        code = (one for one in notebook["cells"] if one["cell_type"] == "code")
-        if (first := next(code, None)) is None:
+        if not put(notebook, cell):
             raise files.UserError(f"{chapter} has no code cell: leave an empty one where it goes")
-        first["source"] = cell.splitlines(keepends=True)
         with files.atomic(chapter) as temporary:
             whole = files.as_json(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             temporary.write_text(whole, encoding="utf-8")

@@ -13,12 +13,14 @@ import nbformat
 import yaml
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks
+from transformer_circuits.book import first_cell, notebooks
 
 CHANGED = ("_config.yml", "_toc.yml", "chapters", "seminar")
 """What an edition has a copy of, to change it; everything else of the checkout it shares."""
 NOT_SHARED = ("_build", "data", "node_modules")
 """No page includes anything of these, and in the first two lie chapters with their solutions."""
+STUDENTS_ARCHIVE = "book-student"
+"""How archives for Colab are called that have the notebooks of `student`: so they begin."""
 FOR_INSTRUCTORS = "seminar/instructor"
 """The page that only those who teach get."""
 KEY = "seminar/inventory.toml"
@@ -74,6 +76,8 @@ def write(edition: str) -> Path:
         copy(root / name, folder / name)
     for path in folder.glob("chapters/**/*.ipynb"):
         chapter = EDITIONS[edition](notebooks.read(path))
+        if edition == "student":  # a clone, or the book's own archive, would bring the solutions
+            first_cell.put(chapter, first_cell.unpacking(path.stem, STUDENTS_ARCHIVE))
         _replace(path, nbformat.writes(nbformat.from_dict(chapter)) + "\n")
     if edition == "student":
         _without_page_for_instructors(folder)
