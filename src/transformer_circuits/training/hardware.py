@@ -1,9 +1,14 @@
 """What the machine can do for training: bfloat16, and a compiler."""
 
 import logging
+import re
+from pathlib import Path
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+_SAYS_WHY = re.compile(r"error: (?!ld returned|linker command failed)|\bld: (?!warning)")
+"""In a line of a compiler or a linker that names what is missing, and not only that something is."""
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -38,7 +43,12 @@ def compiles(device: torch.device) -> bool:
         torch.compile(torch.sin)(torch.ones(16, device=device))
     except Exception as error:  # whatever is missing, training goes on without it
         lines = str(error).splitlines() or [type(error).__name__]
-        reason = next((line for line in lines if "error:" in line), lines[0])
+        reason = next((line for line in lines if _SAYS_WHY.search(line)), lines[0])
+        if " " in (folder := str(Path(torch.__file__).parent)):  # which torch hands on unquoted
+            reason += (
+                f"; the path {folder} has a blank, which can be why: move the book to a folder "
+                "without one, remove .venv there, and run make again"
+            )
         logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
         return False
     return True
