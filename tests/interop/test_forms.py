@@ -131,6 +131,8 @@ def test_a_stream_that_was_doubled_for_positions_is_halved_and_no_other():
         ({"attn_scale": 3.0}, {"attn_scale": 3.0}),
         ({"normalization": None, "shortformer_pos": True}, {}),
         ({"n_layers": 0}, {"n_layers": 0}),
+        ({"sliding_window": PAPER["n_ctx"]}, {}),
+        ({"sliding_window": 4096}, {}),
     ],
 )
 def test_configs_say_the_same_in_several_words(said, meant):
@@ -151,6 +153,7 @@ def test_configs_say_the_same_in_several_words(said, meant):
         (forms.STREAM | forms.LN, "there is no blocks.0.ln1.w among the weights"),
         ({"normalization_type": "BN"}, "'BN' but must be one of .*'LN', 'LNPre', 'RMS', 'RMSPre'"),
         ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),
+        ({"sliding_window": PAPER["n_ctx"] - 1}, f"{PAPER['n_ctx'] - 1} but all models here have"),
         ({"use_qk_norm": True}, "use_qk_norm is True but all models here have False"),
         (forms.ROTARY | {"rotary_dim": 3}, "rotary positions turn pairs of rows, but"),
         ({"positional_embedding_type": "alibi"}, "'alibi' but must be one of .*'rotary', 'none'"),
