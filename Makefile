@@ -5,7 +5,9 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
 # What uv.lock says, into the environment that is there. torch comes by pip: any build of its
 # version will do, also the small one without CUDA.
-SYNC := $(BIN)/uv sync --quiet --locked --inexact --no-install-package torch
+SYNC := $(BIN)/uv sync --quiet --locked --inexact --python $(BIN)/python --no-install-package torch
+# Dev containers name another place and another Python, in the environment.
+export UV_PROJECT_ENVIRONMENT := .venv
 
 MODELS := zero-layer one-layer two-layer two-layer-mlp
 
@@ -43,7 +45,7 @@ $(BIN)/uv: | python
 
 # Two releases of one package do not fit into one environment.
 .venv/peers4/.done: .venv/.done
-	UV_PROJECT_ENVIRONMENT=.venv/peers4 $(SYNC) --python $(BIN)/python --extra peers4
+	UV_PROJECT_ENVIRONMENT=.venv/peers4 $(SYNC) --extra peers4
 	PIP_PYTHON=.venv/peers4 $(PIP) torch
 	touch $@
 

@@ -165,6 +165,27 @@ def test_it_is_made_in_a_folder_with_spaces_and_umlauts(fresh, target, said):
     assert made.returncode == 0 and said in made.stdout.splitlines(), made.stderr
 
 
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [(".venv/.done", ".venv"), (".venv/.lab", ".venv"), (".venv/peers4/.done", ".venv/peers4")],
+)
+def test_packages_go_where_make_looks_whatever_uv_is_told_elsewhere(
+    fresh, monkeypatch, target, place
+):
+    """As in dev containers, whose environment names another place and another Python."""
+    monkeypatch.setenv("UV_PROJECT_ENVIRONMENT", "/elsewhere")
+    monkeypatch.setenv("UV_PYTHON", "3.12")
+    for name in ("python", "pip"):
+        program(fresh / ".venv/bin" / name, "Python 3.12.4")
+    program(fresh / ".venv/bin/uv", "into $UV_PROJECT_ENVIRONMENT: $*")
+    (fresh / ".venv/peers4").mkdir()
+    made = make(fresh, target)
+    assert made.returncode == 0, made.stderr
+    told = [line for line in made.stdout.splitlines() if line.startswith("into ")]
+    assert told[-1].startswith(f"into {place}: sync ")
+    assert all(" --python .venv/bin/python" in line for line in told)
+
+
 def test_the_book_and_both_editions_are_built_before_they_are_tested(fresh):
     said = make(fresh, "-n", "test").stdout
     tested = said.index("pytest -q -m browser")
