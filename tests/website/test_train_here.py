@@ -20,7 +20,8 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.website import serving
 
-PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "train-here.html"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "_build" / "html" / "chapters" / "browser" / "train-here.html"
 SIZES = dict(n_heads=3, d_model=10, d_head=2, n_vocab=11, n_ctx=7, position_base=50.0)
 CASES = [
     (2, {"seen": [1, 0]}),
@@ -174,6 +175,31 @@ def test_the_order_of_the_layers():
     ]
     said = in_node("answer(given.map(order))", [records(*given) for *given, _ in cases])
     assert [one["found"] for one in said] == [found for *_, found in cases]
+
+
+ORDERED = """
+answer(given.map((seed) => {
+  const training = new Training({ seed, n_layers: 2, seen: [1, 0] });
+  const records = [training.look()];
+  while (training.adam.step < 300) {
+    training.run(20);
+    records.push(training.look());
+  }
+  return order(records).found;
+}));
+"""
+
+
+def test_in_the_toy_both_come_together_as_page_and_slides_say_who_send_there():
+    assert in_node(ORDERED, [0, 1, 2, 3]) == ["together"] * 4
+    (page, slides) = (
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("chapters/watch-it-grow.ipynb", "seminar/slides.md")
+    )
+    assert "From each of the first four seeds: together, as far as one can see." in page
+    assert page.count("do they come together, or one before the other?") == 1
+    assert slides.count("In the toy they come together: ") == 2, "live, and on the still"
+    assert slides.count("In text notes come first: ") == 2
 
 
 @pytest.fixture
