@@ -72,7 +72,7 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
         ("what-a-second-layer-reads", "Cut from the keys, the name is gone",
          ("al", "ar"), "| *{}* | {} % | {} % | {} % | {} % |"),
         ("the-induction-circuit", "How often the right token is ranked first of 6,144",
-         "random tokens", "two layers {}, one layer {}, two layers without head 0.2 {}."),
+         "random tokens", "two layers {}, {} and {} %, one layer {} %, two layers without head 0.2 {} %."),
     ],
 )  # fmt: skip
 def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, shown):
@@ -87,8 +87,8 @@ def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, 
             shares = [round(100 * of[place]) for of in likely]
             assert shown.format(piece, *shares) in everything
     else:
-        whole, without, _, one = (f"{100 * share:.1f} %" for share in table["numbers"][column])
-        assert shown.format(whole, one, without) in everything
+        *seeds, without, _, one = (f"{100 * share:.1f}" for share in table["numbers"][column])
+        assert shown.format(*seeds, one, without) in everything
 
 
 def test_what_pairs_are_to_find_is_in_the_model():
