@@ -3,10 +3,15 @@
 import re
 
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
 from tools import manifest
+from transformer_circuits.analysis import ablation
 from transformer_circuits.book import notebooks
+from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
+from transformer_circuits.website import serving
 
 ROOT = notebooks.root()
 FOUND = manifest.read(ROOT / manifest.COMMITTED)
@@ -144,6 +149,25 @@ def test_how_often_a_repeat_is_continued_is_what_the_table_says():
     assert "more than three in four are right" in said and min(on_text[:3]) > 75
     assert "it is about three in ten" in said and all(abs(s - 30) < 4 for s in on_text[3:5])
     assert "is right for a third of such text" in said and abs(on_text[5] - 100 / 3) < 3
+
+
+def test_what_the_tour_measures_where_nothing_comes_twice_agrees_with_the_cost_of_the_head():
+    """On the sentences of its control the head costs something, less than on text at large."""
+    script = (serving.LIVE / "examples.js").read_text(encoding="utf-8")
+    once = re.findall(r'"(.+)"', re.search(r"const ONCE = \[\n(.*?)\n\];", script, re.S)[1])
+    contexts = [tokenizer.context(sentence) for sentence in once]
+    assert len(once) >= 8 and all(ids.unique().numel() == ids.numel() for ids in contexts)
+    table = figure("12-how-they-work", "Cost of each head, nats per token")
+    costs = dict(zip(table["words"]["head"], table["numbers"]["text"], strict=True))
+    model = checkpoint.load("two-layer")
+
+    def losses(model):
+        per_token = [cross_entropy(model(ids)[0, 1:-1], ids[0, 2:]) for ids in contexts]
+        return torch.stack(per_token).mean()
+
+    with torch.no_grad():
+        cost = float(losses(ablation.without(model, [(0, 2)])) - losses(model))
+    assert 0.1 < cost < costs["0.2"]
 
 
 INTRODUCED = [

@@ -8,11 +8,22 @@ import { labels, randomRepeats, State } from "./state.js";
 const { names } = Circuits;
 const NAME =
   "The captain asked Nebuchadnezzar to wait. Soon Nebuchadnezzar came, and Nebuchadnezzar sat down.";
-const ONCE =
-  "The river was cold, but we swam across before dark. Later, somebody lit a fire and made tea.";
+// No token comes twice in any. One alone says little: of some the loss hardly moves. So all are
+// measured, as they were first written: sentences of the kind that the model has read most.
+const ONCE = [
+  "If no argument is given, it defaults to None and nothing will be written.",
+  "Returns a list with the names of all files that were found below this directory.",
+  "This function raises an error when its first parameter has not been set.",
+  "You can install the package from source or use one of our binary releases.",
+  "By default, only warnings are shown; pass another level to see more details.",
+  "The following example shows how you might create your own class in Python.",
+  "Note that these options must be specified before any other command is run.",
+  "Each line contains exactly two numbers, separated by spaces that stand for x and y.",
+];
 const INVENTED = "My dog Brumblewick ran away this morning. Has anybody here seen Brumblewick";
 const NONE = "Each step of the tour makes one point: it asks, and answers once you have guessed.";
 const PIECE = "ad";
+const NOISE = 0.05; // nats per token; what moves a loss by less is not told from nothing
 const DESTINATIONS = ["the work,", "the work of"];
 
 // The places of the piece of the name in the text.
@@ -26,7 +37,7 @@ async function look(page, state, what = {}) {
   return { ...found, ids: request.ids, p: next.p[next.ids.indexOf(next.target)] };
 }
 
-const mean = (loss) => loss.slice(1).reduce((a, b) => a + b, 0) / (loss.length - 1);
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
 async function ofName(page) {
   const state = new State();
@@ -195,26 +206,30 @@ export const EXAMPLES = {
     title: "Nothing comes twice",
     async open() {
       const state = new State();
-      state.text = ONCE;
+      [state.text] = ONCE;
       return [
         state,
-        "A control. Switch off the head that looked one back most in the example of the name. Does this text lose more nats per token than that one, or fewer?",
+        `A control. In this sentence no token comes twice, and there are ${ONCE.length - 1} more like it. Switch off the head that looked one back most in the example of the name. By how much does their loss rise?`,
       ];
     },
-    guesses: ["More", "Fewer"],
+    guesses: ["More than with the name", "Less, but it rises", "Not at all"],
     async answer(page) {
       const { state, previous } = await ofName(page);
-      const lost = async (text) => {
-        const [on, off] = await Promise.all(
-          [[], [previous]].map((list) => look(page, of(state, { text, off: new Set(list) }))),
+      const losses = (texts) =>
+        Promise.all(
+          [[], [previous]].map(async (off) => {
+            const found = texts.map((text) => look(page, of(state, { text, off: new Set(off) })));
+            return mean((await Promise.all(found)).flatMap(({ loss }) => loss.slice(1)));
+          }),
         );
-        return mean(off.loss) - mean(on.loss);
-      };
-      const [here, there] = [await lost(ONCE), await lost(NAME)];
-      const then = Object.assign(new State(), { text: ONCE, off: new Set([previous]) });
+      const [once, name] = [await losses(ONCE), await losses([NAME])];
+      const [here, there] = [once, name].map(([on, off]) => off - on);
+      const rises = here > NOISE;
+      const goes = (of) => of.map((loss) => number(loss)).join(" to ");
+      const then = Object.assign(new State(), { text: ONCE[0], off: new Set([previous]) });
       return [
-        here > there ? 0 : 1,
-        `This text loses ${number(here)} nats per token, the one with the name ${number(there)}. If the head served only repeats, the first number would be about zero.`,
+        here > there ? 0 : rises ? 1 : 2,
+        `Without the head the loss of these ${ONCE.length} sentences goes from ${goes(once)} nats per token, that of the text with the name from ${goes(name)}. If the head served only repeats, the first would stay where it is.${rises ? " It does more: to know the token before helps with the next one, search or no search." : ""}`,
         then,
       ];
     },
@@ -264,7 +279,7 @@ export const EXAMPLES = {
       state.token = state.all.length - 2;
       return [
         state,
-        "This name stands in no text that the model has read. One piece of it is missing at the chosen token, the second time. How likely is the right one?",
+        "This name stands in no text that the model has read. The chosen token is its last piece but one, the second time. You see the piece that follows; the model, at the chosen token, has not read it yet. How likely does it find the right one?",
       ];
     },
     guesses: ["Less than a tenth", "A tenth to a half", "More than half"],
