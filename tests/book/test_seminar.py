@@ -6,17 +6,19 @@ import re
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.analysis import heads
+from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.book import notebooks
 from transformer_circuits.text import tokenizer
 from transformer_circuits.training import checkpoint
+from transformer_circuits.website import serving
 
 SEMINAR = files.data_dir().parent / "seminar"
 SLIDES = re.split(
     r"^(?=\(slides-)", (SEMINAR / "slides.md").read_text(encoding="utf-8"), flags=re.M
 )
 PLAN = (SEMINAR / "plan-90.md").read_text(encoding="utf-8")
+MANIFEST = json.loads((SEMINAR.parent / "results" / "manifest.json").read_text("utf-8"))
 PACE = 130
 """Words a minute, of somebody who speaks so that all can follow."""
 
@@ -35,6 +37,13 @@ def test_a_slide_says_what_to_say_and_ask_and_what_is_right(slide):
     assert said >= 40 and len(found["Say"].split()) <= PACE * int(found["Minutes"]) / 2
     shown = re.sub(r"^```.*?^```$|\$\$.*?\$\$|^:::.*?^:::$", "", slide, flags=re.M | re.S)
     assert len(shown.split()) <= 95, "readable from the last row"
+
+
+def shown_by(page, title):
+    """The record of the figure or table of a page whose title has these words."""
+    figures = MANIFEST["chapters"][page]["figures"]
+    (record,) = (of for name, of in figures.items() if title in name)
+    return record
 
 
 MINUTES = [int(notes(slide)["Minutes"]) for slide in SLIDES]
@@ -66,29 +75,122 @@ def test_two_sessions_have_ninety_minutes_each_without_a_gap():
         assert session[-1][1] == 90
 
 
-@pytest.mark.parametrize(
-    "page, title, column, shown",
-    [
-        ("what-a-second-layer-reads", "Cut from the keys, the name is gone",
-         ("al", "ar"), "| *{}* | {} % | {} % | {} % | {} % |"),
-        ("the-induction-circuit", "How often the right token is ranked first of 6,144",
-         "random tokens", "two layers {}, {} and {} %, one layer {} %, two layers without head 0.2 {} %."),
-    ],
-)  # fmt: skip
-def test_numbers_and_words_on_slides_are_those_of_the_page(page, title, column, shown):
-    manifest = json.loads((SEMINAR.parent / "results" / "manifest.json").read_text("utf-8"))
-    (table,) = (of for name, of in manifest["chapters"][page]["figures"].items() if title in name)
-    everything = "".join(SLIDES)
-    if page == "what-a-second-layer-reads":
-        assert "| head 0.2 cut out of their | queries | keys | values | nothing |" in everything
-        readings = ("queries", "keys", "values", "nothing")
-        likely = [table["numbers"][f"probability, Cut notes from {of}"] for of in readings]
-        for piece, place in zip(column, (0, -1), strict=True):
-            shares = [round(100 * of[place]) for of in likely]
-            assert shown.format(piece, *shares) in everything
-    else:
-        *seeds, without, _, one = (f"{100 * share:.1f}" for share in table["numbers"][column])
-        assert shown.format(*seeds, one, without) in everything
+def percent(shares):
+    *most, last = (f"{100 * share:.0f}" for share in shares)
+    return f"{', '.join(most)} and {last} %"
+
+
+def stated_of_resting():
+    of = shown_by("what-to-believe", "Of three rules one passes")
+    (k,) = (k for k, rule in enumerate(of["words"]["rules"]) if rule.startswith("resting"))
+    trained, untrained, line = (
+        of["numbers"][name][k] for name in ("three trainings", "untrained", "line")
+    )
+    assert 7 < min(trained) / untrained < 8
+    return [
+        f"rests* on the first token: {percent(trained)}; untrained {100 * untrained:.0f} %; bound "
+        f"{100 * line:.0f} %.",
+        f"A rule says above {100 * line:.0f} %; three trainings come to {percent(trained)}, a "
+        f"model without training to {100 * untrained:.0f} %.",
+        "more than seven times what a model without training shows",
+    ]
+
+
+def stated_of_growing():
+    of = shown_by("13-how-they-form", "Million tokens until a head first")["numbers"]
+    half, rise = {}, {}
+    for kind in ("previous", "matching"):
+        tenth, middle, most = (of[f"{kind} {share}%"][:3] for share in (10, 50, 90))
+        half[kind] = f"{min(middle):.1f} to {max(middle):.1f}"
+        took = [end - begin for begin, end in zip(tenth, most, strict=True)]
+        rise[kind] = f"{min(took):.1f} to {max(took):.1f}"
+    return [
+        f"half done after {half['previous']} million tokens, the search after {half['matching']}.",
+        f"the notes take {rise['previous']} million tokens, the search {rise['matching']}, of 24.6.",
+    ]
+
+
+def stated_of_the_name():
+    of = shown_by("a-name-comes-again", "Two layers finish a name")["numbers"]
+    on, off = of["probability, as it is"], of["probability, without head 0.2"]
+    assert min(on) > 1 / 2 and round(1 / off[0]) == 9 and max(off[1:]) < 0.015
+    shares = [f"{100 * share:.0f}" for share in on]
+    model = checkpoint.load("two-layer")
+    line = tokenizer.context("The old king Valdemar spoke, and the people heard Valdemar")
+    frozen = ablation.without(model, [(0, 2)])(line, model.trace(line).patterns)[0, -5:-1]
+    back = frozen.softmax(dim=-1).gather(1, line[0, -4:, None])[:, 0]
+    returned = ", ".join(f"{100 * share:.0f}" for share in back)
+    return [
+        "every piece drops from above one half: the first to one in nine, the others to one in a "
+        "hundred or less",
+        f"all comes back: {returned} %, of {', '.join(shares)}.",
+    ]
+
+
+def stated_of_the_tour():
+    """Of what the live page computes, on the text of its tour."""
+    script = (serving.LIVE / "examples.js").read_text(encoding="utf-8")
+    line = tokenizer.context(re.search(r'const NAME =\n  "(.*)";', script)[1])
+    model = checkpoint.load("two-layer")
+    first, at, _ = (line[0] == tokenizer.token("ad")).nonzero()[:, 0].tolist()
+    less, trace = ablation.without(model, [(0, 2)]), model.trace(line)
+    shares = [
+        100 * float(logits[0, place].softmax(dim=0)[tokenizer.token("ne")])
+        for logits, place in ((trace.logits, first), (trace.logits, at), (less(line), at),
+                              (less(line, trace.patterns), at))
+    ]  # fmt: skip
+    assert shares[0] < 1 and shares[2] < 0.15
+    return [f"about {shares[1]:.0f} % the second", "Off, 0.1 % or less",
+            f"Frozen, about {shares[3]:.0f} %"]  # fmt: skip
+
+
+def stated_of_copying():
+    of = shown_by("does-it-copy", "Every head of the second layer leans towards copying")
+    heads = [head.partition(" ")[0] for head in of["words"]["head"]]
+    first = dict(zip(heads, of["numbers"]["ranks first what it looks at"], strict=True))
+    score = dict(zip(heads, of["numbers"]["copying score"], strict=True))
+    assert min(score[f"1.{k}"] for k in range(6)) > 1 / 2 and score["1.1"] > 0.95
+    assert all(abs(first[head] - 1 / 2) < 0.05 for head in ("1.0", "1.2"))
+    assert round(1 / first["1.1"]) == 8
+    return ["put the token itself first for about half of all tokens",
+            "head 1.1, which scores nearly one, does so for one in eight"]  # fmt: skip
+
+
+def stated_of_the_sum():
+    of = shown_by("one-channel", "a finder says “al” loudest")
+    shares = dict(zip(of["words"]["al: bars"], of["numbers"]["al: values"], strict=True))
+    finders = sum(share for name, share in shares.items() if "(finder)" in name)
+    assert abs(finders / sum(shares.values()) - 2 / 5) < 0.03
+    longest = sorted(shares, key=shares.get)[-3:]
+    assert [name.partition(" ")[0] for name in longest] == ["embedding", "0.0", "1.0"]
+    return ["the finders, give two fifths", "longest three bars aloud: 1.0, 0.0, the token's own"]
+
+
+def stated_in_tables():
+    cut = shown_by("what-a-second-layer-reads", "Cut from the keys, the name is gone")["numbers"]
+    columns = [cut[f"probability, Cut notes from {of}"] for of in ("queries", "keys", "values")]
+    columns.append(cut["probability, Cut notes from nothing"])
+    yield "| head 0.2 cut out of their | queries | keys | values | nothing |"
+    for piece, place in (("al", 0), ("ar", -1)):
+        yield f"| *{piece}* | " + " | ".join(f"{100 * of[place]:.0f} %" for of in columns) + " |"
+    table = shown_by("the-induction-circuit", "How often the right token is ranked first of 6,144")
+    *seeds, less, _, one = (f"{100 * share:.1f}" for share in table["numbers"]["random tokens"])
+    yield "two layers {}, {} and {} %, one layer".format(*seeds) + (
+        f" {one} %, two layers without head 0.2 {less} %."
+    )
+
+
+def test_every_share_on_slides_and_handout_is_the_one_that_pages_show():
+    """What is stated in words as well; and no percentage is stated that no record has."""
+    said = "".join(SLIDES) + (SEMINAR / "handout.md").read_text(encoding="utf-8")
+    for stated in (
+        stated_of_resting, stated_of_growing, stated_of_the_name, stated_of_the_tour,
+        stated_of_copying, stated_of_the_sum, stated_in_tables,
+    ):  # fmt: skip
+        for phrase in stated():
+            assert said.count(phrase) == 1, phrase
+            said = said.replace(phrase, "")
+    assert re.findall(r".{30}%", said) == []
 
 
 def test_what_pairs_are_to_find_is_in_the_model():
@@ -97,18 +199,21 @@ def test_what_pairs_are_to_find_is_in_the_model():
     (offered,) = re.findall(r"^(`[^`|\n].*)$", slide, re.M)
     named = dict(re.findall(r"`([^`]+)` in head (\d\.\d)", offered))
     assert named == {"king": "0.1", "back": "0.0"}
-    answers = {"(": ("0.3", "))"), "[": ("0.2", "]"), " king": ("0.1", " reign"),
+    answers = {" (": ("0.2", ")"), " [": ("0.2", "]"), " king": ("0.1", " reign"),
                " back": ("0.0", "ward")}  # fmt: skip
     model = checkpoint.load("one-layer")
+    bracket = shown_by("what-one-layer-can-say", "looks at a bracket")["text"]
+    assert f"Head {answers[' ('][0]} at the token" in bracket, "the head of the page"
     for word, (head, output) in answers.items():
-        if word[0] == " ":
+        if word[1] not in "([":
             assert output.strip() in notes(slide)["Answer"] and head in notes(slide)["Answer"]
         layer, index = map(int, head.split("."))
         raised = skip_trigrams.factors(model, heads.Head(layer, index)).logits[
             :, tokenizer.token(word)
         ]
         assert tokenizer.token(output) in raised.topk(5).indices.tolist()
-        if word in "([":
+        if word[1] in "([":
+            assert f"| `␣{word[1]}` | {head} |" in slide
             strongest = tokenizer.labels(raised.topk(4).indices)
             assert " &ensp; ".join(f"`{token}`" for token in strongest) in "".join(SLIDES)
 
