@@ -20,6 +20,22 @@ const Book = {
   element: (tag, properties) => Object.assign(document.createElement(tag), properties),
 };
 
+// Paper is light, and so is a dark page while it is printed: by its theme, which styles and scripts follow.
+// A browser says before and after that it prints; one that shows what paper would look like changes the medium.
+const paper = matchMedia("print");
+const onPaper = (on) => {
+  const { dataset } = document.documentElement;
+  if (on === "onScreen" in dataset) return;
+  if (on) Object.assign(dataset, { onScreen: dataset.theme, theme: "light" });
+  else {
+    dataset.theme = dataset.onScreen;
+    delete dataset.onScreen;
+  }
+};
+paper.addEventListener("change", () => onPaper(paper.matches));
+addEventListener("beforeprint", () => onPaper(true));
+addEventListener("afterprint", () => onPaper(false));
+
 // Story or code: in Story no code is shown, and a mark beside the title of a section opens that section's.
 // One switch for the whole book, above each page that has code, which is remembered. The way to read is
 // set before the page is drawn, so that nothing moves. Exercises keep their code,

@@ -6,12 +6,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from conftest import barriers
+from conftest import barriers, ready, watch
 
 from transformer_circuits.website import printing
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
+PRINTED_IN_THE_DARK = ("a-name-comes-again", "does-it-copy", "03-attention-heads")
+"""A stage, the theme's own boxes and pictures, and views that scripts draw."""
 
 
 def printed(page, target, **options):
@@ -64,6 +66,54 @@ def test_figures_to_choose_from_are_printed_whatever_window_shows_them(watched, 
         ".map((svg) => svg.getBoundingClientRect().height)))",
     )
     assert heights and min(heights) > 200
+
+
+def in_both_themes(browser, name, take):
+    """What is taken of a page that a reader in the light sees, and of one in the dark."""
+    taken = []
+    for theme in ("light", "dark"):
+        page = browser.new_page(color_scheme=theme)
+        watch(page)
+        page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+        ready(page)
+        page.evaluate("document.fonts.ready.then(() => true)")
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        taken.append(take(page))
+        assert page.evaluate("document.documentElement.dataset.theme") == theme, "as it was"
+        page.close()
+    return taken
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "name", ["seminar/handout", *(f"chapters/{name}" for name in PRINTED_IN_THE_DARK)]
+)
+def test_paper_is_the_same_whether_a_page_is_light_or_dark(browser, name):
+    """With backgrounds: words were pale on white, and the tokens of figures gone."""
+
+    def paper(page):
+        made = page.pdf(format="A4", print_background=True)
+        return re.sub(rb"/(CreationDate|ModDate) \([^)]*\)", b"", made)
+
+    light, dark = in_both_themes(browser, name, paper)
+    assert dark == light
+
+
+@pytest.mark.browser
+def test_what_a_script_paints_is_light_on_paper(browser):
+    """Chromium prints what was painted for paper as lines and all else as dots, so dots are compared."""
+
+    def seen(page):
+        page.wait_for_selector("[data-hunt] canvas")
+        page.emulate_media(media="print")
+        page.evaluate("new Promise(requestAnimationFrame)")
+        shown = page.screenshot(full_page=True)
+        page.emulate_media(media="screen")
+        page.wait_for_function("!('onScreen' in document.documentElement.dataset)")
+        return shown
+
+    light, dark = in_both_themes(browser, "chapters/browser/hunt-here", seen)
+    assert dark == light
 
 
 @pytest.mark.browser

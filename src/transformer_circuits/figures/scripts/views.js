@@ -65,9 +65,10 @@
     return matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  // One observer for the whole page: none keeps a view alive that was taken out of it.
+  // One observer for the whole page: none keeps a view alive that was taken out of it. At once, for a page that
+  // is printed is light only for a moment.
   function redrawAll() {
-    document.querySelectorAll(".circuit-view").forEach((host) => host.circuitView?.draw());
+    document.querySelectorAll(".circuit-view").forEach((host) => host.circuitView?.drawNow());
   }
   const attributeFilter = ["data-theme", "theme", "data-jp-theme-light", "class"];
   const observer = new MutationObserver(redrawAll);
@@ -193,9 +194,13 @@
       this.waiting = true;
       requestAnimationFrame(() => {
         this.waiting = false;
-        this.host.toggleAttribute("data-dark", isDark());
-        this.paint();
+        this.drawNow();
       });
+    }
+
+    drawNow() {
+      this.host.toggleAttribute("data-dark", isDark());
+      this.paint();
     }
 
     tokenButtons(tokens) {
