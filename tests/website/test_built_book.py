@@ -17,7 +17,8 @@ from transformer_circuits.claims import registry
 
 pytestmark = pytest.mark.browser
 LIVE = "chapters/browser/live-model"
-WIDTHS = (390, 768, 1200, 1280, 1440)
+WIDTHS = (320, 390, 768, 1200, 1280, 1440)
+PHONE = 390
 PRINTED = (718, 907)
 """A4 in pixels: with the browser's own scale and 10 mm of margin, and as `make pdf` prints it."""
 FORMULAS = """() => [...document.querySelectorAll("div.math")]
@@ -95,7 +96,7 @@ CROWDED = """() => {
 def widths(opened):
     """The page at every width, and on paper: what the tests ask there, so that it is laid out once for all.
 
-    It is the story; where it is narrowest and widest, its code is shown for a moment.
+    It is the story; on a phone and where it is narrowest and widest, its code is shown for a moment.
     """
     found = {}
     opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
@@ -108,12 +109,13 @@ def widths(opened):
                 BOXES, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
             ),
         }
-        if width == min(WIDTHS):
+        if width == PHONE:
             opened.evaluate(UNFOLDED)
             opened.wait_for_function(FITS)  # stacked, if it is too wide
         at["formulas"] = opened.evaluate(FORMULAS)
-        if width in (min(WIDTHS), max(WIDTHS)):
+        if width in (PHONE, max(WIDTHS)):
             at["texts"] = collisions(opened)
+        if width in (min(WIDTHS), PHONE, max(WIDTHS)):
             read(opened, "code")
             at["with code"] = opened.evaluate(NEEDS)
             read(opened, "story")
@@ -155,7 +157,7 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_p
 
 def test_no_text_of_a_figure_covers_another_or_is_cut_off(opened, widths):
     shown = opened.locator("article figure:has(svg)").count()
-    for width in (min(WIDTHS), max(WIDTHS)):
+    for width in (PHONE, max(WIDTHS)):
         count, wrong = widths[width]["texts"]
         assert wrong == [], width
         assert count >= shown  # else figures are held in a way that is not looked at
@@ -173,7 +175,7 @@ def test_every_formula_is_set_no_id_is_there_twice_and_no_phone_zooms_into_a_tex
     assert opened.locator(".katex-error").count() == 0
     ids = opened.eval_on_selector_all("[id]", "all => all.map((element) => element.id)")
     assert sorted({name for name in ids if ids.count(name) > 1}) == []
-    assert min(widths[min(WIDTHS)]["boxes"]) >= 16
+    assert min(widths[PHONE]["boxes"]) >= 16
 
 
 def weight(page, kind):
