@@ -174,6 +174,26 @@ def called(head):
 
 
 @pytest.mark.browser
+def test_a_hunt_begins_with_nothing_chosen_and_no_answer_is_marked(hunting):
+    """The head that it showed first, and the edge that it offered, were of the circuit."""
+    expect(hunting.locator(".lm-head[aria-pressed=true]")).to_have_count(0)
+    expect(hunting.locator(".lm-pattern .lm-title")).to_have_text("No head is chosen yet")
+    expect(hunting.locator(".lm-say")).to_contain_text("Point at a head")
+    for level, seed in SHIPPED:
+        hunting.get_by_label("Level").select_option(str(level))
+        hunting.get_by_label("Seed", exact=True).select_option(str(seed))
+        expect(hunting.locator("[data-hunt]")).to_have_attribute("aria-busy", "false")
+        for end, head in (("reads", "1.0"), ("is read", "0.0")):
+            chosen = hunting.get_by_label(f"The head that {end}", exact=True)
+            expect(chosen.locator("option:checked")).to_have_text(head)
+    hunting.get_by_role("button", name="Mark my answer").click()
+    expect(verdict(hunting)).to_have_text(re.compile("^Choose first"))
+    expect(hunting.locator(".lm-parts tbody tr")).to_have_count(3)
+    hunting.locator(".lm-head").first.click()
+    expect(hunting.locator(".lm-pattern .lm-title")).to_contain_text("Head 0.0")
+
+
+@pytest.mark.browser
 def test_level_one_is_played_by_mouse_to_wrong_answers_and_by_keyboard_to_the_right_one(hunting):
     ((_, finds, notes),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges
     losses = hunting.locator(".lm-parts td:nth-child(2)")

@@ -127,6 +127,41 @@ def test_the_question_follows_what_is_typed(live):
     expect(title).to_contain_text(f"({tokenizer.context('The kings').shape[-1] - 1})")
 
 
+def test_a_page_of_the_story_leads_to_where_the_name_is_finished(watched):
+    """Not to the last token, after which the line goes on; and it is said there what to do."""
+    line = "The old king Valdemar spoke, and the people heard Valdemar"
+    links = []
+    for name in ("a-name-comes-again", "what-a-second-layer-reads"):
+        watched.goto((HTML / "chapters" / f"{name}.html").as_uri())
+        links += watched.eval_on_selector_all(
+            "article a[href*='live-model.html#']", "all => all.map((a) => a.href)"
+        )
+    assert len(links) == 3, "Play with it, and what to try on both pages"
+    for link in links:
+        opened(watched, link)
+        expect(text(watched)).to_have_value(line)
+        expect(watched.locator(".lm-next h2")).to_contain_text("V” (16)")
+        expect(watched.locator(".lm-next tbody button").first).to_have_text("al (came)")
+        expect(watched.locator(".lm-question")).to_contain_text("a name of your own, twice")
+
+
+def test_a_name_that_is_cut_in_another_way_the_second_time_is_said_to_be(live):
+    said = live.locator(".lm-cut")
+    expect(said).to_have_text("")
+    name = "Yesterday Zorblatina met the king. Nobody believed "
+    text(live).fill(name + "Zorblatin")
+    expect(said).to_contain_text("“Zorblatin” is now cut into Z|or|b|l|at|in, “Zorblatina” before")
+    expect(said).to_contain_text("Stop at “Zorblat”")
+    alike = (f"{name}Zorblat", f"{name}Zorblatina", "There it is, and the", "The king, the king")
+    for one in alike:
+        text(live).fill(one)
+        expect(said).to_have_text("")
+    text(live).fill("Valdemar came, and they heard Valdemar.")  # a space before it is no other cut
+    expect(said).to_have_text("")
+    text(live).fill(name + "Zorblatin and slept.")
+    expect(said).to_have_text("")  # another word, which nobody is writing any more
+
+
 def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(watched):
     page = f"{serve(watched, HTML)}/{PAGE.relative_to(HTML).as_posix()}"
     live = opened(watched, page)

@@ -21,7 +21,8 @@ const ONCE = [
   "Each line contains exactly two numbers, separated by spaces that stand for x and y.",
 ];
 const INVENTED = "My dog Brumblewick ran away this morning. Has anybody here seen Brumblewick";
-const NONE = "Each step of the tour makes one point: it asks, and answers once you have guessed.";
+const NONE =
+  "All that you see is about the token in the frame. Point at another one; or write a name of your own, twice, and stop in the middle of it. Each step of the tour makes one point: it asks, and answers once you have guessed.";
 const PIECE = "ad";
 const NOISE = 0.05; // nats per token; what moves a loss by less is not told from nothing
 const DESTINATIONS = ["the work,", "the work of"];

@@ -133,7 +133,7 @@ export class Heads {
     this.cutting.checked = Boolean(state.cut);
     if (state.cut)
       for (const name of ["kind", "earlier", "later"]) this[name].value = state.cut[name];
-    else if (fresh) this.offer(view);
+    else if (fresh && !this.page.secret) this.offer(view);
   }
 
   // The edge that is offered: from the head that looks one back to the one looked at.
@@ -170,10 +170,17 @@ export class Picture {
 
   paint(view) {
     this.view = view;
-    const off = this.page.state.off.has(view.head) ? ", off" : "";
     const { state } = this.page;
-    this.title.textContent = `Head ${state.called(view.head)}${off}: rows look at columns`;
+    const none = view.head === null;
+    const off = state.off.has(view.head) ? ", off" : "";
+    this.title.textContent = none
+      ? "No head is chosen yet"
+      : `Head ${state.called(view.head)}${off}: rows look at columns`;
     this.canvas.setAttribute("aria-label", this.title.textContent);
+    if (none) {
+      this.canvas.width = this.canvas.height = LARGE; // which empties it
+      return;
+    }
     draw(this.canvas, view, view.head, LARGE);
     const pen = this.canvas.getContext("2d");
     const side = this.canvas.width;

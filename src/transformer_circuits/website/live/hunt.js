@@ -16,7 +16,7 @@ const ask = asking(source);
 const added = {}; // promises that the worker has a model, by its name
 const chosen = { ...fromAddress(), line: 0 };
 const parts = {};
-const page = { state: null, change, look, keep, peek };
+const page = { state: null, change, look, keep, peek, secret: true }; // no edge is offered
 let shown = null; // what was found last
 let peeked = null; // a head pointed at
 let answer = null; // {heads, edges}, of edges their names; another object after every change
@@ -158,24 +158,11 @@ async function find({ model: name, spec, heads }) {
   return { run: { ...run, ids }, losses };
 }
 
-// The head that, over the line, looks hardest at one token: its picture has a shape. Of use or not.
-function sharpest({ ids, patterns }) {
-  const rows = [...ids.keys()].slice(1); // at the first there is nothing to choose
-  const sharp = patterns.map((pattern) => {
-    const largest = rows.map((i) =>
-      Math.max(...pattern.slice(i * ids.length, (i + 1) * ids.length)),
-    );
-    return largest.reduce((sum, one) => sum + one, 0);
-  });
-  return sharp.indexOf(Math.max(...sharp));
-}
-
 const refresh = latest(async () => {
   const about = key();
   const found = await find(page.state);
   if (about !== key()) return; // there is newer
   shown = { ...found, key: about };
-  page.state.head ??= sharpest(found.run);
   parts.status.textContent = "";
   paint();
   host.dataset.ready = "";
@@ -254,6 +241,11 @@ function say(found) {
 
 async function mark() {
   const about = answer;
+  if (!about.heads.length) {
+    parts.verdict.textContent =
+      "Choose first: tick the heads that you name, then the edges between them.";
+    return;
+  }
   const { heads, edges } = about;
   const asked = { heads, edges: possible().filter((edge) => edges.includes(named(edge))) };
   parts.verdict.textContent = "Cutting …";

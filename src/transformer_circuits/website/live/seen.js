@@ -17,9 +17,10 @@ export function largest(view) {
   }, 1e-9));
 }
 
-// The chosen head's attention between the token at `view.at` and every other one.
+// The chosen head's attention between the token at `view.at` and every other one; of no head, none.
 export function attention(view) {
   const n = view.run.ids.length;
+  if (view.head === null) return Array(n).fill(0);
   const pattern = view.run.patterns[view.head];
   return Array.from({ length: n }, (_, i) => {
     const [dst, src] = view.asSource ? [i, view.at] : [view.at, i];
@@ -43,6 +44,7 @@ export const quoted = (id) => `“${labels[id]}”`;
 export const name = (view, i) => `“${labels[view.run.ids[i]]}” (${i})`;
 
 export function sentence(view) {
+  if (view.head === null) return "Point at a head to see where it looks, or click it to keep it.";
   const me = name(view, view.at);
   const head = `head ${view.heads[view.head]}`;
   const shown = values(view);

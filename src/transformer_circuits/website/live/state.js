@@ -21,6 +21,33 @@ export function tokenAt(text, place) {
   return place < text.length ? tokenizer.encode(text.slice(0, place)).ids.length : null;
 }
 
+// How a word is cut where it stands, after a space or not; a piece has no mark for the space before it.
+const pieces = (word) => tokenizer.encode(word).ids.map((id) => labels[id].replace("␣", ""));
+
+// The last word of a text that came before, whole or, if it is still being written, as the beginning of
+// another, and is cut into other tokens now: no head that looks for a token finds it then. `until`: the beginning
+// that is cut alike. Null if there is none.
+export function cutOtherwise(text) {
+  const words = (text.match(/ ?\p{L}{2,}/gu) ?? []).slice(-LONGEST);
+  for (let i = words.length - 1; i > 0; i--) {
+    const word = words[i].trim();
+    const open = i === words.length - 1 && text.endsWith(word);
+    const came = (one) => one.trim() === word || (open && one.trim().startsWith(word));
+    const earlier = words.slice(0, i).findLast(came);
+    if (!earlier) continue;
+    const [then, now] = [pieces(earlier), pieces(words[i])];
+    if (now.every((piece, k) => piece === then[k])) continue;
+    const alike = now.findIndex((piece, k) => piece !== then[k]);
+    if (then.join("") !== word && !alike) continue; // of two words, which only begin with the same letters
+    const lead = words[i].slice(0, -word.length);
+    const start = (k) => then.slice(0, k);
+    let k = alike; // a beginning may be cut otherwise when it stands alone
+    while (pieces(lead + start(k).join("")).join() !== start(k).join()) k -= 1;
+    return { word, earlier: earlier.trim(), then, now, until: start(k).join("") };
+  }
+  return null;
+}
+
 export class State extends Chosen {
   constructor() {
     super(Object.keys(names)[0]);

@@ -2,7 +2,7 @@
 import { KINDS, SHOWS } from "./chosen.js";
 import { button, checkbox, field, h, select, whole } from "./parts.js";
 import { byPassage } from "./seen.js";
-import { LONGEST, tokenAt } from "./state.js";
+import { cutOtherwise, LONGEST, tokenAt } from "./state.js";
 import { Tokens } from "./tokens.js";
 
 export class Text {
@@ -18,11 +18,12 @@ export class Text {
       click: () => this.go(),
     });
     this.status = h("p", { class: "lm-status", role: "status" });
+    this.cut = h("p", { class: "lm-note lm-cut", role: "status" });
     this.show = select(SHOWS, (show) => change({ show }));
     const [turned, box] = checkbox("who looks at it", (asSource) => change({ asSource }));
     this.turned = box;
     const colours = h("div", { class: "lm-controls" }, field("Colours", this.show), turned);
-    host.append(this.box, this.buildWriting(), this.status, colours);
+    host.append(this.box, this.buildWriting(), this.status, this.cut, colours);
     this.tokens = new Tokens(host, page);
   }
 
@@ -73,6 +74,18 @@ export class Text {
       .join("; ");
   }
 
+  // A name that the reader has made up may be cut in another way the second time.
+  warn() {
+    const { ids, text } = this.page.state;
+    const found = ids ? null : cutOtherwise(text);
+    this.cut.textContent = found
+      ? `The model reads tokens, and “${found.word}” is now cut into ${found.now.join("|")}, “${found.earlier}” before it into ${found.then.join("|")}. ` +
+        (found.until
+          ? `Stop at “${found.until}”, up to where both are cut alike, to see whether it finds the rest.`
+          : "It begins with another token, so the beginning of the first does not lead on here.")
+      : "";
+  }
+
   tell(view) {
     const status = this.summary(view);
     if (this.status.textContent !== status) this.status.textContent = status;
@@ -91,6 +104,8 @@ export class Text {
     this.seed.value = state.seed;
     this.seedField.hidden = !state.temperature;
     this.show.value = state.show;
+    if (this.warned !== state.text + state.ids) this.warn();
+    this.warned = state.text + state.ids;
     this.turned.checked = state.asSource;
     this.turned.parentElement.hidden = ["logits", "loss"].includes(state.show);
     this.tokens.paint(view);
