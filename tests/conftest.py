@@ -151,10 +151,10 @@ def pytest_xdist_make_scheduler(config, log):
 def browser():
     """Chromium without a window, for tests marked `browser`.
 
-    Where there is none they are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous
+    All that they wait for is given the same time here, ten times the usual. Where there is none they are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous
     integration.
     """
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect
 
     from transformer_circuits.website import printing
 
@@ -163,10 +163,9 @@ def browser():
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
         pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    expect.set_options(timeout=printing.PATIENCE / 6)
+    with printing.opened(found) as browser:
         yield browser
-        browser.close()
 
 
 def watch(page) -> None:
@@ -263,11 +262,10 @@ def ready(page) -> None:
         ".hover-chart:not([data-drawn])",
         "[data-live-model]:not([data-ready])",
         "[data-train-here]:not([data-ready])",
+        ".circuit-view:not([role=group])",
+        "[data-awaits]:not([data-awaits='0'])",
     ):
         page.wait_for_selector(waiting, state="detached")
-    page.wait_for_function(
-        "document.querySelectorAll('.circuit-view:not([role=group])').length === 0"
-    )
 
 
 @pytest.fixture(scope="session")
@@ -296,13 +294,26 @@ def opened(reader, request):
     page.close()
 
 
+def painted(page) -> None:
+    """Wait until a change is laid out and drawn, and what follows that in the next frames as well."""
+    page.evaluate(
+        "async () => { for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame); }"
+    )
+
+
+def resized(page, width, height=844) -> None:
+    """Give a page this size, and wait until all of it has it."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_function("(width) => innerWidth === width", arg=width)
+    painted(page)
+
+
 def at_every_width(page, widths, **media) -> Iterator[int]:
     """The page as wide as each of them; then as it was."""
     size = page.viewport_size
     page.emulate_media(**media)
     for width in widths:
-        page.set_viewport_size({"width": width, "height": 844})
-        page.wait_for_function("(width) => innerWidth === width", arg=width)
+        resized(page, width)
         # Side bars glide to their new places.
         page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
         yield width

@@ -14,6 +14,7 @@ import transformer_circuits
 from transformer_circuits.website import library
 
 SOURCE = Path(transformer_circuits.__file__).parent
+TESTS = Path(__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
 
@@ -49,6 +50,19 @@ def test_only_figures_import_matplotlib_and_altair():
         ("altair", {"figures.vega", "figures.charts", "figures.diagrams", "figures.explorers"}),
     ):
         assert {name(p) for p in MODULES if imported in p.read_text()} <= modules
+
+
+def test_no_test_waits_by_the_clock_and_all_have_the_same_patience():
+    """A machine may be busy: what is waited for is a state, as long as the fixture `browser` says."""
+    found = [
+        f"{path.relative_to(TESTS)}: {ast.unparse(call.func)}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        if ast.unparse(call.func).rpartition(".")[2] in ("sleep", "wait_for_timeout")
+        or any(given.arg == "timeout" for given in call.keywords)
+    ]
+    assert found == ["conftest.py: expect.set_options"]
 
 
 def test_public_names_are_documented():

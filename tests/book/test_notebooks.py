@@ -1,7 +1,8 @@
 """A chapter is executed once, and again only if something it was made of has changed."""
 
 import json
-import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -233,16 +234,24 @@ def test_a_chapter_that_cannot_be_read_is_named(checkout, text, message):
         notebooks.stale()
 
 
-def test_an_interruption_begins_no_other_chapter(checkout):
+def test_an_interruption_begins_no_other_chapter(checkout, monkeypatch):
     for name in "abcdefgh":
         checkout(name, "1")
-    begun = []
+    begun, stopped = [], Event()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait=True, **options):
+            super().shutdown(wait=False, **options)
+            stopped.set()
+            super().shutdown(wait=wait)
 
     def interrupted(copy):
         begun.append(copy.stem)
-        time.sleep(0.3)
+        if copy.stem != begun[0]:
+            stopped.wait()
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(notebooks, "ThreadPoolExecutor", Pool)
     with pytest.raises(KeyboardInterrupt):
         notebooks.execute(notebooks.names(), interrupted)
     assert len(begun) < 8

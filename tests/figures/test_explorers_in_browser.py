@@ -1,6 +1,7 @@
 """Charts that a reader asks, by pointer and by keyboard, on a wide page and on a phone."""
 
 import pytest
+from conftest import resized
 from playwright.sync_api import expect
 from test_charts import explorers_of
 
@@ -92,5 +93,5 @@ def test_a_chart_answers(drawn, ask):
     page = drawn(CHARTS[ask.__name__]())
     ask(page)
     for width in (390, 1200):
-        page.set_viewport_size({"width": width, "height": 800})
+        resized(page, width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width

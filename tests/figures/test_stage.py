@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import resized
 from playwright.sync_api import expect
 
 from transformer_circuits import record
@@ -13,6 +14,8 @@ from transformer_circuits.figures.stage import Run, Step
 
 TOKENS = ["<begin>", "␣A", "da", "␣and", "␣A", "da"]
 SAYS = ("notes come", "heads look", "the end")
+MINUTE = 60_000
+"""By the clock of the page, which a test may wind on."""
 
 
 def looks(**shares):
@@ -62,12 +65,13 @@ def page(watched, tmp_path):
 
 
 @pytest.mark.browser
-def test_it_plays_by_itself_to_an_end_that_stays(page):
+def test_it_plays_by_itself_to_an_end_that_stays(watched, page):
+    watched.clock.install()
     shown = page()
     expect(shown.locator(".says")).to_have_text("notes come")
-    expect(shown.locator(".carried")).to_be_visible(timeout=10_000)
+    expect(shown.locator(".carried")).to_be_visible()
     expect(shown.locator(".carried")).to_have_text("da")
-    expect(shown.locator(".says")).to_have_text("the end", timeout=10_000)
+    expect(shown.locator(".says")).to_have_text("the end")
     expect(shown.locator(".bars output")).to_have_text("90\u00a0%")
     assert shown.locator(".arcs .looks").count() == 2
     assert shown.locator(".arcs .moves").count() == shown.locator(".arcs .head").count() == 2
@@ -76,16 +80,17 @@ def test_it_plays_by_itself_to_an_end_that_stays(page):
     assert shown.locator(".given").inner_text() == "da"
     shown.get_by_role("button", name="Play again").click()
     shown.get_by_role("button", name="To the end").click()
-    shown.wait_for_timeout(1500)
+    shown.clock.run_for(MINUTE)
     expect(shown.locator(".says")).to_have_text("the end")
     expect(shown.locator(".carried")).to_be_hidden()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_reader_goes_through_it_step_by_step(page, motion):
+def test_a_reader_goes_through_it_step_by_step(watched, page, motion):
     twice = [Step(4, looks(p2=0.75, p0=0.25), 0.9), Step(3, looks(p0=1.0), 0.004)]
     run = Run("as it is", twice, [2], SAYS)
+    watched.clock.install()
     shown = page({"runs": [run, run]}, reduced_motion=motion)
     if motion != "reduce":  # it plays by itself
         shown.get_by_role("button", name="To the end").click()
@@ -100,7 +105,7 @@ def test_a_reader_goes_through_it_step_by_step(page, motion):
         step.click()
         expect(shown.locator(".says")).to_have_text(says)
         expect(bars).to_have_text(likely)
-    shown.wait_for_timeout(300)
+    shown.clock.run_for(MINUTE)
     expect(shown.locator(".says")).to_have_text("notes come")  # it waits
 
 
@@ -290,9 +295,9 @@ def test_moments_of_a_training_go_by_and_what_is_not_there_yet_is_not_lost(page)
     shown.emulate_media(reduced_motion="no-preference")
     shown.get_by_role("button", name="Watch it grow").click()
     expect(shown.locator(".says")).to_have_text("early")
-    expect(shown.locator(".says")).to_have_text("late", timeout=5_000)
+    expect(shown.locator(".says")).to_have_text("late")
     expect(shown.locator(".bars output")).to_have_text("90\u00a0%")
-    expect(shown.get_by_role("button", name="Watch it grow")).to_be_visible(timeout=5_000)
+    expect(shown.get_by_role("button", name="Watch it grow")).to_be_visible()
 
 
 @pytest.mark.browser
@@ -341,7 +346,7 @@ def test_no_arc_lies_on_a_word(page, width):
     steps = [Step(16, np.pad(looks(p2=0.75, p0=0.25), (0, 12)), 0.9)]
     run = Run("as it is", steps, [2], SAYS)
     shown = page({"tokens": tokens, "runs": [run, run]}, reduced_motion="reduce")
-    shown.set_viewport_size({"width": width, "height": 900})
+    resized(shown, width)
     shown.get_by_role("switch").press("Enter")  # drawn anew, to the begin token
     shown.get_by_role("switch").press("Enter")
     assert shown.locator(".arcs :is(.looks, .moves)").count() == 4

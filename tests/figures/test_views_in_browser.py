@@ -207,8 +207,9 @@ def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(drawn, phone
     assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
     phone.goto(chart_page(chart, tmp_path))
     phone.wait_for_selector(".hover-chart[data-drawn]")
+    phone.evaluate("addEventListener('click', () => (document.body.dataset.clicked = ''), true)")
     phone.locator(point).nth(1).tap(force=True)
-    phone.wait_for_timeout(200)
+    phone.wait_for_selector("[data-clicked]")  # which is the last that comes of a tap
     expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
 
 
@@ -263,7 +264,8 @@ def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_p
     broken = dataclasses.replace(chart, spec={"data": [{"name": "a", "source": "nowhere"}]})
     page, said = browser.new_page(), []
     page.on("console", lambda message: said.append((message.type, message.text)))
-    page.goto(chart_page(broken, tmp_path))
+    with page.expect_console_message():
+        page.goto(chart_page(broken, tmp_path))
     expect(page.locator(".hc-live")).to_have_count(0)
     assert page.locator(".hover-chart > .circuit-plot:first-child").is_visible()
     page.close()

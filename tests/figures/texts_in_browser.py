@@ -1,5 +1,7 @@
 """Texts of figures on a page that cover another, are cut off or too small."""
 
+from conftest import painted
+
 SLIDERS = (
     """() => [...document.querySelectorAll("input[type=range]")].map((slider) => slider.value)"""
 )
@@ -7,9 +9,6 @@ SLIDE = """(values) => document.querySelectorAll("input[type=range]").forEach((s
   slider.value = Array.isArray(values) ? values[k] : slider[values]; // "min" or "max"
   slider.dispatchEvent(new Event("input"));
 })"""
-FRAMES = """async () => {
-  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
-}"""
 # It returns no promise: Chromium may lose one that makes as much garbage as this.
 COLLISIONS = """() => {
   const LEGIBLE = 9; // pixels
@@ -63,7 +62,7 @@ def collisions(page):
     before, wrong = page.evaluate(SLIDERS), set()
     for end in ("min", "max") if before else ("as it is",):
         page.evaluate(SLIDE, end)
-        page.evaluate(FRAMES)
+        painted(page)
         count, found = page.evaluate(COLLISIONS)
         wrong.update(found)
     page.evaluate(SLIDE, before)

@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from conftest import HTML, ROOT, at_every_width, barriers
+from conftest import HTML, ROOT, at_every_width, barriers, painted
+from playwright.sync_api import expect
 from texts_in_browser import collisions
 
 from transformer_circuits import record
@@ -132,7 +133,7 @@ def in_the_dark(opened):
     read(opened, "code")
     opened.emulate_media(color_scheme="dark")
     opened.evaluate("document.documentElement.dataset.theme = 'dark'")
-    opened.evaluate("new Promise(requestAnimationFrame)")
+    painted(opened)
     found = {
         "panels": opened.evaluate(PANELS),
         "barriers": barriers(opened, known=KNOWN, only=["color-contrast", "link-in-text-block"]),
@@ -249,14 +250,14 @@ def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, fi
     watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
     watched.locator("#search-results li").nth(2).wait_for()
     result = watched.locator("#search-results li").first
-    assert result.locator("a").first.inner_text() == first
-    assert len(result.locator(".excerpt").inner_text().split()) > 8
+    expect(result.locator("a").first).to_have_text(first)
+    expect(result.locator(".excerpt")).to_have_text(re.compile(r"(\S+\s+){8}\S"))
 
 
 def test_a_function_that_is_found_is_said_to_be_in_the_library(watched):
     watched.goto((HTML / "search.html").as_uri() + "?q=copying_score", wait_until="load")
     said = watched.locator("#search-results li", has_text="Python function").first
-    assert "Python function, in the library" in said.inner_text()
+    expect(said).to_contain_text("Python function, in the library")
 
 
 def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
@@ -267,8 +268,9 @@ def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
     for show, hide in ((term.focus, term.blur), (term.hover, lambda: watched.mouse.move(0, 0))):
         show()
         tip.wait_for()
-        assert "looks for the present token earlier" in tip.inner_text()
-        assert term.get_attribute("aria-describedby") == tip.locator("xpath=..").get_attribute("id")
+        expect(tip).to_contain_text("looks for the present token earlier")
+        whole = tip.locator("xpath=..").get_attribute("id")
+        expect(term).to_have_attribute("aria-describedby", whole)
         hide()
         tip.wait_for(state="detached")
 
@@ -339,9 +341,9 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check
         "all => all.map((a) => a.href)",
     )
     line = page.locator(".findings-lines details").first
-    assert not line.locator("dl").is_visible()
+    expect(line.locator("dl")).to_be_hidden()
     line.locator("summary").press("Enter")
-    assert line.locator("dl").is_visible()
+    expect(line.locator("dl")).to_be_visible()
     page.close()
     testable = sum(bool(claim.chapter) for claim in registry.read().values())
     assert len(links) == 2 * testable and len({*links}) == testable, "a mark and a row for each"

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from conftest import painted
 
 from transformer_circuits.figures import theme
 
@@ -96,17 +97,13 @@ PAGES = [
 ]  # fmt: skip
 
 
-PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Resolves when the views have painted themselves, which they do in the frame after a change."""
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("opened", [f"chapters/{name}" for name in PAGES], indirect=True)
 def test_a_page_has_no_colour_that_the_theme_does_not_know(opened):
     opened.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
     for mode in ("light", "dark"):
         opened.evaluate(f"document.documentElement.dataset.theme = '{mode}'")
-        opened.evaluate(PAINTED)
+        painted(opened)
         found = opened.evaluate(USED)
         assert len(found) > 2
         assert [(colour, what) for colour, what in found if not known(colour, mode)] == [], mode

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from conftest import watch
 from playwright.sync_api import expect
+from test_live_page import READY
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ LINE = "The old king Valdemar spoke, and the people heard"
 def test_what_is_to_be_tried_on_the_live_page_is_there(watched, chapter, text, shown):
     watched.goto((ROOT / "_build" / "html" / "chapters" / f"{chapter}.html").as_uri())
     watched.get_by_role("link", name="live page", exact=True).click()
-    watched.locator(".lm-parts tbody tr").first.wait_for(timeout=30_000)
+    watched.locator(".lm-parts tbody tr").first.wait_for()
     expect(watched.get_by_label("Text for the model")).to_have_value(text)
     expect(watched.locator("[data-live-model]")).to_contain_text(shown)
 
@@ -87,9 +88,9 @@ def test_a_finder_that_is_off_leaves_the_other_shares_as_they_were(watched):
     watched.goto((ROOT / "_build" / "html" / "chapters" / "one-channel.html").as_uri())
     watched.get_by_role("link", name="live page", exact=True).click()
     shares = watched.locator(".lm-parts tbody tr")
-    shares.first.wait_for(timeout=30_000)
+    watched.wait_for_selector(READY)
     before = {row for row in shares.all_inner_texts() if "head" in row}
     watched.get_by_label("1.0 on", exact=True).uncheck()
-    expect(shares.filter(has_text="head 1.0")).to_have_count(0)
+    watched.wait_for_selector(READY)
     gone = before - {*shares.all_inner_texts()}
     assert len(gone) == 1 and "head 1.0" in gone.pop()

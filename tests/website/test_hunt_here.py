@@ -25,6 +25,8 @@ from transformer_circuits.website import serving
 from transformer_circuits.website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
+READY = "html[data-awaits='0'] [data-hunt][data-ready]"
+"""Whatever was asked is answered and shown."""
 SHIPPED = list(product(circuit_hunt.LEVELS, serving.HUNT_SEEDS))
 MARK = """
 for await (const part of process.stdin) text += part;
@@ -161,7 +163,7 @@ def site(tmp_path_factory):
 @pytest.fixture
 def hunting(watched, site):
     watched.goto(site.as_uri())
-    watched.wait_for_selector("[data-hunt][data-ready]")
+    watched.wait_for_selector(READY)
     return watched
 
 
@@ -235,6 +237,7 @@ def test_it_has_no_barrier_and_fits_a_phone(hunting):
     hunting.set_viewport_size({"width": 390, "height": 844})
     hunting.add_style_tag(content="* { transition: none !important }")
     hunting.get_by_label("Level").select_option("3")
+    hunting.wait_for_selector(READY)
     for box in hunting.locator(".lm-named input").all():
         box.check()
     hunting.get_by_role("button", name="Mark my answer").click()

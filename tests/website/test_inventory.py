@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import serve
+from playwright.sync_api import expect
 
 from tools import bundle
 from transformer_circuits import files
@@ -106,13 +107,13 @@ def page(watched, tmp_path):
 
 @pytest.mark.browser
 def test_answers_stay_in_the_browser_and_are_saved_as_one_file(page):
-    assert not page.locator(".inventory-none").count()
+    expect(page.locator(".inventory-none")).to_have_count(0)
     page.locator('input[name="A-stream"][value="1"]').check()
     page.get_by_role("button", name="Form B").click()
     page.locator('input[name="B-scores"][value="2"]').check()
-    assert "1 of 14 answered" in page.get_by_role("status").inner_text()
+    expect(page.get_by_role("status")).to_contain_text("1 of 14 answered")
     page.reload()
-    assert page.locator('input[name="A-stream"][value="1"]').is_checked()
+    expect(page.locator('input[name="A-stream"][value="1"]')).to_be_checked()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as a file").click()
     held = json.loads(download.value.path().read_text("utf-8"))

@@ -1,8 +1,9 @@
 """The short book as a reader meets it: light, at rest, each figure beside its words."""
 
 import pytest
-from conftest import HTML, watch
+from conftest import HTML, painted, resized, watch
 from docutils import nodes
+from playwright.sync_api import expect
 
 from transformer_circuits.book.notebooks import SHORT
 from transformer_circuits.website.short_pages import ending, rows
@@ -71,7 +72,11 @@ def open_watched(browser, name, size):
 def test_nothing_moves_under_the_reader(browser, name, size):
     """Neither when scripts and faces come, nor while the stage plays."""
     page = open_watched(browser, name, size)
-    page.wait_for_timeout(300)
+    stage = page.locator(".circuit-stage").first
+    stage.locator(".bars").scroll_into_view_if_needed()
+    if size[0] >= 700:  # on a phone it waits to be asked
+        expect(stage).to_have_attribute("data-played", "")
+    painted(page)
     shifted = page.evaluate("window.shifted")
     hidden = page.evaluate("""() => {
         const of = document.querySelector(".circuit-stage").closest(".output");
@@ -123,9 +128,9 @@ def test_a_figure_stands_beside_its_words_or_below_them_and_there_are_no_bars(br
     })"""
     assert all(row["beside"] for row in page.evaluate(boxes))
     for bar in ("#pst-primary-sidebar", "#pst-secondary-sidebar"):
-        assert page.locator(bar).is_hidden()
+        expect(page.locator(bar)).to_be_hidden()
     page.locator(".primary-toggle").click()
-    assert page.locator("#pst-primary-sidebar").is_visible()
-    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("#pst-primary-sidebar")).to_be_visible()
+    resized(page, 390)
     assert all(row["below"] for row in page.evaluate(boxes))
     page.close()

@@ -9,14 +9,14 @@ from itertools import product
 import pytest
 from conftest import barriers
 from playwright.sync_api import expect
-from test_live_page import PAGE, keep, live, opened, status, text, words  # noqa: F401
+from test_live_page import PAGE, READY, keep, link, live, opened, status, text, words  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
 
 def test_a_link_says_everything(live):  # noqa: F811
     text(live).fill("One two, one two, & <three>")
-    expect(status(live)).to_contain_text("nats")
+    live.wait_for_selector(READY)
     live.get_by_label("1.3 on", exact=True).uncheck()
     live.get_by_label("A head that is off adds").select_option("mean")
     live.get_by_label("Cut one edge:").check()
@@ -33,9 +33,10 @@ def test_a_link_says_everything(live):  # noqa: F811
         "['three', '1.3', 'mean', 'cut=K', 'head=1.2', 'ask', 'both', 'weighted', '0.5', 'work']"
         ".every((said) => location.hash.includes(said))"
     )
+    address = link(live)
     shown = (".lm-status", ".lm-say", ".lm-next", ".lm-parts", ".lm-circuits caption >> nth=0")
     said = [live.locator(part).inner_text() for part in shown]
-    there = opened(live, live.url)
+    there = opened(live, address)
     for part, words_there in zip(shown, said, strict=True):
         expect(there.locator(part)).to_have_text(words_there, use_inner_text=True)
     expect(text(there)).to_have_value("One two, one two, & <three>")
@@ -71,9 +72,9 @@ def test_a_link_to_a_long_text_holds_what_counts_and_no_more(live):  # noqa: F81
     text(live).fill("one two three " * 4000)
     expect(status(live)).to_contain_text(re.compile("the first 200 of [0-9]+ tokens"))
     live.wait_for_function("location.hash.includes('ids')")
-    found = words(live)
-    assert len(found) == 200 and len(live.url) < 3000
-    assert words(opened(live, live.url)) == found
+    address, found = link(live), words(live)
+    assert len(found) == 200 and len(address) < 3000
+    assert words(opened(live, address)) == found
 
 
 def test_no_barrier_with_everything_shown(watched):
@@ -82,6 +83,7 @@ def test_no_barrier_with_everything_shown(watched):
     watched.add_style_tag(content="* { transition: none !important }")  # else colours are half-way
     expect(watched.locator(".lm-answer")).to_contain_text("%")
     expect(watched.locator(".lm-circuits tbody tr")).to_have_count(16)
+    watched.wait_for_selector(READY)
     known = set()
     for scheme, show in product(("light", "dark"), ("attention", "loss")):
         watched.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")

@@ -7,7 +7,7 @@ What the models compute is in `test_live_model.py`. Run by `make test` after the
 import re
 
 import pytest
-from conftest import HTML, serve
+from conftest import HTML, painted, serve
 from playwright.sync_api import expect
 
 from transformer_circuits.analysis import path_patching
@@ -17,7 +17,8 @@ from transformer_circuits.training import checkpoint
 
 pytestmark = pytest.mark.browser
 PAGE = HTML / "chapters" / "browser" / "live-model.html"
-READY = "[data-live-model][data-ready]"
+READY = "html[data-awaits='0'] [data-live-model][data-ready]"
+"""Whatever was asked is answered and shown."""
 N_HEADS = checkpoint.settings("two-layer")[0].n_heads
 """Of a layer, in both models of the page."""
 NAME = (
@@ -33,12 +34,18 @@ def live(watched):
     return watched
 
 
-def opened(page, link):
+def opened(page, address):
     """The page as a link restores it, not as it was before."""
     page.goto("about:blank")
-    page.goto(link)
+    page.goto(address)
     page.wait_for_selector(READY)
     return page
+
+
+def link(live):
+    """The address that says all that is shown."""
+    live.wait_for_selector(READY)
+    return live.evaluate("location.href")
 
 
 def status(live):
@@ -55,8 +62,7 @@ def words(live):
 
 def keep(live, word, which):
     """Click the `which`-th token that is this word, unless it is kept already; gives its place."""
-    # What was typed just now is tokens only after a while.
-    expect(live.locator(".lm-token").get_by_text(word, exact=True).nth(which)).to_be_attached()
+    live.wait_for_selector(READY)  # what was typed just now is tokens only after a while
     places = [i for i, one in enumerate(words(live)) if one == word]
     token = live.locator(".lm-token").nth(places[which])
     if token.get_attribute("aria-pressed") != "true":
@@ -94,9 +100,8 @@ def test_the_circuit_can_be_taken_apart(live):
 
     def shown_is(logits, off, column=0):
         expect(status(live)).to_contain_text(off)
-        cell = row(live, "ne").locator("td").nth(column)
-        expect(cell).to_contain_text("%")  # it is written after the status
-        found = percent(cell)
+        live.wait_for_selector(READY)
+        found = percent(row(live, "ne").locator("td").nth(column))
         assert abs(found - 100 * float(logits[0, at].softmax(dim=0)[following])) < 0.1
 
     shown_is(trace.logits, "nats")
@@ -174,19 +179,20 @@ def test_what_was_chosen_is_there_again_until_it_is_to_be_forgotten(watched):
 
 
 def test_the_other_model_comes_when_asked_for_and_may_fail_to_come(browser):
-    page, held = browser.new_page(), []
-    page.route("**/one-layer.js", lambda route: held.append(route))
+    page = browser.new_page()
+    model, said = page.get_by_label("Model", exact=True), status(page)
+
+    def breaks_off(route):
+        expect(said).to_have_text("Loading the model of one layer …")
+        route.abort()
+
+    page.route("**/one-layer.js", breaks_off, times=1)
     page.goto(PAGE.as_uri())
     page.wait_for_selector(READY)
-    model, said = page.get_by_label("Model", exact=True), status(page)
     model.select_option("one-layer")
-    expect(said).to_have_text("Loading the model of one layer …")
-    held.pop().abort()
     expect(said).to_contain_text("could not be fetched")
     expect(model).to_have_value("two-layer")
     model.select_option("one-layer")
-    page.wait_for_timeout(100)
-    held.pop().continue_()
     expect(said).to_contain_text("nats per token")
     expect(page.locator(".lm-tile")).to_have_count(N_HEADS)
     expect(page.locator(".lm-edge")).to_be_hidden()
@@ -205,7 +211,7 @@ def test_any_token_can_be_asked_about(live):
 
 def test_the_model_writes_and_what_it_wrote_can_be_undone(live):
     text(live).fill("The king and the")
-    expect(status(live)).to_contain_text("5 tokens")
+    expect(status(live)).to_have_text(re.compile("^5 tokens"))
     likeliest = live.locator(".lm-next tbody button").first.inner_text()
     write = live.get_by_role("button", name="Write the next token")
     undo = live.get_by_role("button", name="Undo")
@@ -262,7 +268,7 @@ def test_an_answer_is_hidden_until_there_is_a_guess(live):
         expect(guesses.last).to_have_attribute("aria-pressed", "true")
         expect(live.locator(".lm-next table").first).to_be_visible()
     said = live.locator(".lm-answer").inner_text()
-    expect(opened(live, live.url).locator(".lm-answer")).to_have_text(said)
+    expect(opened(live, link(live)).locator(".lm-answer")).to_have_text(said)
 
 
 SHIFTS = """
@@ -273,11 +279,13 @@ new PerformanceObserver((list) => {
 """
 HELD = """
 const start = Worker.prototype.postMessage;
-let asked = 0;
-Worker.prototype.postMessage = function (...all) {
-  setTimeout(() => start.apply(this, all), asked++ ? 100 : 700);
+const begun = new Promise((begin) => { window.begin = begin; });
+Worker.prototype.postMessage = async function (...all) {
+  await begun;
+  setTimeout(() => start.apply(this, all), 150);
 };
 """
+"""The worker is asked nothing before `begin()`, and then everything so late that the page says it waits."""
 
 
 @pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
@@ -288,6 +296,7 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
     host = watched.locator("[data-live-model]")
     expect(host).to_have_text(re.compile("^The model is starting"))
     assert host.inner_text().strip() == "The model is starting …"  # no heads of empty tables
+    watched.evaluate("begin()")
     watched.wait_for_selector(READY)
     expect(watched.locator(".lm-guesses button").last).to_be_visible()
     for cover in watched.locator(".lm-cover").all():  # what is awaited has a frame that says so
@@ -298,7 +307,7 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
         for part in watched.locator(f".lm-bench :is({in_view})").all():
             box = part.bounding_box()
             assert box["y"] + box["height"] <= height, part
-    watched.wait_for_timeout(300)
+    painted(watched)
     assert watched.evaluate("shifts") < 0.05
     before = watched.locator(".lm-tiles").bounding_box()["y"]
     watched.locator(".lm-guesses button").last.click()
@@ -306,8 +315,9 @@ def test_nothing_jumps_and_nothing_empty_is_shown(watched, width, height):
     if width >= 1200:
         assert watched.locator(".lm-tiles").bounding_box()["y"] == before
     text(watched).press_sequentially(" and then")
-    watched.wait_for_function("document.querySelector('.lm-tokens').textContent.endsWith('then')")
-    watched.wait_for_timeout(300)
+    expect(watched.locator(".lm-tokens")).to_have_text(re.compile("then$"))
+    watched.wait_for_selector(READY)
+    painted(watched)
     if width >= 1200:
         assert watched.locator(".lm-tiles").bounding_box()["y"] == before
     assert watched.evaluate("shifts") < 0.05

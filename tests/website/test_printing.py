@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from conftest import barriers, ready, watch
+from conftest import barriers, painted, ready, watch
 
 from transformer_circuits.website import printing
 
@@ -59,7 +59,9 @@ def test_figures_to_choose_from_are_printed_whatever_window_shows_them(watched, 
     """In a window of this width the first one had been printed as its title alone."""
     watched.set_viewport_size({"width": 768, "height": 900})
     watched.goto((HTML / "chapters" / f"{name}.html").as_uri(), wait_until="load")
+    ready(watched)
     watched.emulate_media(media="print")
+    painted(watched)
     heights = watched.eval_on_selector_all(
         ".figure-choice > div:first-of-type",
         "all => all.map((one) => Math.max(...[...one.querySelectorAll('svg')]"
@@ -170,6 +172,7 @@ def test_slides_are_the_page_of_slides_and_nothing_is_beyond_their_edge(watched,
         slide = watched.locator("section.present section.present")
         seen.append(slide.locator("h1, h2").inner_text())
         clicks[seen[-1]] = watched.evaluate(CLICKS)
+        painted(watched)
         assert watched.evaluate(BEYOND) == []
         pictures += slide.locator(".circuit-plot > svg:visible").count()
         watched.keyboard.press("ArrowRight")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from conftest import painted
 from einops import einsum
 from playwright.sync_api import expect
 
@@ -209,6 +210,13 @@ def page(watched):
     return watched
 
 
+IN_VIEW = """(height) => ["button.train-go", ".train-curves", ".train-picture"].every((part) => {
+    const { top, bottom } = [...document.querySelectorAll(part)].at(-1).getBoundingClientRect();
+    return top >= 48 && bottom <= height;
+})"""
+"""The page may glide there."""
+
+
 def step(page):
     return int(page.locator("[data-train-here]").get_attribute("data-step"))
 
@@ -223,8 +231,8 @@ def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
     expect(page.get_by_role("button", name="Go on")).to_be_focused()
     page.wait_for_function("Circuits.train.state.waiting === 0")
     here = step(page)
-    page.wait_for_timeout(300)
-    assert step(page) == here
+    painted(page)  # the next steps are asked for in the frame after a picture
+    assert step(page) == here and page.evaluate("Circuits.train.state.waiting") == 0
     page.get_by_role("button", name="Start again").press("Enter")
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step === '0'")
 
@@ -234,7 +242,7 @@ def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(pa
     page.get_by_label("It waits until the first layer looks one back").check()
     page.get_by_role("button", name="Train", exact=True).click()
     done = "document.querySelector('[data-train-here]').dataset.step === '600'"
-    page.wait_for_function(done, timeout=90_000)  # some five seconds on two quiet cores
+    page.wait_for_function(done)  # some five seconds on two quiet cores
     two, one = page.evaluate("Circuits.train.records.map((all) => all.at(-1))")
     assert max(two["matching"][1]) > HALF > max(one["matching"][0])
     assert two["known"] < one["known"] / 2
@@ -247,9 +255,7 @@ def test_button_curves_and_pictures_are_in_one_view_and_say_what_they_show(page)
     page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
-    for part in ("button.train-go", ".train-curves >> nth=1", ".train-picture >> nth=5"):
-        box = page.locator(part).bounding_box()
-        assert box["y"] >= 48 and box["y"] + box["height"] <= 900, part
+    page.wait_for_function(IN_VIEW, arg=900)
     pictures = page.locator("[data-train-here] canvas[role=img]")
     expect(pictures).to_have_count(6)
     for picture in pictures.all():

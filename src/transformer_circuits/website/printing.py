@@ -4,6 +4,8 @@ So is the replication article printed, which is no page of the book."""
 
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from transformer_circuits import files
@@ -21,6 +23,9 @@ tr {{break-inside: avoid}} h2, h3 {{break-after: avoid}} li {{margin: 3px 0}}</s
 _FOOTER = (
     '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
 )
+
+PATIENCE = 300_000
+"""Milliseconds that one thing may take in a browser: ten times the usual, for a machine that is busy."""
 
 LINKS_ON_PAPER = """document.querySelectorAll("a[href]").forEach((link) => {
     if (link.protocol !== "file:") return;
@@ -80,6 +85,23 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
+@contextmanager
+def opened(found: str) -> Iterator:
+    """A Chromium without a window, whose pages are given time; closed at the end.
+
+    `found`: as `chromium` gives it.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=PATIENCE
+        )
+        browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
+        yield browser
+        browser.close()
+
+
 def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
     """Print a page with a Chromium, all folded parts open. Returns the number of sheets of paper.
 
@@ -88,15 +110,12 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
     Raises:
         FileNotFoundError: if the page is not built, or there is no Chromium.
     """
-    from playwright.sync_api import sync_playwright
-
-    browser = chromium()
-    if browser is None or not page.is_file():
-        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser}")
+    found = chromium()
+    if found is None or not page.is_file():
+        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {found}")
     edge = "9mm" if sheet else "18mm"
-    with sync_playwright() as playwright, files.atomic(target) as temporary:
-        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        tab = opened.new_page()
+    with opened(found) as browser, files.atomic(target) as temporary:
+        tab = browser.new_page()
         tab.goto(page.resolve().as_uri(), wait_until="load")
         tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
         if not sheet:  # the marks of sheets are among the pages of the whole book
@@ -108,7 +127,6 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
             footer_template=_FOOTER,
             margin={"top": edge, "bottom": edge, "left": "15mm", "right": "15mm"},
         )  # fmt: skip
-        opened.close()
         return temporary.read_bytes().count(b"/Type /Page\n")
 
 

@@ -92,7 +92,8 @@ def setup(app) -> dict[str, bool]:
     sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
     # extension could stop only that one.
-    katex.NODEJS_BINARY, katex.STARTUP_TIMEOUT = str(NODE), 60.0
+    katex.NODEJS_BINARY = str(NODE)
+    katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0  # seconds, on a machine that is busy
     katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)

@@ -260,6 +260,7 @@
     function end() {
       playing += 1;
       show();
+      if (again.textContent !== plays) stage.dataset.played = "";
       again.textContent = plays;
       beat = 0;
     }

@@ -5,6 +5,16 @@ export function worker(source) {
   return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
 }
 
+// How much is asked for and has not come yet stands on the page, which at 0 is at rest.
+let awaits = 0;
+function counted(answer) {
+  const count = (more) => {
+    document.documentElement.dataset.awaits = awaits += more;
+  };
+  count(1);
+  return answer.finally(() => count(-1));
+}
+
 const FOLDER = new URL("../live/", document.currentScript.src);
 
 // Loads the script of a model, which adds it to `Circuits.models`: a page from a file can load no data.
@@ -12,11 +22,12 @@ export async function fetched(name) {
   if (Object.hasOwn(Circuits.models, name)) return;
   const script = document.createElement("script");
   script.src = new URL(`${name}.js`, FOLDER);
-  await new Promise((resolve, reject) => {
+  const comes = new Promise((resolve, reject) => {
     script.onload = resolve;
     script.onerror = () => reject(new Error(`The model could not be fetched: ${script.src}`));
     document.head.append(script);
   });
+  await counted(comes);
 }
 
 // Gives a function whose call with {kind, …} is a promise of the answer.
@@ -35,10 +46,12 @@ export function asking(source) {
     asked.clear();
   };
   return (request) =>
-    new Promise((resolve, reject) => {
-      asked.set(++count, { resolve, reject });
-      made.postMessage({ id: count, ...request });
-    });
+    counted(
+      new Promise((resolve, reject) => {
+        asked.set(++count, { resolve, reject });
+        made.postMessage({ id: count, ...request });
+      }),
+    );
 }
 
 // Calls `work` for the latest value only: what comes while it works waits, and replaces what waited.
