@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from sphinxcontrib import katex
@@ -59,6 +60,14 @@ def test_formulas_wait_until_their_server_listens(tmp_path, monkeypatch):
     with server, client:
         assert client.recv(4) == b"here"
         server.kill()
+
+
+def test_a_busy_machine_has_a_minute_for_each_formula(monkeypatch):
+    """The extension says five seconds."""
+    for limit in ("STARTUP_TIMEOUT", "RENDER_TIMEOUT"):
+        monkeypatch.setattr(katex, limit, 5.0)
+    serving.setup(Mock())
+    assert katex.STARTUP_TIMEOUT == katex.RENDER_TIMEOUT == 60
 
 
 def test_formulas_do_not_wait_for_ever(tmp_path, monkeypatch):
