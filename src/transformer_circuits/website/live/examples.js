@@ -38,8 +38,6 @@ async function look(page, state, what = {}) {
   return { ...found, ids: request.ids, p: next.p[next.ids.indexOf(next.target)] };
 }
 
-const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-
 async function ofName(page) {
   const state = new State();
   state.text = NAME;
@@ -216,13 +214,12 @@ export const EXAMPLES = {
     guesses: ["More than with the name", "Less, but it rises", "Not at all"],
     async answer(page) {
       const { state, previous } = await ofName(page);
-      const losses = (texts) =>
-        Promise.all(
-          [[], [previous]].map(async (off) => {
-            const found = texts.map((text) => look(page, of(state, { text, off: new Set(off) })));
-            return mean((await Promise.all(found)).flatMap(({ loss }) => loss.slice(1)));
-          }),
-        );
+      const specs = [[], [previous]].map((list) => of(state, { off: new Set(list) }).spec);
+      const losses = async (texts) => {
+        const tokens = texts.map((text) => of(state, { text }).all);
+        const lines = { tokens, targets: tokens.map((ids) => ids.slice(1)) };
+        return (await page.ask({ kind: "losses", name: state.model, specs, lines })).nats;
+      };
       const [once, name] = [await losses(ONCE), await losses([NAME])];
       const [here, there] = [once, name].map(([on, off]) => off - on);
       const rises = here > NOISE;
