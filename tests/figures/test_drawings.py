@@ -67,6 +67,13 @@ DRAWINGS = {
         head="0.7",
         line="a line",
     ),
+    "head, long tokens": heads.two_circuits(
+        ["␣respectively", "␣following", "V"],
+        [0.1, 0.2, 0.7],
+        ["respective", "followed", "al"],
+        [3.0, 2.0, 1.0],
+        head="1.0",
+    ),
     "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
     "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
     "induction": induction.induction_steps(
@@ -193,6 +200,13 @@ def test_no_word_lies_on_another_on_a_line_or_beyond_the_edge(name, layout):
                     x, y = x0 + (x1 - x0) * share / 40, y0 + (y1 - y0) * share / 40
                     over = one.left < x < one.right and one.top + 1 < y < one.bottom - 1
                     assert not over, (one.text, line)
+
+
+@pytest.mark.parametrize("layout", ["wide", "tall"])
+def test_what_a_look_raises_is_written_in_full_and_so_are_the_tokens_where_there_is_room(layout):
+    """On a phone, *respective* had lost its end, although there was room for it."""
+    shown = {one.text for one in read(DRAWINGS["head, long tokens"].svgs[layout == "tall"])[0]}
+    assert {"respective", "followed", "al", "following"} <= shown
 
 
 def linear(colour):

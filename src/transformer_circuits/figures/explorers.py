@@ -6,7 +6,7 @@ scripts there is the picture of what it opens with, and the table below it.
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair
 import numpy as np
@@ -27,6 +27,8 @@ SIGN = altair.Color(
 SHADE = altair.Opacity("share:Q", scale=None)
 PALEST = 0.6
 """The opacity of the strongest cell with words in it: ink must still be read there."""
+PLANE = 225
+"""The side of the plane of eigenvalues. [pixels]"""
 STRONGEST = 15
 """How many paths have a bar of their own."""
 UPRIGHT = altair.Axis(labelAngle=-90)
@@ -67,7 +69,8 @@ def spectrum(
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
     `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; the eigenvalue whose
-    mixture is nearest to one has its name, by turns above and below it.
+    mixture is nearest to one has its name. Of the real ones, those that lie outermost have it above and
+    outwards, and those between them below.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
@@ -75,6 +78,8 @@ def spectrum(
     spectra, mixtures = np.linalg.eig(matrices)  # [s, eigenvalue], [s, in, eigenvalue]
     spectra = spectra.astype(complex)
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
+    end, most = 1.35 * np.abs(spectra).max(), np.abs(spectra.imag).max()
+    height = np.clip(2.2 * most, end / 2, end)  # room for names between the axis and a pair
     said, dots, names = [], [], []
     for s, score, values, each, matrix in zip(
         shares, scores, spectra, mixtures, matrices, strict=True
@@ -84,9 +89,11 @@ def spectrum(
         said.append({"s": s, "text": text})
         own = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
         dots += own
-        for k, (name, mixture) in enumerate((named or {}).items()):
-            nearest = own[abs(np.conj(mixture) @ each).argmax()]
-            names.append(nearest | {"name": name, "below": bool(k % 2)})
+        at = {
+            name: own[abs(np.conj(mixture) @ each).argmax()]
+            for name, mixture in (named or {}).items()
+        }
+        names += _beside(at, 2 * end / PLANE)
     now = "abs(datum.s - s) < 0.01"
     cells = [
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
@@ -111,15 +118,14 @@ def spectrum(
         first.mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2),
         grid.mark_text(fontSize=12).encode(text=altair.Text("value:Q", format=".2f")),
     )
-    end = 1.35 * np.abs(spectra).max()
     plane = (
-        vega.chart(dots, 225, 225)
+        vega.chart(dots, PLANE, PLANE)
         .properties(view=vega.FRAME)
         .transform_calculate(below="datum.real < 0")
     )
     plane = plane.encode(
         vega.x_axis("real:Q", "real part", (-end, end)),
-        vega.y_axis("imaginary:Q", "imaginary part", (-end, end)),
+        vega.y_axis("imaginary:Q", "imaginary part", (-height, height)),
     )
     here = plane.transform_filter(now).encode(SIGN, tooltip=["real:Q", "imaginary:Q"])
     full, turning = (here.transform_filter(f"datum.imaginary {sign} 0") for sign in ("==", "!="))
@@ -130,14 +136,11 @@ def spectrum(
     ]
     if names:
         beside = (
-            vega.chart(names, 225, 225)
+            vega.chart(names, PLANE, PLANE)
             .transform_filter(now)
-            .transform_calculate(
-                middle=f"clamp(datum.real - {0.17 * end} * datum.below, {-0.7 * end}, {0.7 * end})"
-            )
             .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
         )
-        away = altair.expr("datum.below ? 16 : -14")  # neighbours' names keep apart
+        away = altair.expr("datum.below ? 16 : -14")
         layers.append(beside.mark_text(dy=away, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
@@ -166,6 +169,20 @@ def spectrum(
         rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
         wraps=1,
     )
+
+
+def _beside(at: Mapping[str, dict[str, float]], pixel: float) -> Iterator[dict]:
+    """Where the name of each eigenvalue stands: its middle, and whether it is below the dot.
+
+    `at`: the dots by their names; `pixel`: how much of the real part one is.
+    """
+    real = sorted((name for name in at if not at[name]["imaginary"]), key=lambda n: at[n]["real"])
+    for name, dot in at.items():
+        half = 3.6 * len(name) * pixel
+        out = (name in real[-1:]) - (name in real[:1])
+        edge = PLANE / 2 * pixel - half
+        middle = np.clip(dot["real"] + out * (half - 7 * pixel), -edge, edge)
+        yield dot | {"name": name, "middle": _short(middle), "below": name in real[1:-1]}
 
 
 def path_sums(

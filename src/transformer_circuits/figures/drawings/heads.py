@@ -111,10 +111,13 @@ def two_circuits(
 
 def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
-    cell = 110.0 if wide else 66.0
-    widest = max(width(plain(token), mono=True) for token in raised)
-    words = min(max(widest, 76.0), 104.0 if wide else 126.0)  # bars have what these leave
-    left = room / 2 - cell / 2 if wide else room - cell - words - 34
+    longest, widest = (
+        max(width(plain(token), mono=True) for token in of) for of in (tokens, raised)
+    )
+    words = min(max(widest, 76.0), 126.0)
+    # On a phone, bars have what the tokens at their sides leave.
+    cell = 110.0 if wide else max(min(longest + 8, 200 - words), 66.0)
+    left = room / 2 - cell / 2 if wide else room - cell - words - 40
     top = 0.0
     if line:
         canvas.text(left + cell / 2, 12, line, anchor="middle", mono=True)
