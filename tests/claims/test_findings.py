@@ -103,6 +103,24 @@ def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
     assert metadata["record"]["details"]["finding"] == decision.finding
 
 
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_a_decision_in_plain_text_has_the_numbers_of_its_page(name):
+    """Of one rule the page said 1.27 times, above 1.19, and the text 0.35, above 0.25, with no unit."""
+    decision = Decision(
+        MEASUREMENTS[name], rules.NOT_REPRODUCED, "why", {"a": near(0.35)}, {"one": near(0.05)}, {}
+    )
+    data, _ = decision._repr_mimebundle_()
+    plot = data["text/html"].split('<table class="forest-plot">')[-1].partition("</table>")[0]
+    must, *numbers = re.findall(r"must be [^(]+(?= \()|(?<=<td>)[^<]+<span[^<]*(?=</span>)", plot)
+    said = data["text/plain"].splitlines()[-1]
+    assert f"{findings.called(findings.shown_unit(name))} {must}: ".lstrip() in said.replace(
+        ",", ""
+    )
+    assert len(numbers) == 2
+    for number in numbers:
+        assert re.sub(r"<.*?>", "", number) in said
+
+
 def test_verdicts_on_one_scale_are_lines_that_open_to_the_whole(monkeypatch):
     """Their dots lie on one scale, which one line names; what each leaves is as when shown alone."""
     estimates, shown = {"family-copy": near(0.4), "family-split": near(0.1)}, []

@@ -339,11 +339,17 @@ class Decision:
         return f"{told}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
 
     def __str__(self) -> str:
-        ours = ", ".join(map(str, self.seeds.values()))
+        """In the unit of its sentence, as the plot of the page."""
+        rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
+        threshold = written(findings.scaled(rule.threshold, unit), ".3g")
+        must = f"must be {rule.side} {threshold}"
+        ours = ", ".join(str(_scaled(estimate, unit)) for estimate in self.seeds.values())
         others = "".join(
-            f"; {name} {_or_not(estimate)}" for name, estimate in self.controls.items()
+            f"; {name} {_or_not(estimate and _scaled(estimate, unit))}"
+            for name, estimate in self.controls.items()
         )
-        return f"{self.finding}\n{self._said}\n{ours}; must be {self._must}{others}"
+        named = ", ".join(filter(None, [findings.called(unit), must]))
+        return f"{self.finding}\n{self._said}\n{named}: {ours}{others}"
 
     @property
     def row(self) -> dict[str, str]:
@@ -467,6 +473,14 @@ class Line:
 
 def _spans(estimates: Iterable[Interval]) -> list[forest_plot.Span]:
     return [(estimate.mean, estimate.low, estimate.high) for estimate in estimates if estimate.n]
+
+
+def _scaled(estimate: Interval, unit: str) -> Interval:
+    """An estimate as sentences with this unit write it."""
+    mean, low, high = (
+        findings.scaled(x, unit) for x in (estimate.mean, estimate.low, estimate.high)
+    )
+    return Interval(mean, low, high, estimate.n)
 
 
 def _json(estimate: Interval | None) -> dict | None:
