@@ -264,18 +264,21 @@ def looks_back(np_model, stream):
 
 def looks(n):
     """The census, of the patterns that NumPy makes."""
-    sums = 0
+    of_lengths = []
     for tokens in head_roles.twice(n.config):
         A = torch.cat(n.trace(tokens).patterns, dim=1)
         near, rests = patterns.by_distance(A, 2), patterns.to_begin(A)
         matches = induction.prefix_matching_score(A, tokens)
-        sums = sums + torch.stack([*near.T, rests, matches], dim=1)
-    return [tuple(row) for row in (sums / len(head_roles.LENGTHS)).tolist()]
+        of_lengths.append(torch.stack([*near.T, rests, matches], dim=1))
+    shares = torch.stack(of_lengths)  # [length, head, what]
+    by_length = shares[..., -1].T.tolist()
+    means = shares.mean(dim=0).tolist()
+    return [(*row, tuple(matches)) for row, matches in zip(means, by_length, strict=True)]
 
 
 def matched(n):
     """Prefix matching of the last layer's heads, of the same."""
-    return torch.tensor([row[-1] for row in looks(n)[-n.c["n_heads"] :]])
+    return torch.tensor([row[-2] for row in looks(n)[-n.c["n_heads"] :]])
 
 
 def of_tokens(n, circuit, out=False):

@@ -146,6 +146,40 @@ def test_configs_say_the_same_in_several_words(said, meant):
     assert all(np.array_equal(W, w[name]) for name, W in kept.items())
 
 
+OF_LAYER = {"rope_type": "default", "rope_theta": 1e6}
+NESTED = {"full_attention": OF_LAYER, "sliding_attention": OF_LAYER | {"rope_theta": 1e4}}
+SAID_IN_PASSING = [
+    {
+        "_name_or_path": "gpt2", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "n_inner": None,
+        "embd_pdrop": 0.1, "resid_pdrop": 0.1, "bos_token_id": 16, "initializer_range": 0.02,
+        "reorder_and_upcast_attn": False, "scale_attn_by_inverse_layer_idx": False,
+        "scale_attn_weights": True, "summary_type": "cls_index", "summary_use_proj": True,
+        "task_specific_params": {"text-generation": {"do_sample": True}}, "torch_dtype": "float32",
+        "transformers_version": "5.24.0", "use_cache": True, "n_layer": 2, "vocab_size": 17,
+        "add_cross_attention": False, "layer_types": ["full_attention"] * 2,
+    },
+    {"block_size": 11, "bias": True, "dropout": 0.2, "batch_size": 12, "learning_rate": 6e-4, "beta2": 0.95,
+     "max_iters": 600000, "warmup_iters": 2000, "weight_decay": 0.1, "dataset": "text", "grad_clip": 1.0},
+    {"ln_eps": 1e-5, "lr_hidden": 2e-3, "initializer_scale_global": 1.0, "use_bfloat16_matmul": True,
+     "save_checkpoints": True, "train_loss_ewma_beta": 0.99, "max_tokens": 10**10, "n_params": 10**6,
+     "tokenizer_name": "a/b", "seed": 1, "debug": False, "n_devices": 8, "shortformer_pos": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", SAID_IN_PASSING, ids=["gpt2", "nanogpt", "a training"])
+def test_settings_that_change_no_logit_are_let_pass(more):
+    w = forms.draw(PAPER)
+    model = conversion.transformer(as_tensors(w), PAPER | more)
+    close(model(torch.from_numpy(TOKENS)), forms.forward(w, PAPER, TOKENS))
+
+
+def test_a_norm_keeps_the_epsilon_that_a_config_gives_it_under_any_name():
+    c = forms.config("RMS norm")
+    w, said = forms.draw(c), {name: value for name, value in c.items() if name != "eps"}
+    model = conversion.transformer(as_tensors(w), said | {"ln_eps": c["eps"]})
+    close(model(torch.from_numpy(TOKENS)), forms.forward(w, c, TOKENS))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -167,7 +201,38 @@ def test_configs_say_the_same_in_several_words(said, meant):
         ({"attn_only": "false"}, "attn_only is 'false' in the config but must be true or false"),
         ({"attn_scale": -3.0}, "attn_scale is -3.0 in the config but must be a number above 0"),
         ({"d_model": 15}, "the config has d_model 15 but the weights have 14"),
+        ({"n_layer": 12}, "the config has n_layer 12 but the weights have 2"),
+        ({"num_hidden_layers": 12}, "the config has num_hidden_layers 12 but the weights have 2"),
+        ({"num_layers": 12, "n_layers": 2}, "the config has num_layers 12 but the weights have 2"),
+        (
+            {"num_attention_heads": 4, "head_dim": 7},
+            "the config has head_dim 7 but the weights have 6",
+        ),
+        ({"vocab_size": 50257}, "the config has vocab_size 50257 but the weights have 17"),
+        ({"block_size": 256}, "the config has block_size 256 but the weights have 11"),
         ({"model_type": "bert"}, "model_type is 'bert' but those that can be read are"),
+        (
+            {"scale_attn_weights": False},
+            "scale_attn_weights is False but all models here have True",
+        ),
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is 50.0 but all models here"),
+        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping is 30.0 but all models here"),
+        ({"qk_layernorm": True}, "qk_layernorm is True but all models here have False"),
+        ({"alibi": True}, "alibi is True but all models here have False"),
+        ({"norm_first": False}, "norm_first is False but all models here have True"),
+        (
+            {"layer_types": ["sliding_attention", "full_attention"]},
+            "layer_types is .* but all models",
+        ),
+        ({"embedding_multiplier": 12.0}, "knows embedding_multiplier, .* as 12.0: .* leave it out"),
+        ({"residual_scaling": False}, "knows residual_scaling, .* as False: .* leave it out"),
+        (forms.ROTARY | {"rope_parameters": NESTED}, "rope_parameters differ by kind of layer"),
+        (forms.ROTARY | {"rope_parameters": {"rope_theta": 1e4, "stretch": 2}}, "knows stretch, "),
+        (
+            forms.ROTARY
+            | {"rope_parameters": {"rope_theta": 1e4}, "rope_scaling": {"type": "linear"}},
+            r"rope_type is \['linear'\] but all models here have 'default'",
+        ),
     ],
 )
 def test_settings_that_no_model_here_has_are_refused_with_both_sides(changes, said):

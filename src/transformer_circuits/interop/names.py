@@ -49,7 +49,8 @@ SETTINGS: Mapping[str, str] = {
     "rotary_emb_base": "rotary_base", "rotary_pct": "rotary_share",
     "partial_rotary_factor": "rotary_share", "use_parallel_residual": "parallel_attn_mlp",
     "num_key_value_heads": "n_key_value_heads", "n_positions": "n_ctx",
-    "max_position_embeddings": "n_ctx",
+    "max_position_embeddings": "n_ctx", "block_size": "n_ctx", "n_layer": "n_layers",
+    "num_hidden_layers": "n_layers", "num_layers": "n_layers", "ln_eps": "eps",
 }  # fmt: skip
 LLAMA = {"normalization_type": "RMS", "positional_embedding_type": "rotary"}
 KINDS: Mapping[str, Mapping[str, Any]] = {
@@ -69,12 +70,18 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     if kind is not None and kind not in KINDS:
         raise ValueError(f"model_type is {kind!r} but those that can be read are {[*KINDS]}")
     cfg = {**(KINDS[kind] if kind else {}), **config}
-    rope = cfg.pop("rope_parameters", None) or cfg.pop("rope_scaling", None) or {}
-    rope = {**rope}
-    said = {rope.pop(name, "default") for name in ("rope_type", "type")}
-    if said != {"default"}:
-        raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
-    cfg |= rope
+    for name in ("rope_scaling", "rope_parameters"):  # the second, which is newer, wins
+        rope = {**(cfg.pop(name, None) or {})}
+        if any(isinstance(value, Mapping) for value in rope.values()):
+            raise ValueError(
+                f"{name} differ by kind of layer, {[*rope]}, but all layers of a model here turn alike"
+            )
+        said = {rope.pop(key, "default") for key in ("rope_type", "type")} - {"default"}
+        if said:
+            raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
+        cfg |= rope
+    if {*(cfg.get("layer_types") or ())} <= {"full_attention"}:
+        cfg.pop("layer_types", None)
     if cfg.get("architecture") == "TransformerLensNative":  # whatever its config says
         cfg["rotary_adjacent_pairs"] = True
     elif kind:

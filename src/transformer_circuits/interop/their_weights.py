@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,12 +25,45 @@ PLAIN: dict[str, tuple] = {
     "rmsnorm_uses_offset": (False,), "scale_embedding": (None, False),
     "post_embedding_ln": (False,), "use_normalization_before_and_after": (False,),
     "attn_scores_soft_cap": (-1.0, None), "output_logits_soft_cap": (-1.0, None),
+    "attn_logit_softcapping": (None,), "final_logit_softcapping": (None,), "layer_types": (None,),
+    "scale_attn_weights": (True,), "norm_first": (True,), "add_cross_attention": (False,),
+    "is_encoder_decoder": (False,), "qk_layernorm": (False,), "alibi": (False,),
+    "use_sliding_window": (False,), "use_dynamic_ntk_rope": (False,), "rotary_scaling_factor": (1.0,),
+    "rotary_interleaved_cos_sin": (False,), "qk_norm_after_rope": (False,),
 }  # fmt: skip
 """Settings that no model here can have, each with the values that switch it off."""
 NORMS = (None, "LN", "LNPre", "RMS", "RMSPre")
 POSITIONS = ("shortformer", "standard", "rotary", "none")
 SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out")
 SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos")
+OTHERS = (
+    "normalization", "n_key_value_heads", "rotary_dim", "rotary_share", "rotary_base",
+    "rotary_adjacent_pairs", "parallel_attn_mlp", "tie_word_embeddings", "model_type", "architecture",
+)  # fmt: skip
+"""What is read besides, here or in `names` and `conversion`."""
+HARMLESS = re.compile(
+    # what shapes and names of weights tell
+    r"d_mlp|d_value|d_ff|n_inner|intermediate_size|gated_mlp|(?:attention_|mlp_|qkv_)?bias"
+    # of a file, a program or a machine
+    r"|_.*|.*version|architectures|original_architecture|model_name|.*dtype|.*b?float16.*|attn_implementation"
+    r"|use_cache|use_hook_.*|use_attn_(?:in|result)|use_split_qkv_input|.*split_attention_weights"
+    r"|ungroup_grouped_query_attention|from_checkpoint|checkpoint_.*|.*devices?|trust_remote_code"
+    r"|load_in_4bit|reorder_and_upcast_attn|pretraining_tp|chunk_size_feed_forward|torchscript"
+    r"|gradient_checkpointing|layer_norm_folding|uses_rms_norm|n_params|is_stateful|is_.*_?model|is_multimodal"
+    # of tokens and of what is done with logits
+    r"|.*tokenizer.*|.*_token(?:_id)?|default_p.*|is_decoder|tie_encoder_decoder|return_dict.*"
+    r"|output_(?:attentions|hidden_states|scores)|summary_.*|task_specific_params|id2label|label2id"
+    r"|problem_type|finetuning_task|num_(?:labels|beams|beam_groups|return_sequences)|do_sample|early_stopping"
+    r"|temperature|top_[kp]|typical_p|(?:max|min)_length|.*_penalty|.*no_repeat_ngram_size"
+    # of a training
+    r"|.*dropout.*|.*pdrop|.*init(?:ializer)?(?:_.*)?|seed|lr(?:_.*)?|learning_rate|min_lr|decay_lr|betas?|beta[12]"
+    r"|weight_decay|grad(?:_norm)?_clip|.*batch.*|warmup_.*|max_(?:tokens|steps|iters)"
+    r"|tokens_per_step|truncate_tokens|n_?epochs|epochs|train_.*|dataset.*|shuffled_data|debug.*|log_(?:every|interval).*"
+    r"|(?:save|take)_checkpoints|eval_.*|wandb.*"
+    # of what another setting has switched off
+    r"|window_size|max_window_layers|experts_per_token|norm_topk_prob|NTK_.*|yarn_.*|neuron_.*"
+)
+"""Settings that change no logit, whatever they are."""
 
 
 def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any]:
@@ -50,6 +84,13 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
                 f"the names of the weights do not tell {sorted(unsaid)}: say them, "
                 f"config={{'normalization_type': one of {NORMS}, 'positional_embedding_type': one of "
                 f"{POSITIONS}, 'n_heads': …}}; a norm is one before every read from the stream"
+            )
+    read = {*DEFAULTS, *PLAIN, *SIZES, *SWITCHES, *OTHERS}
+    for name, value in named.items():
+        if value is not None and name not in read and not HARMLESS.fullmatch(name):
+            raise ValueError(
+                f"nothing here knows {name}, which the config has as {value!r}: if it changes what the "
+                "model computes, the model cannot be read; if it does not, leave it out of the config"
             )
     _require(cfg, SWITCHES, lambda v: isinstance(v, bool), "true or false")
 
@@ -157,10 +198,10 @@ def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
 
 
 def require_sizes(config: Mapping[str, Any], sizes: Mapping[str, int | float]) -> None:
-    """Compare the sizes that a config names with those of the weights, by our names."""
+    """Compare the sizes that a config names, by whatever names, with those of the weights, by ours."""
     known = {"d_vocab": sizes["n_vocab"], "d_vocab_out": sizes["n_vocab"]} | dict(sizes)
     of_heads = () if known["n_layers"] else ("n_heads", "d_head")  # no weight is of these then
-    for name in (name for name in SIZES if name not in of_heads):
-        size = known[name]
-        if config.get(name) not in (None, -1, size):  # these say nothing
-            raise ValueError(f"the config has {name} {config[name]} but the weights have {size}")
+    for name, value in config.items():
+        size = names.SETTINGS.get(name, name)
+        if size in SIZES and size not in of_heads and value not in (None, -1, known[size]):
+            raise ValueError(f"the config has {name} {value} but the weights have {known[size]}")
