@@ -85,6 +85,9 @@ document.addEventListener("DOMContentLoaded", () => {
     reading(name);
     const now = name === "Code" ? "Code" : "Story";
     buttons.forEach((button) => (button.ariaPressed = String(button.textContent === now)));
+    document.querySelectorAll("article details.above-input").forEach((fold) => {
+      fold.open = now === "Code" || fold.parentElement.matches(".open-code");
+    });
   };
   buttons.forEach((button) =>
     button.addEventListener("click", () => {

@@ -88,9 +88,16 @@ CROWDED = """() => {
         words.selectNode(mark.parentElement.firstChild);
         return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
     });
-    return lie.length + onTitle.length + under;
+    const onMark = [...document.querySelectorAll(".code-mark + .headerlink")].filter((link) => {
+        const mark = link.previousElementSibling.getBoundingClientRect();
+        const { width, left, right, top, bottom } = link.getBoundingClientRect();
+        const on = left < mark.right && right > mark.left && top < mark.bottom && bottom > mark.top;
+        return width && mark.width && (on || right > innerWidth);
+    });
+    return lie.length + onTitle.length + onMark.length + under;
 }"""
-"""How much in the bar lies on something else or beyond the page, and how many marks on a title's words."""
+"""How much in the bar lies on something else or beyond the page; how many marks lie on a title's words, and
+how many signs of a link on a mark."""
 
 
 @pytest.fixture(scope="session")

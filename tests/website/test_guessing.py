@@ -64,6 +64,19 @@ def test_one_may_see_without_a_guess_now_or_always_and_change_that(asked):
     expect(asked.locator(COVERED)).not_to_have_count(0)
 
 
+def test_on_paper_guesses_are_a_list_and_no_buttons(asked):
+    """They had been printed as boxes that nobody can press."""
+    asked.emulate_media(media="print")
+    looks = asked.locator(".predict :is(li button, .guess-others button)").evaluate_all(
+        "all => all.filter((one) => one.getClientRects().length).map((one) => {"
+        "const { backgroundColor, borderTopWidth, boxShadow } = getComputedStyle(one);"
+        "return [one.textContent, backgroundColor, borderTopWidth, boxShadow]; })"
+    )
+    assert len(looks) == asked.locator(".predict li").count() == 3
+    for text, *plain in looks:
+        assert len(text) > 3 and plain == ["rgba(0, 0, 0, 0)", "0px", "none"], text
+
+
 def test_a_link_into_an_answer_and_paper_show_it(asked):
     anchor = asked.locator(f"{COVERED} [id]").first.get_attribute("id")
     target = asked.locator(f"[id='{anchor}']").first

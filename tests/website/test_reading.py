@@ -32,11 +32,15 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(code.first).to_be_hidden()
     all_code.press("Enter")
     expect(code.last).to_be_visible()
+    expect(code.first).to_be_visible()  # it was folded once more
     expect(marks.first).to_be_hidden()
     watched.goto(page.replace("02-residual-stream", "03-attention-heads"))
     expect(all_code).to_have_attribute("aria-pressed", "true")
     expect(code.nth(3)).to_be_visible()
+    folds = watched.locator("article details.above-input")
+    assert folds.evaluate_all("all => all.every((fold) => fold.open)")
     story.click()
+    assert folds.evaluate_all("all => all.every((fold) => !fold.open)")
     expect(code.nth(3)).to_be_hidden()
 
 
