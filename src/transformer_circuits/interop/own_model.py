@@ -50,6 +50,7 @@ def load(
     `config`: the settings, as a dictionary or the path of a JSON file, where no `config.json` lies
     beside the weights: TransformerLens's, or a Hugging Face config. For weights by other names it must
     say `normalization_type`, `positional_embedding_type` and `n_heads`.
+    A setting that nothing here knows is refused, for it may change what the model computes.
     `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
     tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
 
