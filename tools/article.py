@@ -39,9 +39,7 @@ STORY = (
 """The claims that the article tells where they hold."""
 COMPOSITION = ("score-is-not-use", "below-random", "k-composition")
 """The claims about composition scores that the article tells, however they came out."""
-SIZE = "size-nearer"
-"""The claim about all claims, by width."""
-DEBATE = {"lan2026", "bai2026"}
+DEBATE = {"lan2026", "bai2026", "snell2024", "yamagiwa2026"}
 """Whom it cites beside those who made a claim."""
 _HERE = Path(__file__).parent
 
@@ -98,9 +96,6 @@ def text(found: Mapping) -> str:
             name: _table(of["paper", group], _LONG)
             for name, group in (("not_reproduced", "not"), ("basis", "basis"), ("part", "part"))
         },
-        size_whole=" ".join(
-            findings.bare(said(claim, row)) for claim, row in of["later", "tested"] if claim.id == SIZE
-        ),
         later=_table([(claim, row) for claim, row in later if not claim.own], _NAMED),
         untested=f"Of the paper's claims, {len(of['paper', 'untested'])} were not tested: "
         f"{untested or 'none'}.",
@@ -235,6 +230,8 @@ def _study() -> dict[str, str | int]:
         for name, claim in {"lead": "k-composition", "agreement": "score-is-not-use"}.items():
             means = [written(one.interval(claim)[0], ".2f") for one in of]
             found[f"normed_{name}_{when}"] = ", ".join(means)
+        white = [mean(one.line["edges"]["agreement"]["white"]) for one in of]
+        found[f"normed_white_{when}"] = ", ".join(written(value, ".2f") for value in white)
     return found | {"normed_width": of[0].width}
 
 
@@ -315,7 +312,12 @@ def _basis(chapters: Mapping) -> dict[str, str]:
         row = parts["words"]["rows"].index(divided_by)
         found[f"basis_{name}"] = [parts["numbers"][basis][row]]
     ends = {name: [f"{end:.2f}" for end in (min(all_), max(all_))] for name, all_ in found.items()}
-    return {name: " to ".join(dict.fromkeys(both)) for name, both in ends.items()}
+    every = figures[
+        "Rank correlation of scores and effects, by width, million tokens read and seed"
+    ]
+    [mlps] = [row for row, of in enumerate(every["words"]["model"]) if "MLPs" in of]
+    of_mlps = {f"mlp_{name}": every["words"][name][mlps] for name in ("stored", "white", "share")}
+    return of_mlps | {name: " to ".join(dict.fromkeys(both)) for name, both in ends.items()}
 
 
 def _references() -> str:

@@ -1,4 +1,4 @@
-"""What tells right answers from wrong ones in the exercises of *The basis in which scores tell the truth*.
+"""What tells right answers from wrong ones in the exercises of *By which ruler? Composition scores in two bases*.
 
 Read it after you have tried: some of it comes close to an answer.
 """

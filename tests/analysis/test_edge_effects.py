@@ -29,6 +29,24 @@ def test_effects_are_those_of_each_edge_by_path_patching(normed, model, tokens, 
         torch.testing.assert_close(found.change[:, k, later, earlier], moved)
 
 
+def test_an_edge_can_carry_what_its_head_brings_elsewhere(model, tokens):
+    """Its mean, say, or what it brings in another window: less moves than without it, or something else."""
+    targets, places = tokens.roll(-1, dims=1), torch.tensor([2, 5])
+    x, W_P = model.embed(tokens)
+    other = model.layers[0].results(x, W_P, None).roll(1, dims=0)
+    found = edge_effects.effects(model, tokens, targets, places, instead=other)
+    trace = model.trace(tokens)
+    before = trace.logits[:, places].log_softmax(dim=-1)
+    for k, kind in enumerate(KINDS):
+        edge = kind, (1, 1), (0, 2)
+        written = other[:, 2] @ model.layers[0].W_O[2].T
+        after = path_patching.patched(model, trace, {edge: written}, places).log_softmax(dim=-1)
+        moved = (before.exp() * (before - after)).sum(dim=-1).mean(dim=1)
+        torch.testing.assert_close(found.change[:, k, 1, 2], moved)
+    with pytest.raises(ValueError, match="norm"):
+        edge_effects.effects(general.with_norm(SHAPE), tokens, targets, places, instead=other)
+
+
 def test_the_built_circuit_composes_by_its_keys_alone():
     tokens = torch.tensor([[0, 1, 2, 3, 1, 2, 3]])
     model = hand_built.induction(n_vocab=4, n_ctx=7)

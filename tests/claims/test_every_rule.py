@@ -16,7 +16,6 @@ import torch
 from transformer_circuits.analysis import composition
 from transformer_circuits.claims import (
     about_how_they_form,
-    about_size,
     about_why_they_form,
     catalogue,
     controls,
@@ -37,7 +36,7 @@ TESTED = {
     if registry.read()[name].chapter
 }
 """Of claims that are tested; a rule may be written down before its models are trained."""
-LOGS = (about_how_they_form.__name__, about_size.__name__, about_why_they_form.__name__)
+LOGS = (about_how_they_form.__name__, about_why_they_form.__name__)
 """Modules of rules that read records of trainings."""
 SMALL = {n: m for n, m in TESTED.items() if n != "zero-layer-bigram"}
 """That one reads the training text, in all of the book's tokens."""

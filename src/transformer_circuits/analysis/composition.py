@@ -49,7 +49,8 @@ def scores(
     """The `score` of every head of one layer with every head of another.
 
     `basis`: "stored", or T, in whose precision scores then are: those of `change_basis`, without a
-    copy of the model. `white_basis` gives the one in which scores order edges as their effects do.
+    copy of the model. In that of `white_basis`, scores order edges more as their effects do, in models
+    without MLPs.
     A model with a norm is no longer the same function in T, but it has scores there.
     The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
     the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes

@@ -42,14 +42,17 @@ def effects(
     inputs: Int[Tensor, "window pos"],
     targets: Int[Tensor, "window pos"],
     places: Int[Tensor, " n"],
+    instead: Float[Tensor, "window earlier_head pos d_head"] | None = None,
 ) -> Effects:
     """Effects of every edge on the predictions at the same `places` of each window.
+
+    `instead`: what an edge carries where it is cut, as heads bring it, before W_O; zero by default.
 
     They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
     places of many windows costs as little as many places of few, and tells more. Where a norm comes
     before W_U, the stream is unembedded anew for each edge.
     """
-    heads.require_two_layers(model, general.NORM)
+    heads.require_two_layers(model, *[general.NORM] * (instead is None))
     if general.NORM in model.forms:
         return _one_by_one(model, inputs, targets, places)
     first, second = model.layers
@@ -59,11 +62,12 @@ def effects(
         [W @ first.W_O for W in of_head]  # [earlier_head, d_head, d_head] for Q, K and V
         for of_head in zip(second.W_Q, second.W_K, second.W_V, strict=True)
     ]
-    for window, right in zip(inputs.split(1), targets, strict=True):
+    for k, (window, right) in enumerate(zip(inputs.split(1), targets, strict=True)):
         x, W_P = model.embed(window)
         r = first.results(x, W_P, None)
         full = x + einsum(first.W_O, r, "h d_model d_head, b h pos d_head -> b pos d_model")
-        brought, less = _results(second, edges, r[0], full[0], W_P, places)
+        gone = r[0] if instead is None else r[0] - instead[k]
+        brought, less = _results(second, edges, gone, full[0], W_P, places)
         written = einsum(second.W_O, brought, "h d_model d_head, h place d_head -> place d_model")
         p = model.unembed(full[0, places] + written).softmax(dim=-1)
         moved = [_moved(*of_head, p, right[places]) for of_head in zip(less, unembeds, strict=True)]
@@ -127,8 +131,8 @@ def _results(
 ]:
     """What each head of the second layer brings; and what without each edge, less that, by head.
 
-    An edge is taken away where the later head reads. `r` is what each earlier head brings, `full`
-    the stream between the layers. `edges`: for each later head, what its queries, keys and values
+    An edge is taken away where the later head reads. `r` is what each earlier head brings, or what of
+    it goes, `full` the stream between the layers. `edges`: for each later head, what its queries, keys and values
     read of `r`, which for keys is `W_K @ W_O`.
     """
     brought, less = [], []

@@ -34,7 +34,7 @@ CHAPTERS = "[0-9][0-9]-*.ipynb"
 """Their names; what an editor begins beside them is none."""
 ALL_MODELS = (
     "04-zero-layers", "11-induction-heads", "13-how-they-form", "17-what-this-leaves-out",
-    "19-heads-over-text", "21-scorecard", "watch-it-grow", "what-we-found",
+    "19-heads-over-text", "21-scorecard", "22-which-basis", "watch-it-grow", "what-we-found",
 )  # fmt: skip
 """Pages that need more than most: other seeds without layers, MLPs, checkpoints along a run, or all chapters.
 Where no repository is cloned, they need `book-all.zip`, the others `book.zip`."""

@@ -302,22 +302,6 @@ def agreement_of_score_and_use(subject: Subject) -> Interval:
     return agreement_of(subject, scores(subject))
 
 
-@decides(
-    "white-orders-edges",
-    controls=[untrained, heads_without_effect],
-    planted=graded_edges,
-    sample=samples.OF_EDGES,
-)
-def agreement_of_white_score_and_use(subject: Subject) -> Interval:
-    """The same as `agreement_of_score_and_use`, where the stream between the layers is white on text.
-
-    Whatever basis the subject is stored in: see `subjects.white`. Nothing if heads do nothing.
-    """
-    if _nothing_done(subject):
-        return rules.NOTHING
-    return agreement_of(subject, scores(subjects.white(subject)))
-
-
 def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) -> Interval:
     """Rank correlation of any scores with effects, less that of others; the mean over Q, K and V.
 

@@ -14,7 +14,6 @@ from transformer_circuits.claims import (
     about_one_layer,
     about_remarks,
     about_residual_stream,
-    about_size,
     about_skip_trigrams,
     about_term_importance,
     about_the_correction,
@@ -28,7 +27,7 @@ MODULES = (
     about_residual_stream, about_attention_heads, about_zero_layers, about_one_layer,
     about_skip_trigrams, about_copying, about_composition, about_induction, about_how_they_work,
     about_how_they_form, about_term_importance, about_five_years_on, about_heads_over_text,
-    about_why_they_form, about_the_correction, about_remarks, about_size,
+    about_why_they_form, about_the_correction, about_remarks,
 )  # fmt: skip
 
 

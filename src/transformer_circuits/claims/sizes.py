@@ -12,7 +12,6 @@ from transformer_circuits import files
 from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
 from transformer_circuits.claims import (
-    about_size,
     about_why_they_form,
     catalogue,
     own,
@@ -32,7 +31,7 @@ from transformer_circuits.training.trainer import Trainer
 
 OF = "two-layer"
 """Whose rules are measured on the models of the study."""
-BETWEEN = (about_why_they_form.__name__, about_size.__name__)
+BETWEEN = (about_why_they_form.__name__,)
 """Modules of rules that compare trainings, so that one model has nothing for them to measure."""
 
 
