@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import findings, registry, rules, scorecard
+from transformer_circuits.claims import registry, rules, scorecard
 
 STAND_IN = """
 from IPython.display import display
@@ -125,12 +125,6 @@ def test_what_several_sentences_open_with_is_said_once_before_them(few):
     )
     assert str(few.told(["one"], "undecided")) == "We cannot tell whether one: so."
     assert few.decided("undecided")[0]["what was found"] == "~ So."
-
-
-def test_the_page_says_how_many_of_the_paper_came_out_so(few):
-    said = few.how_many(["two", "three"], "not reproduced")
-    assert str(said) == "These are 1 of the 1 claims of the paper that came out otherwise."
-    assert str(few.how_many(["two"], "mixed")) == findings.NOTHING
 
 
 def test_a_verdict_by_hand_is_refused(executed):

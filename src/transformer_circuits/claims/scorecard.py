@@ -139,18 +139,6 @@ _SYMBOLS = (
 )
 
 
-_BECAME = {
-    rules.REPRODUCED: "held in every seed",
-    rules.MIXED: "held in some seeds",
-    rules.NOT_REPRODUCED: "came out otherwise",
-    rules.UNDECIDED: "stayed open",
-    rules.UNPOWERED: "went beyond our tests",
-    "no case": "had no case in our models",
-    "depends on the basis": "depended on how one writes a model down",
-}
-"""What a sentence says of the claims with a verdict."""
-
-
 @dataclass(frozen=True)
 class Paragraph:
     """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text.
@@ -316,15 +304,6 @@ class Scorecard:
                 if self.verdicts[claim.id] in verdicts
             ),
         )
-
-    def how_many(self, claims: Iterable[str], verdict: str, source: str = "paper") -> Paragraph:
-        """How many of a source's claims with this verdict are among these, by id, as a sentence."""
-        of = [c.id for c in self.trained if (c.source, self.verdicts[c.id]) == (source, verdict)]
-        n = len({*of} & {*claims})
-        said = f"These are {n} of the {len(of)} claims of the {source} that {_BECAME[verdict]}."
-        place = "scorecard-for" if verdict == rules.REPRODUCED else "scorecard-against"
-        every = Link(f"(all {len(of)})", f"{notebooks.SCORECARD}.html#{place}")
-        return _paragraph(verdict, [(said, every)] if of else [])
 
     def held(self, kind: str) -> list[Row]:
         """The claims of a kind that had to hold, with our figures, or what was checked."""

@@ -19,9 +19,9 @@ OWN_WIDTH = 384
 ENOUGH_HEADS = 4
 """Models with fewer heads in a layer are left out of trends: there is little among which to choose."""
 Trend = Literal["nearer", "farther", "neither"]
-MEASURED = "2026-11-27"
+MEASURED = "2026-11-28"
 """What a line has under `measured`, if it was measured as rules do since they were last mended."""
-MENDED: dict[str, str] = {}
+MENDED: dict[str, str] = {"value-weighted": "2026-11-28"}
 """When a claim's rule was mended after that, so that older lines say nothing of what it asks now."""
 
 
