@@ -106,7 +106,8 @@ def test_facts_are_counted_by_who_claims_them(few, monkeypatch):
 def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     shown = few.decided("mixed", "not reproduced")
     assert [str(row["claim"]) for row in shown] == ["Three holds", "Two holds"]
-    assert shown[0]["made in, reported"] == "Model Details: 1"
+    made = [row["made in, reported"] for row in shown]
+    assert made == ["Model Details: 1", "the paper, Model Details: 1"], "whose it is"
     assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "± This of three.")
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert few.untested("not testable here")[0]["because"] == "why"

@@ -324,7 +324,8 @@ class Scorecard:
 
 
 def _told(claim: Claim) -> Row:
-    return {"claim": _link(claim), "made in, reported": f"{claim.section}: {claim.reported}"}
+    where = f"the paper, {claim.section}" if claim.source == "paper" else claim.section
+    return {"claim": _link(claim), "made in, reported": f"{where}: {claim.reported}"}
 
 
 def _to_chapter(claim: Claim) -> Link:
