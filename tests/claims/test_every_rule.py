@@ -14,12 +14,14 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import composition
+from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import (
     about_how_they_form,
     about_why_they_form,
     catalogue,
     controls,
     registry,
+    rewritings,
     rules,
 )
 from transformer_circuits.claims.measurement import Measurement
@@ -169,6 +171,60 @@ def test_a_rule_that_another_basis_may_change_says_so(name):
         for found in map(SMALL[name], in_bases(SMALL[name].rule.of))
     )
     torch.testing.assert_close(other, stored, rtol=1e-3, atol=1e-3, equal_nan=True)
+
+
+def values(found):
+    return torch.tensor(dataclasses.astuple(found)[:1]) if isinstance(found, Interval) else found
+
+
+@cache
+def as_written(name, way):
+    """A small trained model, with another way of writing the same function down."""
+    stored, _ = in_bases(name)
+    return dataclasses.replace(stored, model=rewritings.WAYS[way](stored.model))
+
+
+# The next test has what another basis does to most; so each rule takes one of the others that it survives.
+WAYS_OF = {
+    name: ways[k % len(ways)]
+    for k, name in enumerate([*AGAINST_RANDOM, *OTHERS])
+    if (ways := [way for way in SMALL[name].left_alone_by if way != rewritings.BASIS])
+}
+
+
+@pytest.mark.parametrize("name", WAYS_OF)
+def test_a_rule_does_not_tell_apart_two_ways_of_writing_one_function(name):
+    """Of those that the rule says it survives; see `rewritings`."""
+    measurement, way = SMALL[name], WAYS_OF[name]
+    stored, other = (in_bases(measurement.rule.of)[0], as_written(measurement.rule.of, way))
+    torch.testing.assert_close(
+        values(measurement(other)),
+        values(measurement(stored)),
+        rtol=1e-3,
+        atol=1e-3,
+        equal_nan=True,
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in SMALL if n.startswith("importance-")])
+def test_a_head_that_moves_nothing_may_as_well_be_in_the_embedding(name):
+    """In a small trained model whose first head was made to look at the present token alone."""
+    stored, _ = in_bases("two-layer")
+    model, d = copy.deepcopy(stored.model), SHAPE.d_head
+    places = torch.randn(SHAPE.n_ctx, d, generator=torch.Generator().manual_seed(0)).double()
+    model.W_E[:d] = 0
+    model.W_P[:, :d] = torch.nn.functional.normalize(places, dim=1)
+    model.layers[0].W_Q[0] = model.layers[0].W_K[0] = 100 * torch.eye(d, SHAPE.d_model)
+    other = rewritings.written_into_embedding(model, 0)
+    tokens, _ = stored.windows(4)
+    torch.testing.assert_close(other(tokens), model(tokens), rtol=0, atol=1e-4)
+    two = [dataclasses.replace(stored, model=one) for one in (model, other)]
+    assert [one.in_embedding for one in two] == [
+        (Head(0, 0),)
+    ] * 2  # it still looks, and moves nothing
+    assert not other.layers[0].W_O[0].any()
+    of_head, of_embedding = (values(SMALL[name](one)) for one in two)
+    torch.testing.assert_close(of_embedding, of_head, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if SMALL[name].reads_basis])

@@ -27,6 +27,7 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.config import ModelConfig
@@ -126,7 +127,12 @@ def _nothing_done(subject: Subject) -> bool:
     return not any(map(subject.does, heads.every(subject.model)))
 
 
-@decides("below-random", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True)
+@decides(
+    "below-random",
+    controls=[untrained, turned_heads, heads_without_effect],
+    reads_basis=True,
+    moved_by=[SPLIT],
+)
 def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     """Share of pairs that score below random heads by two standard deviations of theirs. 0 to 1.
 
@@ -164,6 +170,7 @@ def when_turned(subject: Subject) -> Iterator[Scores]:
     "k-composition",
     controls=[untrained, turned_often, heads_without_effect],
     reads_basis=True,
+    moved_by=[SPLIT],
 )
 def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     """By how much the best K score with the previous-token head leads the best other score.
@@ -187,6 +194,7 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     "k-composition-use",
     controls=[untrained, turned_heads, heads_without_effect],
     sample=samples.OF_EDGES,
+    moved_by=[SPLIT],
 )
 def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
     """How much more the K edge from the previous-token head changes predictions than any other.
@@ -228,7 +236,10 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
 
 
 @decides(
-    "only-k-composition", controls=[built_q_composition, heads_without_effect], reads_basis=True
+    "only-k-composition",
+    controls=[built_q_composition, heads_without_effect],
+    reads_basis=True,
+    moved_by=[SPLIT],
 )
 def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
     """The best Q or V score over the largest of its own nulls; above 1 it is significant.
@@ -293,7 +304,13 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     return of_windows
 
 
-@decides("score-is-not-use", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
+@decides(
+    "score-is-not-use",
+    controls=[graded_edges],
+    sample=samples.OF_EDGES,
+    reads_basis=True,
+    moved_by=[SPLIT],
+)
 def agreement_of_score_and_use(subject: Subject) -> Interval:
     """Spearman's rank correlation of an edge's score with how much it changes predictions.
 

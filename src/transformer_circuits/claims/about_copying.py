@@ -20,6 +20,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import deleting_head, suppressing_head
+from transformer_circuits.claims.rewritings import INSIDE, SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
@@ -49,7 +50,10 @@ def bound(subject: Subject) -> float:
 
 
 @decides(
-    "copying-heads", controls=[untrained, random_heads, heads_without_effect], reads_basis=True
+    "copying-heads",
+    controls=[untrained, random_heads, heads_without_effect],
+    reads_basis=True,
+    moved_by=[SPLIT],
 )
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
     """Which of the last layer's heads have an OV score four sd above random heads': 1 or 0 for each.
@@ -67,6 +71,7 @@ share_in_second_layer = decides(
     "copying-second-layer",
     controls=[untrained, random_heads, heads_without_effect],
     reads_basis=True,
+    moved_by=[SPLIT],
 )(share_of_copying_heads.function)
 
 
@@ -74,6 +79,7 @@ share_in_second_layer = decides(
     "positional-exceptions",
     controls=[untrained, shuffled_heads, heads_without_effect],
     sample=samples.OF_PASSAGES,
+    moved_by=[SPLIT],
 )
 def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """How much the heads that copy least look at the present and the previous token: 0 to 1.
@@ -99,6 +105,7 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     controls=[random_heads, shuffled_heads],
     planted=deleting_head,
     sample=samples.OF_PASSAGES,
+    moved_by=[INSIDE, SPLIT],
 )
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """How much of the present token a head deletes for later layers; 1 is an even share.
@@ -135,6 +142,7 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     controls=[untrained, random_heads],
     planted=suppressing_head,
     sample=OF_SUPPRESSION,
+    moved_by=[SPLIT],
 )
 def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more a head raises the token of its past that is predicted most than another. [logits]
@@ -168,6 +176,7 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     controls=[untrained, random_heads, heads_without_effect],
     sample=samples.SHORT,
     reads_basis=True,
+    moved_by=[SPLIT],
 )
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     """How long a vector is moved from the begin token, beside those from other places; 1 is as long.
@@ -220,7 +229,12 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     return {way: torch.cat(of) for way, of in by_passage.items()}
 
 
-@decides("positional-words", controls=[random_heads, shuffled_text], sample=samples.OF_WORDS)
+@decides(
+    "positional-words",
+    controls=[random_heads, shuffled_text],
+    sample=samples.OF_WORDS,
+    moved_by=[SPLIT],
+)
 def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more the previous-token head is worth where a word goes on than elsewhere. [nats]
 

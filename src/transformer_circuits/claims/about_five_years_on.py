@@ -11,6 +11,7 @@ from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.controls import turned_heads, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import graded_edges
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 
@@ -80,7 +81,13 @@ def rankings(subject: Subject) -> dict[str, Scores]:
     }
 
 
-@decides("credit-over-scores", controls=[graded_edges], sample=samples.OF_EDGES, reads_basis=True)
+@decides(
+    "credit-over-scores",
+    controls=[graded_edges],
+    sample=samples.OF_EDGES,
+    reads_basis=True,
+    moved_by=[SPLIT],
+)
 def lead_of_credit(subject: Subject) -> Interval:
     """How much better credit in proportion orders edges by their effect than composition scores do.
 

@@ -28,6 +28,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
@@ -36,7 +37,9 @@ MATCHES = 0.4
 """Prefix matching of an induction head, as the rule on their being there has it."""
 
 
-@decides("induction-mechanism", controls=[untrained], planted=built_induction, draws=20)
+@decides(
+    "induction-mechanism", controls=[untrained], planted=built_induction, draws=20, moved_by=[SPLIT]
+)
 def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     """By how much the edge from the previous-token head leads all others into the same head. [nats]
 
@@ -118,7 +121,12 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     return torch.tensor([copies, [copying_scores.positivity(values) for values in through]])
 
 
-@decides("two-spectra", controls=[untrained, random_heads, heads_without_effect], reads_basis=True)
+@decides(
+    "two-spectra",
+    controls=[untrained, random_heads, heads_without_effect],
+    reads_basis=True,
+    moved_by=[SPLIT],
+)
 def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
     """How far the weaker of the strongest head's two spectra lies above random heads. [their sd]
 
@@ -132,7 +140,10 @@ def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
 
 
 @decides(
-    "copiers-match", controls=[untrained, turned_heads, heads_without_effect], reads_basis=True
+    "copiers-match",
+    controls=[untrained, turned_heads, heads_without_effect],
+    reads_basis=True,
+    moved_by=[SPLIT],
 )
 def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
     """Which of the last layer's copying heads also match, by their spectra: 1 or 0 for each.
@@ -163,7 +174,7 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     return (_spectra(subject).to(null) - mean) / spread
 
 
-@decides("corner", controls=[untrained, random_heads])
+@decides("corner", controls=[untrained, random_heads], moved_by=[SPLIT])
 def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     """Rank correlation, over last-layer heads, of the weaker spectrum with prefix matching. -1 to 1.
 
@@ -175,7 +186,12 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     return torch.tensor(agreement, dtype=torch.float64)
 
 
-@decides("summed-ov", controls=[untrained, random_heads, heads_without_effect], draws=20)
+@decides(
+    "summed-ov",
+    controls=[untrained, random_heads, heads_without_effect],
+    draws=20,
+    moved_by=[SPLIT],
+)
 def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
 
@@ -194,7 +210,7 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     return (copying_scores.own_ranks(both) == 0).double() - better
 
 
-@decides("causal-scrubbing", controls=[built_induction], sample=samples.SHORT)
+@decides("causal-scrubbing", controls=[built_induction], sample=samples.SHORT, moved_by=[SPLIT])
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
 
@@ -234,7 +250,9 @@ def scrubbed_losses(
     return torch.stack([subject.by_document(row) for row in losses])
 
 
-@decides("fuzzy-induction", controls=[untrained, random_heads, heads_without_effect])
+@decides(
+    "fuzzy-induction", controls=[untrained, random_heads, heads_without_effect], moved_by=[SPLIT]
+)
 def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
     """How well the best head matches a token with its other form: with a space, or with a capital.
 

@@ -19,6 +19,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import copying_in_part
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
@@ -37,7 +38,12 @@ def copying_heads(subject: Subject) -> list[int]:
     return copying or [*range(len(last))]
 
 
-@decides("copying-own-token", controls=[untrained, random_heads], planted=copying_in_part)
+@decides(
+    "copying-own-token",
+    controls=[untrained, random_heads],
+    planted=copying_in_part,
+    moved_by=[SPLIT],
+)
 def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     """How often a copying head raises a token itself among the ten it raises most. [times chance]
 
@@ -52,7 +58,12 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     return (torch.stack(ranks) < FIRST).double().mean(dim=0) * model.config.n_vocab / FIRST
 
 
-@decides("copying-diagonal", controls=[untrained, random_heads, heads_without_effect], draws=20)
+@decides(
+    "copying-diagonal",
+    controls=[untrained, random_heads, heads_without_effect],
+    draws=20,
+    moved_by=[SPLIT],
+)
 def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     """Whether a copying head raises a token itself, above the mean of all tokens. 0 to 1.
 

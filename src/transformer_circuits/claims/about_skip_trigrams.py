@@ -26,6 +26,7 @@ from transformer_circuits.claims.planted import (
     planted_skip_trigrams,
     skip_trigrams_by_share,
 )
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
@@ -242,6 +243,7 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     controls=[untrained, random_heads, heads_without_effect],
     planted=planted_skip_trigrams,
     draws=20,
+    moved_by=[SPLIT],
 )
 def brackets(subject: Subject) -> Float[Tensor, " pair"]:
     """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.

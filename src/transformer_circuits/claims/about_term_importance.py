@@ -22,6 +22,7 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 
@@ -130,6 +131,7 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     "importance-per-term",
     controls=[built_virtual_head, heads_without_effect, untrained],
     sample=samples.MANY,
+    moved_by=[SPLIT],
 )
 def single_head_over_ten_virtual(subject: Subject) -> Gain:
     """Gain per single head, less ten times the gain per virtual head. [nats per term]
@@ -223,7 +225,9 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     return {way: torch.cat(rows) for way, rows in losses.items()}
 
 
-@decides("pattern-preserving", controls=[one_layer, untrained], planted=built_induction)
+@decides(
+    "pattern-preserving", controls=[one_layer, untrained], planted=built_induction, moved_by=[SPLIT]
+)
 def pattern_preserving_hides(subject: Subject) -> Float[Tensor, " passage"]:
     """A tenth of what a full ablation costs repeats, less what one with patterns kept does. [nats]
 

@@ -26,6 +26,7 @@ from transformer_circuits.claims.planted import (
     idle_heads,
     two_back_head,
 )
+from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_HEAD, Subject, once
 
@@ -149,7 +150,7 @@ def share_that_composes(subject: Subject) -> Interval:
     )
 
 
-@decides("gradient-where-sure", controls=[untrained], planted=built_induction)
+@decides("gradient-where-sure", controls=[untrained], planted=built_induction, moved_by=[SPLIT])
 def seen_by_the_derivative(subject: Subject) -> Float[Tensor, " passage"]:
     """What the derivative says of an edge where a head is sure, over what cutting the edge does.
 

@@ -13,7 +13,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims import findings, recorded, registry, rules, subjects
+from transformer_circuits.claims import (
+    findings,
+    recorded,
+    registry,
+    rewritings,
+    rules,
+    subjects,
+)
 from transformer_circuits.claims.controls import Control, Drawn, Graded
 from transformer_circuits.claims.registry import Claim, Rule
 from transformer_circuits.claims.rules import Interval
@@ -32,6 +39,7 @@ def decides(
     sample: Sample | None = None,
     draws: int = 1,
     reads_basis: bool = False,
+    moved_by: Sequence[str] = (),
     also: Control | None = None,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
     mean_of: str = "",
@@ -49,6 +57,8 @@ def decides(
     together. `draws`: how many of each control that is `Drawn`, where the bound is near to what chance
     gives: it must be beyond all of them. `reads_basis`: whether another basis of the stream may give another value. The claim
     is then decided as stored and in the white basis, see `subjects.white`.
+    `moved_by`: which of the other `rewritings` of the same function may move what is measured, as it
+    counts heads or speaks of one; all the rest must not.
     `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
     undecided.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
@@ -64,6 +74,7 @@ def decides(
         sample,
         draws,
         reads_basis,
+        tuple(moved_by),
         also,
         trained,
         mean_of,
@@ -81,6 +92,7 @@ class Measurement:
     sample: Sample | None
     draws: int
     reads_basis: bool
+    moved_by: tuple[str, ...]
     also: Control | None
     trained: Callable[[Subject], Subject]
     mean_of: str
@@ -98,6 +110,12 @@ class Measurement:
     def claim(self) -> Claim:
         """What is said, and by whom."""
         return registry.testable(self.claim_id)
+
+    @property
+    def left_alone_by(self) -> list[str]:
+        """The rewritings of one function that must leave what is measured as it is."""
+        moved = {*self.moved_by, rewritings.BASIS} if self.reads_basis else {*self.moved_by}
+        return [way for way in rewritings.WAYS if way not in moved]
 
     @property
     def pooled(self) -> str:
@@ -403,7 +421,9 @@ class Decision:
         code = html.escape(inspect.getsource(self.measurement.function))
         summary = "<summary>Controls, and how it is measured</summary>"
         code = f"<pre><code>{code}</code></pre>"
-        return f"<details>{summary}{self._forest_plot(whole=True)}{code}</details>"
+        ways = "; ".join(self.measurement.left_alone_by)
+        same = f"<p>Written down otherwise, the same function must come to the same: {ways}.</p>"
+        return f"<details>{summary}{self._forest_plot(whole=True)}{same}{code}</details>"
 
     @property
     def _paragraphs(self) -> str:
