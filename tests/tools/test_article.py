@@ -86,7 +86,7 @@ def test_the_article_follows_the_verdicts(committed):
         article.text(committed)
 
 
-def test_the_basis_in_which_scores_tell_the_truth_is_that_of_every_model_of_the_study(committed):
+def test_white_scores_are_told_of_every_model_of_the_study(committed):
     """Every number comes from the records of the study."""
     lines = (ROOT / "data/study/runs.jsonl").read_text(encoding="utf-8").splitlines()
     text = article.text(committed)
