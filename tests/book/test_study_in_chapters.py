@@ -1,5 +1,6 @@
 """Where a verdict may be about the size of our models, its chapter says what the study of size has."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,6 @@ SAID_OF = {
     "induction-resting": ("size-nearer", "the rest of this head on the begin token"),
     "others-local": ("size-away", "those heads' attention to near tokens"),
     "phase-bump": ("size-away", "the size of the bump"),
-    "importance-second-layer": ("size-nearer", "the second layer's share of the gain"),
-    "importance-first-layer": ("size-nearer", "what the first layer adds"),
-    "importance-hides-patterns": ("size-nearer", "what freezing hides, beyond what it shows,"),
 }
 """Of each claim with such a sentence: the section that shows its figure, and what is measured."""
 GOES = {
@@ -62,6 +60,19 @@ def sentence(name):
     white, there, _ = said[study.WHITE]
     said_of_it = "it" if "claim" in white else "the claim"
     return f"{first} In the white basis it {white}, and {there} {said_of_it}."
+
+
+def test_at_the_books_width_one_head_in_the_embedding_does_more_than_twice_the_width():
+    """As the chapter says of the second layer's share, seed by seed."""
+    (said,) = re.findall(
+        r"carries each of the three models farther over the line of the first panel than 768",
+        "\n".join(sources("23-what-changes-with-size", "markdown")),
+    )
+    claim = manifest.read(ROOT / manifest.COMMITTED)["claims"]["importance-second-layer"]
+    *_, trained = study.in_width_alone().values()
+    wide = [one.interval("importance-second-layer")[0] for one in study.by_width(trained)[768]]
+    ours = [seed["mean"] for seed in claim["seeds"].values()]
+    assert said and all(a > b for a, b in zip(ours, wide, strict=True))
 
 
 @pytest.mark.parametrize("name", SAID_OF)
