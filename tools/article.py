@@ -312,9 +312,7 @@ def _basis(chapters: Mapping) -> dict[str, str]:
         row = parts["words"]["rows"].index(divided_by)
         found[f"basis_{name}"] = [parts["numbers"][basis][row]]
     ends = {name: [f"{end:.2f}" for end in (min(all_), max(all_))] for name, all_ in found.items()}
-    every = figures[
-        "Rank correlation of scores and effects, by width, million tokens, seed"
-    ]
+    every = figures["Rank correlation of scores and effects, by width, million tokens, seed"]
     [mlps] = [row for row, of in enumerate(every["words"]["model"]) if "MLPs" in of]
     of_mlps = {f"mlp_{name}": every["words"][name][mlps] for name in ("stored", "white", "share")}
     return of_mlps | {name: " to ".join(dict.fromkeys(both)) for name, both in ends.items()}
