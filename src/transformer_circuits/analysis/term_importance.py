@@ -109,9 +109,11 @@ def patterns_of_embeddings(
     model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
     embedded, W_P = model.embed(tokens)
     direct, rest = present_token.written_out(model, embedded, embedding)
-    return tuple(
-        layer.pattern(*[direct if index else embedded] * 2, W_P) for index, layer in enumerate(rest)
-    )
+    patterns = []
+    for index, layer in enumerate(rest):
+        read = direct if index else embedded
+        patterns.append(layer.pattern(read, read, W_P))
+    return tuple(patterns)
 
 
 @torch.no_grad()
