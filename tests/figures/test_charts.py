@@ -14,13 +14,6 @@ from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
-PATHS = {
-    ("0.1", "1.0"): [0.5, 0.25],
-    ("0.0",): [-1.0, 0.0],
-    (): [2.0, 1.0],
-    ("0.1",): [3.0, 1.0],
-    ("1.0",): [0.0, 4.0],
-}
 
 
 def explorers_of(**words):
@@ -40,7 +33,6 @@ def explorers_of(**words):
     }
     return {
         "spectrum": partial(explorers.spectrum, torch.eye(2), rest, tokens="ab", **words),
-        "paths": partial(explorers.path_sums, PATHS, answers=["␣a", "␣b"], unit="logits", **words),
         "edges": partial(
             explorers.edges, scores, effects, kinds="QK",
             later=["1.0", "1.1"], earlier=["0.0", "0.1"], chance=(0.2, torch.tensor(0.01)), unit="nats", tokens="aba", whole=whole,
@@ -250,27 +242,6 @@ def test_the_name_of_an_eigenvalue_stands_at_its_own_dot_and_on_no_other():
             for name, (left, right, bottom, top) in boxes.items():
                 lies = left - 4 < x < right + 4 and bottom - 4 < y < top + 4
                 assert not lies, (s, name, dot)
-
-
-def test_paths_are_grouped_by_their_heads():
-    chart = explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS)
-    groups = {row["path"]: row["group"] for row in values(chart) if "group" in row}
-    assert groups == {
-        "direct path": "the direct path",
-        "0.0": "one head of layer 0",
-        "0.1": "one head of layer 0",
-        "1.0": "one head of layer 1",
-        "0.1 → 1.0": "two heads in a row",
-    }
-    assert [list(map(float, row[1:])) for row in chart.table.rows] == [
-        [2.0, 1.0], [2.0, 1.0], [0.0, 4.0], [0.5, 0.25],
-    ]  # fmt: skip
-
-
-def test_the_strongest_paths_are_those_of_the_chosen_answer():
-    chart = explorers.path_sums(PATHS, answers=["␣a", "␣b"], unit="logits", **WORDS)
-    first = {row["answer"]: row["path"] for row in values(chart) if row.get("place") == 0}
-    assert first == {"␣a": "0.1", "␣b": "1.0"}
 
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():

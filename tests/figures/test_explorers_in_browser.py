@@ -22,36 +22,6 @@ def spectrum(page):
     expect(said).to_have_text("Copying score 0.50; 0 of 2 tokens raise themselves most")
 
 
-def paths(page):
-    last = page.locator(f'{TEXTS}[aria-label^="answer: ␣b; "]')
-    numbers = [
-        "0.50",
-        "2.00",
-        "2.00",
-        "0.00",
-        "4.50",
-        "6.25",
-        "0.50",
-        "−1.00",
-        "2.00",
-        "3.00",
-        "0.00",
-    ]
-    names = ["0.1 → 1.0", "0.0", "direct path", "0.1", "1.0"]
-    expect(page.locator(TEXTS)).to_have_text([*numbers, *names])
-    page.get_by_role("checkbox", name="one head of layer 1").press(" ")
-    expect(last).to_have_text("2.25")
-    page.get_by_role("checkbox", name="one head of layer 1").press(" ")
-    page.locator("input[type=text]").fill("0.1")
-    expect(last).to_have_text("5.00")
-    page.locator("input[type=text]").fill("")
-    page.locator(".hc-live").get_by_label("path: direct path").first.click(force=True)
-    expect(last).to_have_text("5.25")
-    page.get_by_role("radio", name="␣b").check()
-    two = page.locator('.hc-live [aria-label="group: two heads in a row; value: 0.25"]')
-    expect(two).to_have_count(1)
-
-
 def edges(page):
     said = page.locator(f"{TEXTS}[text-anchor=start]")  # all others are hatching
     expect(said).to_contain_text("0.1 → 1.0, into K")
@@ -88,7 +58,7 @@ def training(page):
     expect(slider).to_have_value("2")
 
 
-@pytest.mark.parametrize("ask", [spectrum, paths, edges, training], ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize("ask", [spectrum, edges, training], ids=lambda ask: ask.__name__)
 def test_a_chart_answers(drawn, ask):
     page = drawn(CHARTS[ask.__name__]())
     ask(page)

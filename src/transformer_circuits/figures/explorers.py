@@ -14,7 +14,6 @@ import numpy as np
 from transformer_circuits import files
 from transformer_circuits.figures import charts, stage, theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.drawings.paths import role_of_path
 from transformer_circuits.figures.values import Number, Numbers, array, number, written
 
 INK, MUTED = (theme.ROLES[name].light for name in ("ink", "muted"))
@@ -29,8 +28,6 @@ PALEST = 0.6
 """The opacity of the strongest cell with words in it: ink must still be read there."""
 PLANE = 225
 """The side of the plane of eigenvalues. [pixels]"""
-STRONGEST = 15
-"""How many paths have a bar of their own."""
 UPRIGHT = altair.Axis(labelAngle=-90)
 
 
@@ -183,107 +180,6 @@ def _beside(at: Mapping[str, dict[str, float]], pixel: float) -> Iterator[dict]:
         edge = PLANE / 2 * pixel - half
         middle = np.clip(dot["real"] + out * (half - 7 * pixel), -edge, edge)
         yield dot | {"name": name, "middle": _short(middle), "below": name in real[1:-1]}
-
-
-def path_sums(
-    values: Mapping[tuple[str, ...], Numbers],
-    *,
-    answers: Sequence[str],
-    unit: str,
-    title: str,
-    alt: str,
-) -> vega.HoverChart:
-    """The logits of some answers as sums over paths, of which the reader switches any off.
-
-    `values`: by the heads on a path, earliest first, `()` for the direct one, as in
-    `drawings.paths.path_sum`; for each path one number per answer. `unit`: of the values.
-    Bars have the colours of the tracks there. Groups of paths are switched off in boxes, the paths that
-    are strongest for the chosen answer by a click on their bars, and all paths whose name contains
-    what the reader types.
-    """
-    given = {" → ".join(path) or "direct path": array(row) for path, row in values.items()}
-    groups, roles = {}, {}
-    for path, name in zip(values, given, strict=True):
-        one = f"one head of layer {path[0].partition('.')[0]}" if path else "the direct path"
-        groups[name] = len(path), one if len(path) < 2 else "two heads in a row"
-        roles[groups[name][1]] = theme.ROLES[role_of_path(path)].light
-    kinds = [kind for _, kind in sorted({*groups.values()})]
-    of_kind = altair.Scale(domain=kinds, range=[roles[kind] for kind in kinds])
-    colour = altair.Color("group:N", scale=of_kind, legend=None)
-    places = (-np.abs([*given.values()])).argsort(axis=0).argsort(axis=0)  # for each answer
-    rows = [
-        {"path": name, "group": groups[name][1], "answer": answer, "value": _short(value), "place": int(place)}
-        for name, row, of_path in zip(given, given.values(), places, strict=True)
-        for answer, value, place in zip(answers, row, of_path, strict=True)
-    ]  # fmt: skip
-    sums = {
-        kind: sum(row for name, row in given.items() if groups[name][1] == kind) for kind in kinds
-    }
-    ends = [0.0, *np.ravel([*given.values()]), *np.ravel([*sums.values()]), *sum(sums.values())]
-    across = vega.x_axis("value:Q", unit, (min(ends), max(ends)))
-    bare = vega.x_axis("value:Q", "", (min(ends), max(ends))).axis(None)
-    radio = altair.binding_radio(options=list(answers), name="Logit of ")
-    boxes = [
-        altair.param(f"on{k}", value=True, bind=altair.binding_checkbox(name=f"{kind} "))
-        for k, kind in enumerate(kinds)
-    ]
-    typed = altair.binding(input="text", placeholder="0.3 →", name="Without paths that contain ")
-    off = altair.selection_point("off", fields=["path"], on="click", toggle="true", empty=False)
-    boxed = " || ".join(f"(on{k} && datum.group == '{kind}')" for k, kind in enumerate(kinds))
-    is_on = f"({boxed}) && (!without || indexof(datum.path, without) < 0)"
-
-    def bars(of: str, names: Sequence[object], heading: str, shown: str = "true"):
-        """A place for every name, and the sums of what is on as bars and numbers; answers are ink."""
-        chart = vega.chart(rows, 200, 17 * len(names)).properties(title=_heading(heading))
-        ranked = of == "place"  # whose paths are not always the same ones
-        own = {"axis": None} if ranked else {}
-        chart = chart.transform_filter(shown).encode(
-            altair.Y(f"{of}:N", sort=names, title=None, scale=_every(names), **own)
-        )
-        on = chart.transform_filter(is_on).transform_filter(~off)
-        whole = of == "answer"
-        by = [of] if whole else [*dict.fromkeys([of, "group"]), *(["path"] if ranked else [])]
-        on = on.transform_aggregate(value="sum(value)", groupby=by)
-        look = [across] if whole else [bare, colour]
-        tips = [vega.tip(f"{'path' if ranked else of}:N"), vega.tip("value:Q", unit)]
-        numbers = on.mark_text(align="left", fontSize=12).encode(
-            x=altair.value(206), text=altair.Text("value:Q", format=".2f")
-        )
-        return chart, [on.mark_bar(color=INK).encode(*look, tooltip=tips), numbers]
-
-    chosen = "datum.answer == answer"
-    listed = min(STRONGEST, len(given))
-    heading = f"The answer's {listed} strongest; a click switches one"
-    _, of_groups = bars("group", kinds, "Sums of groups", chosen)
-    single, of_paths = bars("place", range(listed), heading, f"{chosen} && datum.place < {listed}")
-    _, of_answers = bars("answer", answers, "What is on, for each answer")
-    pale = single.mark_bar(opacity=0.25, cursor="pointer", color=MUTED).encode(
-        bare, tooltip=[vega.tip("path:N")]
-    )
-    named = single.mark_text(align="right", fontSize=12).encode(x=altair.value(-6), text="path:N")
-    of_paths = [pale.add_params(off), *of_paths, named]
-    of_groups, of_paths, of_answers = (
-        altair.layer(*each) for each in (of_groups, of_paths, of_answers)
-    )
-    drawn = (of_groups & of_answers) | of_paths
-    params = (
-        altair.param("answer", value=answers[0], bind=radio),
-        *boxes,
-        altair.param("without", value="", bind=typed),
-    )
-    return vega.finish(
-        drawn.add_params(*params),
-        title,
-        alt,
-        numbers=given,
-        units=dict.fromkeys(given, unit),
-        words={"answers": answers},
-        rows=[
-            {"paths": kind, **dict(zip(answers, map(float, row), strict=True))}
-            for kind, row in sums.items()
-        ],
-        wraps=1,
-    )
 
 
 def edges(
