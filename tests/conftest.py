@@ -13,7 +13,7 @@ import torch
 import yaml
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks
+from transformer_circuits.book import dependencies, notebooks
 from transformer_circuits.claims import registry
 from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
@@ -110,7 +110,7 @@ def checkout(tmp_path, monkeypatch):
     (tmp_path / "data" / "claims.toml").write_text("")
     (tmp_path / "data" / "models" / "m" / "config.toml").write_text("")
     monkeypatch.setattr(files, "data_dir", lambda: tmp_path / "data")
-    monkeypatch.setattr(notebooks, "_SOURCE", tmp_path / "src")
+    monkeypatch.setattr(dependencies, "_SOURCE", tmp_path / "src")
     monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
         name: registry.Claim(

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from transformer_circuits.book import notebooks
+from transformer_circuits.book import dependencies, notebooks
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -92,7 +92,7 @@ def test_what_chapters_import_is_what_pyproject_asks_for():
     """No more, so that nothing is fetched in vain."""
     read = (notebooks.read(notebooks.path(name)) for name in notebooks.names())
     cells = (cell for notebook in read for cell in notebooks.code(notebook))
-    reached = notebooks.modules(cells, notebooks.every_module())
+    reached = dependencies.modules(cells, dependencies.every_module())
     modules = {path for path in reached if path.is_relative_to(SOURCE)}
     used = imported(modules)
     assert used | STARTED == packages(PROJECT["dependencies"]) | IN_NOTEBOOKS

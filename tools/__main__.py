@@ -15,12 +15,14 @@ def reproduce(write: bool) -> None:
 
     if write:
         controls(everything=False)
+        agree = "controls renewed where they did not match"
     else:
-        reproduction.require_same_controls()
+        agree = reproduction.require_same_controls()
     if missing := notebooks.stale():
         notebooks.execute(missing)
     said = reproduction.reproduce(notebooks.root(), write=write)
-    print(f"{said}; chapters executed just now: {len(missing)} of {len(notebooks.names())}")
+    executed = f"chapters executed just now: {len(missing)} of {len(notebooks.names())}"
+    print(f"{said}; {agree}; {executed}")
 
 
 def controls(everything: bool) -> None:

@@ -164,13 +164,13 @@ def said(claim: Claim, found: Mapping) -> str:
 
     A manifest leaves out the seeds that have no case of a claim in the white basis.
     """
-    seeds, controls, white = (
+    seeds, controls, white, other = (
         {name: interval(one) for name, one in found.get(group, {}).items() if one}
-        for group in ("seeds", "controls", "white")
+        for group in ("seeds", "controls", "white", "other")
     )
     if white:
         white = dict.fromkeys(seeds, rules.NOTHING) | white
-    return findings.say(claim.id, found["verdict"], seeds, controls, white)
+    return findings.say(claim.id, found["verdict"], seeds, controls, white, other)
 
 
 def _means(claim: Claim, found: Mapping) -> str:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from transformer_circuits import files, record
-from transformer_circuits.book import notebooks
+from transformer_circuits.book import dependencies, notebooks
 from transformer_circuits.claims import registry, scorecard
 from transformer_circuits.claims.registry import Claim
 from transformer_circuits.text import corpus
@@ -22,7 +22,7 @@ from transformer_circuits.text import corpus
 COMMITTED = "results/manifest.json"
 REPRODUCED = "_build/reproduced/manifest.json"
 """Where a reproduction writes its own."""
-MADE_FROM = tuple(name for name in notebooks.DATA_FILES if name.startswith("data/"))
+MADE_FROM = tuple(name for name in dependencies.DATA_FILES if name.startswith("data/"))
 """The files of the repository that everything was computed from: weights, logs, tokenizer, text."""
 PRECISION = 0.001
 """The part of a number by which it may differ."""
@@ -99,11 +99,12 @@ def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
         row["ours"] = found.ours
     if found and found.decision:
         row["why"] = found.decision["why"]
-        for group in ("seeds", "controls", "white"):
+        for group in ("seeds", "controls", "white", "other"):
             of_group = found.decision[group].items()
             row[group] = {name: estimate(interval) for name, interval in of_group if interval}
-        if not row["white"]:  # the claim does not read the basis of the stream
-            del row["white"]
+        for group in ("white", "other"):
+            if not row[group]:  # the claim does not read the basis, or is not looked at in two ways
+                del row[group]
     return row
 
 

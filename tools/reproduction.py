@@ -13,7 +13,7 @@ from transformer_circuits.claims import recorded
 
 MOST_LISTED = 100
 """Differences that are listed one by one; of more, only how many they are."""
-_GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls", "white")
+_GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls", "white", "other")
 """Levels of a manifest that a difference need not name."""
 _LEFT_OUT = ("seconds", "tolerance")
 """How long a chapter ran, and what follows from the interval beside it."""
@@ -60,8 +60,8 @@ def reproduce(root: Path, *, write: bool = False) -> str:
     return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
 
 
-def require_same_controls() -> None:
-    """Measure anew what `data/controls.json` holds, and name what differs beyond tolerance."""
+def require_same_controls() -> str:
+    """Measure anew what `data/controls.json` holds; say that it agrees, or name what differs."""
     was, now = controls.estimates(recorded.read()), {}
     for rows in controls.renewed(everything=True):
         now = controls.estimates(rows)
@@ -69,7 +69,7 @@ def require_same_controls() -> None:
         raise files.UserError(
             f"not as committed in {recorded.path()}:\n" + "\n".join(found[:MOST_LISTED])
         )
-    print(f"controls and plants of {len(now)} rules agree with {recorded.path()}")
+    return f"controls and plants of {len(now)} rules agree with {recorded.path()}"
 
 
 def _counted(found: Mapping) -> str:

@@ -27,6 +27,7 @@ from transformer_circuits.analysis import (
     layer_norm,
     path_patching,
     patterns,
+    present_token,
     repeats,
     term_importance,
 )
@@ -113,6 +114,8 @@ CALLS = {
     patterns.of_all_layers: lambda f, m, t, x: f(m, x.IN),
     patterns.value_norms: lambda f, m, t, x: f(m, t, 0),
     patterns.value_weighted: lambda f, m, t, x: f(m, t, 0),
+    present_token.heads: lambda f, m, t, x: f(m, x.IN),
+    present_token.written_out: lambda f, m, t, x: f(m, m.embed(x.IN)[0], [(0, 1)])[0],
     repeats.predictions: lambda f, m, t, x: vars(f(m, PASSAGES)),
     repeats.loss_increase_by_copy: lambda f, m, t, x: f(m, [PASSAGES]),
     term_importance.streams: lambda f, m, t, x: f(m, x.IN),
@@ -365,7 +368,7 @@ NO_MATTER = {heads.every, heads.of_layer, heads.layer_of, heads.require_two_laye
 BY_PARTS = {
     singular_directions.strengths, singular_directions.channel, composition.white_basis,
     edge_sets.interaction, over_text.strongest, term_importance.patterns_of_embeddings,
-    ablation.without_mlps, ablation.losses_at, expansion.score_terms,
+    ablation.without_mlps, ablation.losses_at, expansion.score_terms, present_token.heads,
 }  # fmt: skip
 """What is made of results above by its own arithmetic, which other tests try."""
 SUMS = {

@@ -91,7 +91,7 @@ def test_a_verdict_that_can_mislead_stands_with_the_size_of_what_it_is_about(
 
 HOLD = {
     "induction-head-exists", "induction-on-text", "induction-mechanism", "two-spectra",
-    "one-layer-no-induction", "icl-score", "importance-second-layer",
+    "one-layer-no-induction", "icl-algorithms", "importance-second-layer",
 }  # fmt: skip
 WEAKER = {"importance-first-layer", "others-local"}
 

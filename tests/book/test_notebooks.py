@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks, runners
+from transformer_circuits.book import dependencies, notebooks, runners
 
 ROOT = notebooks.root()
 SCORECARD = notebooks.SCORECARD
@@ -75,11 +75,11 @@ def test_every_file_of_the_data_and_every_drawing_makes_chapters_stale():
     """Checkpoints have a list of checksums."""
     of_data = {path for path in (ROOT / "data").iterdir() if path.is_file()}
     of_data |= {path for path in (ROOT / "data/models").glob("*/*") if path.is_file()}
-    patterns = (*notebooks.DATA_FILES, *notebooks.CLAIMS)
+    patterns = (*dependencies.DATA_FILES, *notebooks.CLAIMS)
     counted = {path for pattern in patterns for path in ROOT.glob(pattern)}
     assert of_data <= counted
     by_few = set()
-    for module, pattern in notebooks.READ_BY.items():
+    for module, pattern in dependencies.READ_BY.items():
         assert (ROOT / "src/transformer_circuits" / module).is_file() and any(ROOT.glob(pattern))
         by_few |= {*ROOT.glob(pattern)}
     figures = ROOT / "src/transformer_circuits/figures"
@@ -179,10 +179,10 @@ def test_the_scorecard_alone_runs_only_what_is_missing(
 def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website():
     def reached(chapter):
         code = notebooks.code(notebooks.read(notebooks.path(chapter)))
-        paths = (path.relative_to(ROOT).as_posix() for path in notebooks.modules(code, known))
+        paths = (path.relative_to(ROOT).as_posix() for path in dependencies.modules(code, known))
         return {path.removeprefix("src/transformer_circuits/") for path in paths}
 
-    known = notebooks.every_module()
+    known = dependencies.every_module()
 
     found = reached("06-skip-trigrams")
     assert {

@@ -1,4 +1,4 @@
-"""Where a verdict may be about the size of our models, its chapter says what the study of size has."""
+"""Where a verdict may be about the size of our models, its chapter leads to the study of size."""
 
 import re
 from pathlib import Path
@@ -11,55 +11,16 @@ from transformer_circuits.claims import registry, rules
 from transformer_circuits.experiments import study
 
 ROOT = Path(__file__).parents[2]
-SAID_OF = {
-    "embedding-pca": ("size-basis", "the spread of W_E and W_U"),
-    "resting-place": ("size-nearer", "the rest on the begin token"),
-    "below-random": ("size-basis", "the share of pairs below random"),
-    "k-composition": ("size-basis", "the lead of the previous-token head's keys"),
-    "induction-resting": ("size-nearer", "the rest of this head on the begin token"),
-    "others-local": ("size-away", "those heads' attention to near tokens"),
-    "phase-bump": ("size-away", "the size of the bump"),
+SHOWN_IN = {
+    "embedding-pca": "size-basis",
+    "resting-place": "size-nearer",
+    "below-random": "size-basis",
+    "k-composition": "size-basis",
+    "induction-resting": "size-nearer",
+    "others-local": "size-away",
+    "phase-bump": "size-away",
 }
-"""Of each claim with such a sentence: the section that shows its figure, and what is measured."""
-GOES = {
-    "nearer": "comes nearer to the claim",
-    "farther": "moves away from the claim",
-    "neither": "shows no clear change",
-}
-MEET = (
-    "no seed meets",
-    "one seed of three meets",
-    "two seeds of three meet",
-    "all three seeds meet",
-)
-"""Of the widest models, with the whole interval on the claim's side, if a seed has one."""
-
-
-def sentence(name):
-    (section, what), rule = SAID_OF[name], registry.rules()[name]
-    *_, trained = study.in_width_alone().values()
-    narrow, *_, widest = study.by_width([s for s in trained if s.n_heads >= study.ENOUGH_HEADS])
-    assert (narrow, widest) == (256, 768), "the sentences say from which width to which"
-    said = {}
-    for basis in (study.STORED, study.WHITE):
-        found = [one.interval(name, basis) for one in study.by_width(trained)[widest]]
-        if None not in found:
-            estimates = [rules.Interval(*of) for of in found]
-            n = sum(rules.beyond(rule, estimate) for estimate in estimates)
-            how = " with the whole interval" if max(one.n for one in estimates) > 1 else ""
-            said[basis] = GOES[study.trend(trained, name, rule.side, basis)], MEET[n], how
-    goes, meet, how = said[study.STORED]
-    stored = ", as stored," if study.WHITE in said else ""
-    said_of_it = "it" if "claim" in goes else "the claim"
-    first = (
-        f"As models get wider, from 256 dimensions to [the paper's 768]({section}), {what}{stored} "
-        f"{goes}; at 768, {meet} {said_of_it}{how}."
-    )
-    if study.WHITE not in said:
-        return first
-    white, there, _ = said[study.WHITE]
-    said_of_it = "it" if "claim" in white else "the claim"
-    return f"{first} In the white basis it {white}, and {there} {said_of_it}."
+"""Of each claim whose verdict may be about size: the section that shows it over widths."""
 
 
 def test_at_the_books_width_one_head_in_the_embedding_does_more_than_twice_the_width():
@@ -75,15 +36,12 @@ def test_at_the_books_width_one_head_in_the_embedding_does_more_than_twice_the_w
     assert said and all(a > b for a, b in zip(ours, wide, strict=True))
 
 
-@pytest.mark.parametrize("name", SAID_OF)
-def test_the_chapter_says_what_the_records_have(name):
+@pytest.mark.parametrize("name", SHOWN_IN)
+def test_where_a_verdict_may_be_about_size_its_chapter_leads_to_the_study(name):
     prose = "\n".join(sources(registry.read()[name].chapter, "markdown"))
-    assert prose.count(sentence(name)) == 1, sentence(name)
-
-
-def test_the_chapter_on_size_draws_every_claim_that_a_chapter_sends_to_it():
+    assert f"[What changes with size]({SHOWN_IN[name]}) has this over widths." in prose
     code = "\n".join(sources("23-what-changes-with-size", "code"))
-    assert all(f'"{name}"' in code for name in SAID_OF)
+    assert f'"{name}"' in code
 
 
 def test_what_the_chapter_on_size_keeps_of_scores_is_so():

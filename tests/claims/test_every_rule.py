@@ -96,7 +96,10 @@ def test_what_holds_for_any_control_as_well_is_not_reproduced(name, monkeypatch)
     """What is measured is made up: all lie beyond the threshold, but controls that must fail."""
     measurement = TESTED[name]
     rule, [subject, *_] = measurement.rule, tiny(measurement.rule.of)
-    made = {control.name: control(subject) for control in measurement.controls}
+    made = {
+        name: control(subject)
+        for name, control in zip(measurement._control_names(), measurement.controls, strict=True)
+    }
     away = 1 if rule.side == "above" else -1
     beyond, short = (Interval(*[rule.threshold + by] * 3, n=1) for by in (away, -away))
     for passes in (None, *made):

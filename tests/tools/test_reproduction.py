@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tools import __main__ as cli
-from tools import article, manifest, reproduction
+from tools import article, controls, manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks, runners
-from transformer_circuits.claims import findings, registry
+from transformer_circuits.claims import findings, recorded, registry
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
@@ -32,7 +32,7 @@ def chapter(loss=1.25, ours="0.12", mean=0.5, verdict="reproduced"):
     table = tables.table([{"head": "0.1", "loss": loss}], caption="Losses")
     seeds = {"m": ESTIMATE | {"mean": mean}}
     details = {"verdict": verdict, "why": "1 of 1 seeds", "seeds": seeds,
-               "controls": {"null": ESTIMATE, "unavailable": None}, "white": {}}  # fmt: skip
+               "controls": {"null": ESTIMATE, "unavailable": None}, "white": {}, "other": {}}  # fmt: skip
     return [
         {"data": {}, "metadata": table.record.metadata},
         check(kind="check", claim="first", text=ours),
@@ -54,6 +54,9 @@ def executed(checkout, monkeypatch):
     ):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes((ROOT / name).read_bytes())
+    monkeypatch.setattr(controls, "renewed", lambda *, everything: iter([{}]))
+    recorded.read.cache_clear()
+    recorded.write({})
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
     (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
@@ -77,6 +80,20 @@ def executed(checkout, monkeypatch):
         return root
 
     return put_out
+
+
+def test_controls_are_measured_anew_and_named_if_they_differ(monkeypatch):
+    def rows(mean):
+        estimate = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 9, "draws": False}
+        return {"a": {"made of": str(mean), "estimates": {"null": estimate, "absent": {"n": 0}}}}
+
+    monkeypatch.setattr(recorded, "read", lambda: rows(0.5))
+    monkeypatch.setattr(controls, "renewed", lambda *, everything: iter([{}, rows(came)]))
+    came = 0.51  # a part of the interval's width
+    assert reproduction.require_same_controls().startswith("controls and plants of 1 rules agree")
+    came = 0.6
+    with pytest.raises(files.UserError, match=r"a: .*null: .*0\.5 was committed, 0\.6 came out"):
+        reproduction.require_same_controls()
 
 
 def test_what_agrees_is_said_in_one_line_and_what_differs_is_listed(executed, monkeypatch, capsys):

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation
 from transformer_circuits.analysis.heads import Head
+from transformer_circuits.model import general
 from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.transformer import Stack, Transformer
 
@@ -26,6 +27,7 @@ written into the embedding: less than a twentieth of what it does is to move any
 @torch.no_grad()
 def heads(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Head, ...]:
     """The heads of the first layer that pay `MOVES_NOTHING` of their attention to the present token."""
+    model.require(*general.ALL)
     if not model.config.n_layers:
         return ()
     x, W_P = model.embed(tokens)
@@ -44,12 +46,14 @@ def written_out(
     heads of the first layer read x as before; whatever comes after them reads this.
 
     Raises:
-        ValueError: if one of the heads is not of the first layer.
+        ValueError: if one of the heads is not of the first layer, or the model has a form of `general`
+            that the paper's has not.
     """
     if later := [str(head) for head in heads if head[0]]:
         raise ValueError(f"only heads of the first layer read the embedding alone, not {later}")
     if not heads:
         return embedded, model.layers
+    model.require()
     layer, index = model.layers[0], [head for _, head in heads]
     own = einsum(layer.W_O[index], layer.W_V[index], "h d k, h k m -> d m")
     direct = embedded + einsum(own, embedded, "d m, b pos m -> b pos d")

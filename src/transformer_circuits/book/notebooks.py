@@ -8,21 +8,19 @@ of it, so an edit of prose executes nothing. The copy is sealed, so outputs that
 taken away later are none.
 """
 
-import ast
 import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm.auto import tqdm
 
 from transformer_circuits import files
-from transformer_circuits.book import runners
+from transformer_circuits.book import dependencies, runners
 from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
@@ -45,19 +43,8 @@ SHORT = (
 """The notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
-DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "data/corpus.toml",
-              "data/tokenizer.json", "requirements.txt")  # fmt: skip
-"""What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
-READ_BY = {
-    "experiments/formation.py": "data/formation/*",
-    "experiments/study.py": "data/study/*",
-    "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
-    "figures/drawings/__init__.py": "src/transformer_circuits/figures/drawings/svg/*.svg",
-}
-"""What only those chapters depend on that import the module which reads it."""
 CLAIMS = ("data/claims.toml", "data/findings.toml", "data/controls.json")
 """What verdicts say, from where on, and what controls came to; nothing is measured with it."""
-_SOURCE = Path(__file__).parents[2]
 _STAMP = "transformer_circuits"
 
 
@@ -102,71 +89,27 @@ def code(notebook: dict) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-@dataclass(frozen=True)
-class Module:
-    """A file of code, and the names of all that is imported anywhere in it."""
-
-    path: Path
-    imports: set[str]
-
-
-def every_module() -> dict[str, Module]:
-    """The modules of this package and those beside the chapters, by the names that import them."""
-    found = {}
-    for place in (_SOURCE, root() / "chapters"):
-        for file in sorted(place.rglob("*.py")):
-            name = ".".join(file.relative_to(place).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = Module(file, _imports(file.read_text("utf-8")))
-    return found
-
-
-def _imports(source: str) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):  # of a module, or of a package with modules in it
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return names
-
-
-def modules(cells: Iterable[str], known: Mapping[str, Module]) -> list[Path]:
-    """The files among `known`, which are `every_module`, that code imports, and theirs in turn.
-
-    A UserError names the cell, if one is not plain Python.
-    """
-    reached, todo = {}, set()
-    for number, cell in enumerate(cells, 1):
-        try:
-            todo |= _imports(cell)
-        except SyntaxError as error:
-            line = f"line {error.lineno} of code cell {number}"
-            raise files.UserError(f"{line} is not plain Python: {error.msg}") from error
-    while todo:
-        name = todo.pop()
-        if name in known and name not in reached:
-            reached[name] = known[name].path
-            todo |= {*known[name].imports, name.rpartition(".")[0]}  # and the package it lies in
-    return sorted(reached.values())
-
-
 def fingerprints() -> dict[str, str]:
     """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
+    Any file of `dependencies.DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
     for `READERS` all others count, too. A UserError names a chapter whose code cannot be read.
     """
-    matches = (file for pattern in (*DATA_FILES, *CLAIMS) for file in sorted(root().glob(pattern)))
+    matches = (
+        file
+        for pattern in (*dependencies.DATA_FILES, *CLAIMS)
+        for file in sorted(root().glob(pattern))
+    )
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
-    found, package = {}, every_module()
+    found, package = {}, dependencies.every_module()
     for chapter in sorted(names(), key=READERS.__contains__):
         cells = code(read(path(chapter)))
         try:
-            imported = modules(cells, package)
+            imported = dependencies.modules(cells, package)
             known = [*map(files.sha256, imported), *data]
         except files.UserError as error:
             raise files.UserError(f"{chapter}: {error}") from error
-        for module, pattern in READ_BY.items():
+        for module, pattern in dependencies.READ_BY.items():
             if any(file.as_posix().endswith(module) for file in imported):
                 known += map(files.sha256, sorted(root().glob(pattern)))
         if chapter in READERS:

@@ -246,16 +246,17 @@ class Measurement:
     ) -> Interval | None:
         """None, if the control cannot be made, which happens to a reader's own model."""
 
-        def measured(made: Subject) -> Interval:
-            return self.interval(written(made))
-
+        several = self.draws > 1 and isinstance(control, Drawn)
         try:
-            if self.draws > 1 and isinstance(control, Drawn):
-                seeds = range(1, 1 + self.draws)
-                return rules.of_draws([measured(control.draw(subject, k)).mean for k in seeds])
-            return measured(control(subject))
+            if several:
+                made = [control.draw(subject, seed) for seed in range(1, 1 + self.draws)]
+            else:
+                made = [control(subject)]
+            made = [written(one) for one in made]
         except subjects.NotToBeHad:
             return None
+        found = [self.interval(one) for one in made]
+        return rules.of_draws([one.mean for one in found]) if several else found[0]
 
     def decide(self) -> None:
         """Show the verdict; it counts on the scorecard."""
@@ -448,6 +449,7 @@ class Decision:
             "seeds": {name: _json(estimate) for name, estimate in self.seeds.items()},
             "controls": {name: _json(estimate) for name, estimate in self.controls.items()},
             "white": {name: _json(estimate) for name, estimate in self.white.items()},
+            "other": {name: _json(estimate) for name, estimate in self.other.items()},
             "row": self.row,
             "finding": self.finding,
             "forest plot": self._forest_plot(whole=True),

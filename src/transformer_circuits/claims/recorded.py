@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_circuits import files
-from transformer_circuits.book import notebooks
+from transformer_circuits.book import dependencies
 from transformer_circuits.claims.rules import NOTHING, Draws, Interval
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MEASURES = ("analysis", "claims", "experiments", "interop", "model", "text", "training")
 """The folders of the package whose modules a measured number depends on."""
+WORDS = ("findings.py", "recorded.py", "registry.py")
+"""Modules among them that only say or keep what was measured."""
 Estimates = Mapping[str, Interval | None]
 """By the name that verdicts give it; None for what cannot be had."""
 
@@ -82,10 +84,14 @@ def read() -> dict[str, dict[str, Any]]:
 @cache
 def made_of(module: str) -> str:
     """A hash of weights, text and packages, and of the code that a module measures with."""
-    root, package = notebooks.root(), Path(__file__).parents[1]
-    modules = notebooks.modules([f"import {module}"], _modules())
-    measuring = [file for file in modules if file.parent.relative_to(package).parts[:1] in _FOLDERS]
-    patterns = (*notebooks.DATA_FILES, *notebooks.READ_BY.values())
+    root, package = files.data_dir().parent, Path(__file__).parents[1]
+    modules = dependencies.modules([f"import {module}"], _modules())
+    measuring = [
+        file
+        for file in modules
+        if file.parent.relative_to(package).parts[:1] in _FOLDERS and file.name not in WORDS
+    ]
+    patterns = (*dependencies.DATA_FILES, *dependencies.READ_BY.values())
     data = {
         file
         for pattern in patterns
@@ -98,7 +104,7 @@ def made_of(module: str) -> str:
 
 
 _FOLDERS = {(folder,) for folder in MEASURES}
-_modules = cache(notebooks.every_module)
+_modules = cache(dependencies.every_module)
 _sha256 = cache(files.sha256)
 
 
