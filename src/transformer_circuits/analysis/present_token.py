@@ -38,7 +38,9 @@ def heads(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Head, .
 
 @torch.no_grad()
 def written_out(
-    model: Transformer, embedded: Float[Tensor, "batch pos d_model"], heads: Sequence[Head]
+    model: Transformer,
+    embedded: Float[Tensor, "batch pos d_model"],
+    heads: Sequence[tuple[int, int]],
 ) -> tuple[Float[Tensor, "batch pos d_model"], Stack[Attention]]:
     """The stream with these first-layer heads written into the embedding, and the layers without them.
 
@@ -49,7 +51,7 @@ def written_out(
         ValueError: if one of the heads is not of the first layer, or the model has a form of `general`
             that the paper's has not.
     """
-    if later := [str(head) for head in heads if head[0]]:
+    if later := [str(Head(*head)) for head in heads if head[0]]:
         raise ValueError(f"only heads of the first layer read the embedding alone, not {later}")
     if not heads:
         return embedded, model.layers

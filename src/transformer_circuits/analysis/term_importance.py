@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import present_token
-from transformer_circuits.analysis.heads import Head
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.attention import Pattern
@@ -35,7 +34,7 @@ def streams(
     model: Transformer,
     tokens: Int[Tensor, "batch pos"],
     frozen: bool = True,
-    embedding: Sequence[Head] = (),
+    embedding: Sequence[tuple[int, int]] = (),
 ) -> Streams:
     """The paper's algorithm: each run adds what the heads wrote in the run before.
 
@@ -99,7 +98,7 @@ def streams_by_steps(
 
 @torch.no_grad()
 def patterns_of_embeddings(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[Head] = ()
+    model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[tuple[int, int]] = ()
 ) -> tuple[Pattern, ...]:
     """Every layer's patterns as they would be if queries and keys read the embeddings alone.
 

@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, present_token, repeats, term_importance
-from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
 from transformer_circuits.claims.measurement import decides
@@ -44,7 +43,7 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
 
 
 def losses_by_document(
-    subject: Subject, embedding: Sequence[Head] = ()
+    subject: Subject, embedding: Sequence[tuple[int, int]] = ()
 ) -> dict[str, Float[Tensor, " document"]]:
     """The losses of each document in the many windows that decide, at some places, and of "patterns".
 
