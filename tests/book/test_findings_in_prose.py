@@ -104,7 +104,7 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     assert all(abs(mean - 1 / 2) < 0.1 for mean in means("induction-resting"))
     assert all(abs(mean - 1 / 3) < 0.06 for mean in means("others-local"))
     said = text(notebooks.path("what-to-believe"))
-    assert "is then a seventh or a little more, where the paper has a hundredth." in said
+    assert "then adds a seventh to nearly a fifth, where the paper has a hundredth." in said
     shares = figure("15-term-importance", "the first more than in the paper")["numbers"]
     *_, beside = zip(*(shares[f"seed {seed}"] for seed in range(3)), strict=True)
     assert all(1 / 7 - 0.01 < share < 1 / 5 for share in beside)

@@ -1,6 +1,5 @@
 """Where a verdict may be about the size of our models, its chapter leads to the study of size."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,18 @@ SHOWN_IN = {
 """Of each claim whose verdict may be about size: the section that shows it over widths."""
 
 
-def test_at_the_books_width_one_head_in_the_embedding_does_more_than_twice_the_width():
-    """As the chapter says of the second layer's share, seed by seed."""
-    (said,) = re.findall(
-        r"carries each of the three models farther over the line of the first panel than 768",
-        "\n".join(sources("23-what-changes-with-size", "markdown")),
-    )
+def test_at_the_books_width_one_head_in_the_embedding_does_as_much_as_twice_the_width():
+    """As the chapter says of the second layer's share, in the means over seeds."""
+    said = "carries the three models as far over the line of the first panel as 768 dimensions do"
+    assert said in "\n".join(sources("23-what-changes-with-size", "markdown"))
     claim = manifest.read(ROOT / manifest.COMMITTED)["claims"]["importance-second-layer"]
     *_, trained = study.in_width_alone().values()
-    wide = [one.interval("importance-second-layer")[0] for one in study.by_width(trained)[768]]
+    recorded = [
+        one.interval("importance-second-layer, every head counted")[0]
+        for one in study.by_width(trained)[768]
+    ]
     ours = [seed["mean"] for seed in claim["seeds"].values()]
-    assert said and all(a > b for a, b in zip(ours, wide, strict=True))
+    assert min(ours) > max(recorded) - 0.01 and sum(ours) > sum(recorded)
 
 
 @pytest.mark.parametrize("name", SHOWN_IN)

@@ -24,6 +24,7 @@ from transformer_circuits.claims.planted import (
     of_families,
     of_list,
     planted_skip_trigrams,
+    skip_trigrams_by_half,
     skip_trigrams_by_share,
 )
 from transformer_circuits.claims.rewritings import SPLIT
@@ -125,7 +126,7 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
 @decides(
     "family-split-other",
     controls=[untrained, random_heads, heads_without_effect],
-    planted=skip_trigrams_by_share,
+    planted=skip_trigrams_by_half,
     draws=20,
 )
 def split_other_form(subject: Subject) -> Float[Tensor, " source"]:

@@ -127,6 +127,12 @@ skip_trigrams_by_share = Graded(
     sizes=(0.05, 0.1, 0.2),
     counts=0.2,
 )
+skip_trigrams_by_half = Graded(
+    "a share of {} of the skip-trigrams",
+    lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
+    sizes=(0.25, 0.5),
+    counts=0.5,
+)
 heads_for_destinations = Graded(
     "heads of their own for {} of the destinations",
     lambda subject, size: _with_skip_trigrams(subject, destinations=int(size)),

@@ -43,7 +43,8 @@ composition scores, which depend on the basis where there is none."""
 def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) -> dict[int, str]:
     """What the rule of a claim comes to on the recorded seeds of each width; "" if not measured.
 
-    Records have no controls, so this says only where the estimates lie.
+    Records have no controls, so this says only where the estimates lie. What was measured in another
+    way than the rule has now is recorded under its id with that way behind it: "id, every head counted".
     """
     by_width = {}
     for width, of_width in study.by_width(trained).items():
@@ -51,7 +52,8 @@ def verdicts(trained: Sequence[Trained], claim: str, basis: str = study.STORED) 
             model.line["run"] + str(model.seed): model.interval(claim, basis) for model in of_width
         }
         had = {name: rules.Interval(*interval) for name, interval in seeds.items() if interval}
-        by_width[width] = rules.verdict(registry.rules()[claim], had, {})[0] if had else ""
+        rule = registry.rules()[claim.partition(", ")[0]]
+        by_width[width] = rules.verdict(rule, had, {})[0] if had else ""
     return by_width
 
 
