@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from transformer_circuits.claims.measurement import Measurement
     from transformer_circuits.claims.subjects import Subject
 
-MEASURES = ("analysis", "claims", "experiments", "interop", "model", "text", "training")
-"""The folders of the package whose modules a measured number depends on."""
+MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
+"""The folders of the package whose modules a measured number of the book's models depends on."""
 WORDS = ("findings.py", "recorded.py", "registry.py")
 """Modules among them that only say or keep what was measured."""
 Estimates = Mapping[str, Interval | None]
