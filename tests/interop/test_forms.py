@@ -8,7 +8,7 @@ from forms import as_tensors
 
 from transformer_circuits import files
 from transformer_circuits.analysis import expansion, layer_norm
-from transformer_circuits.interop import conversion
+from transformer_circuits.interop import conversion, own_model
 from transformer_circuits.model.general import GeneralTransformer
 
 TOKENS = np.random.default_rng(3).integers(1, 17, (3, 9))
@@ -144,6 +144,22 @@ def test_configs_say_the_same_in_several_words(said, meant):
         forms.forward(w, PAPER | meant, TOKENS),
     )
     assert all(np.array_equal(W, w[name]) for name, W in kept.items())
+
+
+@pytest.mark.parametrize("n_ctx", [{}, {"n_ctx": -1}])
+def test_a_window_is_no_longer_than_a_context_that_nobody_names(n_ctx):
+    said = {name: value for name, value in PAPER.items() if name != "n_ctx"} | n_ctx
+    with pytest.raises(ValueError, match=r"sliding_window is 4 but|n_ctx is -1"):
+        conversion.transformer(as_tensors(forms.draw(PAPER)), said | {"sliding_window": 4})
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"rope_scaling": "linear"}, {"layer_types": 3}, {"act_fn": ["gelu"]}, {"n_ctx": 10**400}],
+)
+def test_a_setting_of_another_kind_is_refused_in_words(odd):
+    with pytest.raises(files.UserError, match=r"^the state dict: "):
+        own_model.load(as_tensors(forms.draw(PAPER)), config=PAPER | odd)
 
 
 OF_LAYER = {"rope_type": "default", "rope_theta": 1e6}

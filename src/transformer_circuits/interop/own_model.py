@@ -99,6 +99,10 @@ def _converted(
         return conversion.transformer(tensors, config)
     except ValueError as error:
         raise files.UserError(f"{path}: {error}") from error
+    except (TypeError, OverflowError, AttributeError) as error:
+        raise files.UserError(
+            f"{path}: a setting of its config is of another kind than it must be: {error}"
+        ) from error
 
 
 def _checked(model: Transformer, source: object, begin: Any) -> Transformer:
@@ -162,7 +166,7 @@ def _config(weights: Path, config: Config) -> dict[str, Any]:
             f"there is no {path.name} for {weights}, nor a config.toml beside it: {SAY}"
         )
     try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
+        settings = json.loads(path.read_text(encoding="utf-8-sig"))  # as Windows writes it
     except (ValueError, RecursionError) as error:
         raise files.UserError(f"{path} is not JSON: {error}") from error
     if not isinstance(settings, dict):
