@@ -352,15 +352,16 @@ def watched(browser):
 
 
 @pytest.fixture(autouse=True)
-def in_a_build(monkeypatch):
-    """Cells that a test runs stop at a check that fails, as in a build."""
-    monkeypatch.setenv(files.IN_BOOK, "1")
+def in_a_build(monkeypatch, request):
+    """Cells that a test runs stop at a check that fails, as in a build; a browser shows what stands alone."""
+    if request.node.get_closest_marker("browser") is None:
+        monkeypatch.setenv(files.IN_BOOK, "1")
 
 
 @pytest.fixture
 def in_a_notebook(in_a_build, monkeypatch):
     """As where a reader runs the cells."""
-    monkeypatch.delenv(files.IN_BOOK)
+    monkeypatch.delenv(files.IN_BOOK, raising=False)
 
 
 def view_page(view, tmp_path):
@@ -387,7 +388,9 @@ def saved(watched, tmp_path, in_a_notebook):
 def chart_page(chart, tmp_path):
     """The address of a page with a chart beside the book's own copy of Vega."""
     vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    body = chart._repr_mimebundle_()[0]["text/html"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(files.IN_BOOK, "1")
+        body = chart._repr_mimebundle_()[0]["text/html"]
     script = (html.SCRIPTS / "charts.js").read_text(encoding="utf-8")
     head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
     page = tmp_path / "chart.html"
