@@ -113,7 +113,7 @@ def settings(config: Mapping[str, Any], *, theirs: bool = True) -> dict[str, Any
         cfg["positional_embedding_type"] = "shortformer" if short else "standard"
     if cfg["positional_embedding_type"] is None:
         cfg["positional_embedding_type"] = "none"
-    window, n_ctx = (cfg.get(name) for name in ("sliding_window", "n_ctx"))
+    window, n_ctx = (cfg.get(name, -1) for name in ("sliding_window", "n_ctx"))
     if is_number(window) and is_number(n_ctx) and window >= n_ctx > 0:
         cfg["sliding_window"] = None  # every place is within it
     for name, plain in PLAIN.items():
