@@ -14,7 +14,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release hub gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -66,20 +66,18 @@ book: executed node_modules/.done  ## build the book; executes the chapters whos
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-pdf: book  ## the built book and the replication article as PDFs, handout and notation card as one sheet each; needs a Chromium
+pdf: book  ## the built book as a PDF, handout and notation card as one sheet each; needs a Chromium
 	$(BIN)/python -m transformer_circuits pdf
 
 reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
 	$(BIN)/python -m tools reproduce
 
-# What must be set is listed before the book is built.
-release: .venv/.done  ## the files of a release: make release VERSION=1.2.3
-	$(BIN)/python -m tools release --check "$(VERSION)"
-	$(MAKE) book
-	$(BIN)/python -m tools release "$(VERSION)"
-
-hub: data/cache/.done  ## a folder for a model hub of each model and of the text, with cards: make hub OWNER=account
-	$(BIN)/python -m tools hub --owner "$(OWNER)"
+release: book colab-zip  ## sources, weights, the built book and the archives for Colab: make release VERSION=1.2.3
+	rm -rf _build/release && mkdir _build/release
+	git archive --prefix=sources/ --output=_build/release/sources-$(VERSION).zip HEAD
+	git archive --prefix=weights/ --output=_build/release/weights-$(VERSION).zip HEAD data/models data/tokenizer.json LICENSE
+	cd _build && ../$(BIN)/python -m zipfile -c release/site-$(VERSION).zip html
+	cp _build/book.zip _build/book-all.zip _build/release
 
 student: edition-student  ## the book without its solutions, for participants, and the archives that it needs in Colab
 	$(BIN)/python -m tools colab-zip --student
@@ -147,7 +145,7 @@ test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in T
 test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
 	$(BIN)/python -m pytest -q -m grader
 
-colab-zip: .venv/.done  ## book.zip and book-all.zip, with what chapters need in Colab, of the last commit
+colab-zip: .venv/.done  ## book.zip and book-all.zip, with what chapters need in Colab
 	$(BIN)/python -m tools colab-zip
 
 chapters: .venv/.done  ## write the first cell, with the repository's address if it has one, into every chapter

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from tools import bundle
+from tools.colab import write
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 
@@ -95,7 +95,7 @@ def colab(tmp_path_factory):
     # An older Altair than the book's, as Colab has.
     run([place / "venv/bin/python", "-m", "pip", "install", "-q", "altair==5.5.0"])
 
-    bundle.write_book_zips(place / "repository", place)
+    archives = {path.name: path for path in write(place / "repository")}
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     others = ("PYTHONPATH", "VIRTUAL_ENV", files.IN_BOOK)
     environment = {k: v for k, v in os.environ.items() if k not in others}
@@ -114,7 +114,7 @@ def colab(tmp_path_factory):
         (content := room / "content").mkdir()
         if not url:  # as a reader uploads it
             archive = "book-all.zip" if chapter in notebooks.ALL_MODELS else "book.zip"
-            os.link(place / archive, content / archive)
+            os.link(archives[archive], content / archive)
         for name in (f"{chapter}.ipynb", "executed.ipynb"):
             shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", content / name)
         python = room / "venv/bin/python"

@@ -35,44 +35,12 @@ def controls(everything: bool) -> None:
     print(f"{recorded.path()}: what {len(rows)} rules come to on their controls")
 
 
-def article() -> None:
-    """Write the replication article again, from the committed manifest."""
-    from tools import article, manifest
-
-    committed = files.data_dir().parent / manifest.COMMITTED
-    article.write(committed.with_name(article.NAME), manifest.read(committed))
-    print(f"The article is at {committed.with_name(article.NAME)}")
-
-
-def release(version: str, check: bool) -> None:
-    """Write the files of a release, or only ask what must be set before."""
-    from tools import bundle
-
-    root = files.data_dir().parent
-    if check:
-        bundle.require_none_unset(root, version)
-        return
-    for path in bundle.write(root, version):
-        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
-
-
 def colab_zip(student: bool) -> None:
-    """Write `book.zip` and `book-all.zip`, with what chapters need in Colab, without a release."""
-    from tools import bundle
+    """Write `book.zip` and `book-all.zip`, with what chapters need in Colab."""
+    from tools import colab
 
-    write = bundle.write_student_zips if student else bundle.write_book_zips
-    for path in write(files.data_dir().parent):
+    for path in colab.write(files.data_dir().parent, student=student):
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
-
-
-def hub(names: list[str], owner: str) -> None:
-    """Write the folders for a model hub, with their cards; nothing is uploaded."""
-    from tools import hub
-
-    for folder in hub.write(names, owner, files.data_dir().parent):
-        megabytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
-        unset = ", ".join(hub.placeholders(folder))
-        print(f"{folder}: {megabytes:.1f} MB" + (f"; not yet to upload: {unset}" if unset else ""))
 
 
 def gain(paths: list[str]) -> None:
@@ -95,20 +63,9 @@ COMMANDS: dict[str, tuple] = {
             "--everything", action="store_true", help="also what matches code, weights and text"
         ),
     ),
-    "article": (article,),
-    "release": (
-        release,
-        option("version"),
-        option("--check", action="store_true", help="only list what must be set before"),
-    ),
     "colab-zip": (
         colab_zip,
         option("--student", action="store_true", help="those of the edition without solutions"),
-    ),
-    "hub": (
-        hub,
-        option("names", nargs="*", metavar="NAME", help="only these; by default seed 0 of all"),
-        option("--owner", default="", help="the account on the hub, for the cards"),
     ),
     "gain": (gain, option("paths", nargs="+", metavar="FILE", help="saved by the page")),
 }

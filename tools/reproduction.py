@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tools import article, controls, manifest
+from tools import controls, manifest
 from tools.manifest import LEAST, PRECISION
 from transformer_circuits import files
 from transformer_circuits.claims import recorded
@@ -28,18 +28,16 @@ interval, (0.5 to 0.7), is."""
 def reproduce(root: Path, *, write: bool = False) -> str:
     """Compare the executed chapters with the committed manifest; the line that says they agree.
 
-    This machine's own manifest and the article that follows from it are written into the folder of
-    `manifest.REPRODUCED`. With `write` both are written into `results/`, too, and nothing is
-    compared; so they are if nothing was committed yet.
+    This machine's own manifest is written to `manifest.REPRODUCED`. With `write`, or if none was
+    committed yet, it is written into `results/`, too, and nothing is compared.
     """
     now, committed = manifest.made(), root / manifest.COMMITTED
     own = root / manifest.REPRODUCED
     places = [own, committed] if write or not committed.is_file() else [own]
     for path in places:
         manifest.write(path, now)
-        article.write(path.with_name(article.NAME), now)
     if committed in places:
-        return f"written: {committed} ({_counted(now)}) and {article.NAME} beside it"
+        return f"written: {committed} ({_counted(now)})"
     was = manifest.read(committed)
     try:
         found = differences(was, now)
@@ -51,11 +49,6 @@ def reproduce(root: Path, *, write: bool = False) -> str:
             f"not as committed in {committed}; this machine's own is {own}\n"
             + "\n".join([*found[:MOST_LISTED], *more])
             + f"\ndifferences beyond tolerance: {len(found)}, among {_counted(was)}"
-        )
-    if not article.in_step(committed):
-        raise files.UserError(
-            f"{article.NAME} beside {committed} does not say what the manifest says; run "
-            "`python -m tools article`"
         )
     return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
 

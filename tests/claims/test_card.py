@@ -11,11 +11,11 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_circuits import __main__ as cli
-from transformer_circuits import files
+from transformer_circuits import files, settings
 from transformer_circuits.analysis import composition
 from transformer_circuits.claims import card
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.interop import hub, own_model
+from transformer_circuits.interop import own_model
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
@@ -244,8 +244,8 @@ def test_the_card_is_json_where_a_head_writes_nothing_and_a_control_has_no_case(
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     model.layers[1].W_O_concat[:, :4] = model.layers[1].W_Q_concat[4:8] = 0
-    save_file(model.state_dict(), tmp_path / hub.WEIGHTS)
-    hub.describe(tmp_path, SHAPE)
+    save_file(model.state_dict(), tmp_path / "weights.safetensors")
+    (tmp_path / "config.toml").write_text(settings.dumps(model=SHAPE))
     page = card.write(tmp_path, tmp_path)
     found = json.loads((tmp_path / "card.json").read_text(), parse_constant=no_number)
     estimates = [e for rule in found["rules"] for e in rule.get("controls", {}).values() if e]

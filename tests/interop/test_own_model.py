@@ -14,7 +14,7 @@ from conftest import SHAPE
 from safetensors.torch import load_file, save_file
 
 from transformer_circuits import files, settings
-from transformer_circuits.interop import conversion, hub, own_model
+from transformer_circuits.interop import conversion, own_model
 from transformer_circuits.model.transformer import Transformer
 
 CONFIG = forms.config("as in the paper")
@@ -53,14 +53,6 @@ def of_the_books_format(place):
     for name in ("weights", "other"):
         save_file(random_model().state_dict(), place / f"{name}.safetensors")
     return "weights.safetensors"
-
-
-def of_a_hub(place, checksum=False):
-    """The same as `make hub` writes it; without a checksum, another file may take the place of its own."""
-    save_file(random_model().state_dict(), place / hub.WEIGHTS)
-    save_file(random_model().state_dict(), place / "other.safetensors")
-    hub.describe(place, SHAPE, **({} if checksum else {"weights_sha256": None}))
-    return hub.WEIGHTS
 
 
 @pytest.mark.parametrize("suffix", ["npz", "pt", "bin", "pth", "safetensors"])
@@ -171,14 +163,13 @@ def test_files_that_are_no_weights_are_refused_and_unpack_nothing(tmp_path, caps
 
 
 def test_beside_the_weights_of_a_hub_there_may_be_others(place, theirs, logits, tokens):
-    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, place / hub.WEIGHTS)
+    save_file({k: W.contiguous() for k, W in theirs.items() if W.ndim}, place / "model.safetensors")
     torch.save({"state": 1}, place / "optimizer.pt")
     torch.testing.assert_close(own_model.load(place)(tokens), logits)
 
 
-@pytest.mark.parametrize("two", [of_the_books_format, of_a_hub])
-def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path, two):
-    named = two(tmp_path)
+def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path):
+    named = of_the_books_format(tmp_path)
     for source, path in (
         (tmp_path, named),
         *((tmp_path / p, p) for p in (named, "other.safetensors")),
@@ -188,15 +179,11 @@ def test_the_file_that_is_named_is_the_one_that_is_loaded(tmp_path, two):
 
 
 def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path, theirs):
-    (tmp_path / "hub").mkdir()
-    of_a_hub(tmp_path / "hub", checksum=True)
-    with pytest.raises(files.UserError, match=r"other.safetensors has SHA-256 .* but config.json"):
-        own_model.load(tmp_path / "hub/other.safetensors")
     of_the_books_format(tmp_path)
     torch.save(theirs, path := tmp_path / "theirs.pth")
     with pytest.raises(files.UserError, match=f"{path} is no .safetensors, as the config.toml"):
         own_model.load(path)
-    shutil.copy(tmp_path / "hub/config.json", tmp_path)
+    (tmp_path / "config.json").write_text("{}")
     with pytest.raises(files.UserError, match=r"has a config\.toml and a config\.json beside it"):
         own_model.load(tmp_path / "other.safetensors")
     (tmp_path / "config.json").unlink()
@@ -209,27 +196,6 @@ def test_a_file_that_the_config_beside_it_does_not_describe_is_refused(tmp_path,
         files.UserError, match=f"other.safetensors is not the .* its config says {sha}"
     ):
         own_model.load(tmp_path / "other.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"n_heads": None}, r"does not fit config.json: .* misses \['n_heads'\]"),
-        ({"n_heads": "5"}, "n_heads is '5' but must be a whole number"),
-        ({"d_model": 15}, "d_model is 15 but must be even"),
-        ({"n_heads": 4}, "does not fit config.json: .*size mismatch"),
-        ({"n_ctx": 4 * 10**9}, r"of [\d,]+ numbers but at most .*n_ctx 4,000,000,000"),
-    ],
-)
-def test_a_config_that_does_not_fit_is_refused_before_there_is_any_memory_of_it(
-    tmp_path, changes, said
-):
-    of_a_hub(tmp_path)
-    about = json.loads((tmp_path / "config.json").read_text()) | changes
-    about = {name: value for name, value in about.items() if value is not None}
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    with pytest.raises(files.UserError, match=f"(?s){said}"):
-        own_model.load(tmp_path)
 
 
 as_a_reader_calls_it = inspect.unwrap(own_model.load)
@@ -285,7 +251,7 @@ def test_weights_that_are_no_finite_numbers_are_refused_in_memory(theirs, kind):
 
 
 @pytest.mark.parametrize("kind", ["nan", "int8"])
-@pytest.mark.parametrize("way", [of_the_books_format, of_a_hub, "theirs"])
+@pytest.mark.parametrize("way", [of_the_books_format, "theirs"])
 def test_weights_that_are_no_finite_numbers_are_refused_in_every_file(place, theirs, way, kind):
     change, said = WRONG[kind]
     if way == "theirs":

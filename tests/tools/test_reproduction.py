@@ -2,21 +2,24 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from tools import __main__ as cli
-from tools import article, controls, manifest, reproduction
+from tools import controls, manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks, runners
-from transformer_circuits.claims import findings, recorded, registry
+from transformer_circuits.claims import findings, recorded, registry, scorecard
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]
+CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
 SENTENCES = {verdict: "it is {range}." for verdict in findings.ANSWERS}
 RULE = registry.Rule("m", "above", 0.3, "ours", "before")
@@ -49,11 +52,6 @@ def executed(checkout, monkeypatch):
     config = {"model": model | {"d_mlp": 0}, "provenance": {"tokens": 8_200_000}}
     lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
     (root / "data/models/m/config.toml").write_text("".join(lines))
-    for name in (
-        "data/corpus.toml", "data/study/runs.jsonl", "chapters/reference/references.bib",
-    ):  # fmt: skip
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.setattr(controls, "renewed", lambda *, everything: iter([{}]))
     recorded.read.cache_clear()
     recorded.write({})
@@ -62,10 +60,6 @@ def executed(checkout, monkeypatch):
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
     monkeypatch.setattr(registry, "rules", lambda: {"second": RULE})
     monkeypatch.setattr(findings, "read", lambda: {"general": {}, "second": SENTENCES})
-    of_scores = article._basis(manifest.read(ROOT / manifest.COMMITTED)["chapters"])
-    monkeypatch.setattr(
-        article, "_basis", lambda chapters: of_scores
-    )  # chapter x has no such table
 
     def put_out(outputs):
         whole = json.loads(notebooks.path("x").read_text())
@@ -109,7 +103,6 @@ def test_what_agrees_is_said_in_one_line_and_what_differs_is_listed(executed, mo
     own = manifest.read(root / manifest.REPRODUCED)
     assert own["chapters"]["x"]["figures"]["Losses"]["numbers"]["loss"] == [1.26]
     assert own["claims"]["second"]["seeds"]["m"]["mean"] == 0.5004
-    assert (root / manifest.REPRODUCED).with_name("article.md").is_file()
 
     executed(chapter(loss=1.27, ours="much", mean=0.53, verdict="mixed"))
     with pytest.raises(SystemExit) as raised:  # a text, which ends the program with 1
@@ -127,11 +120,6 @@ def test_what_agrees_is_said_in_one_line_and_what_differs_is_listed(executed, mo
     cli.main(["reproduce", "--write"])
     cli.main(["reproduce"])
 
-    (root / "results/article.md").write_text("else")
-    with pytest.raises(files.UserError, match=r"article\.md beside .* does not say"):
-        reproduction.reproduce(root)
-    cli.main(["article"])
-    assert reproduction.reproduce(root).startswith("reproduced")
     (root / manifest.COMMITTED).write_text('{"files": {}, "models": {}, "claims": 1}')
     with pytest.raises(files.UserError, match=r"manifest\.json is not a manifest"):
         reproduction.reproduce(root)
@@ -239,3 +227,37 @@ def test_no_edit_of_a_claim_passes(where, edited):
         inner = inner[name]
     inner[where[-1]] = edited
     assert len(reproduction.differences(was, now)) == 1
+
+
+def test_the_committed_manifest_has_the_claims_chapters_and_files_of_today():
+    committed = manifest.read(ROOT / manifest.COMMITTED)
+    now = {c.id: (c.kind, c.chapter) for c in registry.read().values()}
+    was = {name: (of["kind"], of.get("chapter", "")) for name, of in committed["claims"].items()}
+    assert was == now, "run `python -m tools reproduce --write`"
+    assert [*committed["chapters"]] == [n for n in notebooks.names() if n != notebooks.FOUND]
+    for name, hashed in committed["files"].items():
+        if (path := ROOT / name).is_file():
+            assert files.sha256(path) == hashed, name
+
+
+@pytest.mark.browser  # in this run the book is built, so its chapters are executed
+def test_committed_verdicts_are_the_scorecards():
+    found, committed = scorecard.evidence(), manifest.read(ROOT / manifest.COMMITTED)["claims"]
+    for claim in registry.read().values():
+        verdict = scorecard.verdict(claim, found.get(claim.id))
+        assert committed[claim.id]["verdict"] == verdict, claim.id
+
+
+def test_codecheck_says_what_reproduce_makes_and_who_made_which_version():
+    said = yaml.safe_load(CODECHECK)
+    assert [entry["file"] for entry in said["manifest"]] == [manifest.REPRODUCED]
+    for name in re.findall(r"results/[\w.]+\w", CODECHECK):
+        assert (ROOT / name).is_file(), name
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    version = files.read_toml(ROOT / "pyproject.toml")["project"]["version"]
+    assert str(citation["version"]) == version
+    assert [one["name"] for one in said["paper"]["authors"]] == [
+        a["name"] for a in citation["authors"]
+    ]
+    reference = said["paper"]["reference"]
+    assert reference.startswith("https:") or f"version {version}" in reference

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tools import bundle
+from tools import colab
 from transformer_circuits.book import notebooks
 from transformer_circuits.website import editions
 
@@ -83,7 +83,7 @@ def test_the_edition_for_participants_has_no_solution_and_speaks_of_none():
             assert source not in everything, chapter
 
 
-@pytest.mark.parametrize("name", bundle.FOR_STUDENTS)
+@pytest.mark.parametrize("name", colab.FOR_STUDENTS)
 def test_what_they_upload_to_colab_has_every_chapter_and_no_solution(name):
     with zipfile.ZipFile(BUILD / "student" / name) as archive:
         pages = {Path(page).stem: page for page in archive.namelist() if page.endswith(".ipynb")}

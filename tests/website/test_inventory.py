@@ -8,7 +8,7 @@ import pytest
 from conftest import serve
 from playwright.sync_api import expect
 
-from tools import bundle
+from tools import colab
 from transformer_circuits import files
 from transformer_circuits.website import editions, inventory, serving
 from transformer_circuits.website.inventory import Question
@@ -125,4 +125,4 @@ def test_answers_stay_in_the_browser_and_are_saved_as_one_file(page):
 
 def test_the_key_is_in_no_folder_that_participants_get():
     assert inventory.FILE == ROOT / editions.KEY
-    assert not any(editions.KEY.startswith(needed) for needed in bundle.CHAPTER_NEEDS)
+    assert not any(editions.KEY.startswith(needed) for needed in colab.CHAPTER_NEEDS)

@@ -1,5 +1,4 @@
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -139,18 +138,6 @@ def test_a_sheet_is_one_page_however_it_is_printed(watched, tmp_path, name):
     for margin in ("0mm", "10mm"):
         margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
         assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
-
-
-@pytest.mark.browser
-def test_the_article_is_printed_on_a_few_pages(browser, tmp_path):
-    (tmp_path / "results").mkdir()
-    shutil.copy(ROOT / printing.ARTICLE, tmp_path / printing.ARTICLE)
-    page = printing.article(tmp_path)
-    shown = page.read_text(encoding="utf-8")
-    assert "<title>A replication of A Mathematical Framework for Transformer" in shown
-    tables = (ROOT / printing.ARTICLE).read_text(encoding="utf-8").count("\n| --- |")
-    assert shown.count("<table>") == tables and "<p>| " not in shown, "every table is one"
-    assert printed(page, tmp_path / "article.pdf") <= 8, "with references and appendix"
 
 
 BEYOND = """() => [...document.querySelectorAll(

@@ -52,7 +52,7 @@ if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
 )
 """The first cell where the repository has no address: it fetches nothing of the book from anywhere.
 
-`book.zip` is of the release, or made by `make colab-zip`. Uploaded again, it is `book (1).zip`: the
+`make colab-zip` writes `book.zip`, and a release has it. Uploaded again, it is `book (1).zip`: the
 newest that is whole will do, `book-all.zip` as well. Where none is, the cell ends with one line that
 says what to do. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
 """

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.interop import conversion, hub
+from transformer_circuits.interop import conversion
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -40,7 +40,6 @@ def load(
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
-    - a folder as `interop.hub` makes them of our models;
     - a folder with `config.json` and one file of weights, as TransformerLens or Hugging Face write it;
     - such a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`;
     - a state dict;
@@ -85,10 +84,7 @@ def load(
     else:
         path = _file(place)
         tensors, settings = _tensors(path), _config(path, config)
-        if settings.get("model_type") == hub.KIND:
-            model = hub.of_tensors(tensors, settings, path).requires_grad_(False)
-        else:
-            model = _converted(tensors, settings, path)
+        model = _converted(tensors, settings, path)
     return _checked(model, source, begin)
 
 
@@ -147,7 +143,7 @@ def _file(place: Path) -> Path:
         return place
     paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
     # Beside the one that hubs call so there may be others, of an optimizer.
-    paths = [path for path in paths if path.name == hub.WEIGHTS] or paths
+    paths = [path for path in paths if path.name == "model.safetensors"] or paths
     if len(paths) != 1:
         names = [path.name for path in paths]
         raise files.UserError(

@@ -1,6 +1,4 @@
-"""The book as slides, as single sheets, and as one PDF, made of the pages that `make book` read.
-
-So is the replication article printed, which is no page of the book."""
+"""The book as slides, as single sheets, and as one PDF, made of the pages that `make book` read."""
 
 import shutil
 import warnings
@@ -13,13 +11,6 @@ from transformer_circuits import files
 SLIDES = "seminar/slides"
 SHEETS = ("seminar/handout", "chapters/reference/notation-card")
 """Pages that are also printed, each on one sheet."""
-ARTICLE = "results/article.md"
-"""The replication article, which is no page of the book; its PDF is made of it directly."""
-_ARTICLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
-<style>body {{font: 15px/1.4 system-ui, sans-serif}} table {{border-collapse: collapse; font-size: 12px}}
-th, td {{border-bottom: 1px solid #bbb; padding: 2px 8px 2px 0; text-align: left; vertical-align: top}}
-tr {{break-inside: avoid}} h2, h3 {{break-after: avoid}} li {{margin: 3px 0}}</style>
-<body>{body}</body></html>"""
 _FOOTER = (
     '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
 )
@@ -130,25 +121,8 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
         return temporary.read_bytes().count(b"/Type /Page\n")
 
 
-def article(root: Path) -> Path:
-    """Write the replication article as a page that can be printed; returns its path.
-
-    Raises:
-        FileNotFoundError: if `make reproduce` has not written it.
-    """
-    from markdown_it import MarkdownIt
-
-    text = (root / ARTICLE).read_text(encoding="utf-8")
-    title = text.splitlines()[0].strip("# ").replace("*", "")
-    page = root / "_build" / "article.html"
-    with files.atomic(page) as temporary:
-        body = MarkdownIt("commonmark").enable("table").render(text)
-        temporary.write_text(_ARTICLE.format(title=title, body=body), encoding="utf-8")
-    return page
-
-
 def pdfs(root: Path, single: Path) -> dict[Path, int]:
-    """Print the book as one page, every sheet and the article; the pages of each.
+    """Print the book as one page, and every sheet; the number of pages of each.
 
     `single`: the folder in which Jupyter Book built that one page.
     """
@@ -161,5 +135,4 @@ def pdfs(root: Path, single: Path) -> dict[Path, int]:
     for name in SHEETS:
         target = build / f"{Path(name).name}.pdf"
         printed[target] = print_pdf(build / "html" / f"{name}.html", target, sheet=True)
-    target = build / "article.pdf"
-    return printed | {target: print_pdf(article(root), target)}
+    return printed
