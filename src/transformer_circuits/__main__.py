@@ -60,13 +60,6 @@ def evaluate(name: str) -> None:
     print(f"(two standard errors over {len(loss)} windows)")
 
 
-def scorecard(model: Path) -> None:
-    """Print what every rule of the book comes to on a model of the reader's own."""
-    from transformer_circuits.claims import own
-
-    print(own.scorecard(model))
-
-
 def card(model: str, config: Path | None, begin: int, folder: Path) -> None:
     """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
     from transformer_circuits.claims import card
@@ -173,12 +166,6 @@ COMMANDS: dict[str, tuple] = {
         option("--study", action="store_true", help="those of data/study: what changes with size"),
     ),
     "eval": (evaluate, option("name")),
-    "scorecard": (
-        scorecard,
-        option("--model", type=Path, required=True, metavar="PATH",
-               help="a folder with config.toml and weights.safetensors, or a checkpoint of "
-                    "TransformerLens with its config.json"),
-    ),
     "card": (
         card,
         option("model", metavar="MODEL", help="a folder, a file of weights, or a name on a model hub"),

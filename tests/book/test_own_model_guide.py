@@ -15,7 +15,7 @@ from transformer_circuits.figures import plots, tables
 from transformer_circuits.model.transformer import Transformer
 
 OURS_ALONE = {
-    "own-01", "own-05", "own-08", "own-11", "own-19", "own-23", "own-27", "own-28d", "own-38", "own-39", "own-40",
+    "own-01", "own-05", "own-08", "own-11", "own-19", "own-23", "own-27", "own-28d",
     "own-card-1", "own-card-2", "own-card-4", "own-card-7",
 }  # fmt: skip
 """Cells that set up, that compare with our own loading, or that need our tokens or our file."""

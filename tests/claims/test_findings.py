@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from transformer_circuits.claims import catalogue, findings, measurement, registry, rules
-from transformer_circuits.claims.measurement import Decision, Measurement
+from transformer_circuits.claims import catalogue, findings, registry, rules
+from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 
 MEASUREMENTS = catalogue.measurements()
@@ -119,34 +119,3 @@ def test_a_decision_in_plain_text_has_the_numbers_of_its_page(name):
     assert len(numbers) == 2
     for number in numbers:
         assert re.sub(r"<.*?>", "", number) in said
-
-
-def test_verdicts_on_one_scale_are_lines_that_open_to_the_whole(monkeypatch):
-    """Their dots lie on one scale, which one line names; what each leaves is as when shown alone."""
-    estimates, shown = {"family-copy": near(0.4), "family-split": near(0.1)}, []
-
-    def decision(of):
-        seeds = {"a": estimates.get(of.claim_id, near(0.2))}
-        return Decision(of, rules.REPRODUCED, "1 of 1", seeds, {"untrained": near(0.0)}, {})
-
-    monkeypatch.setattr(Measurement, "decision", decision)
-    monkeypatch.setattr(measurement, "_show", shown.append)
-    with measurement.on_one_scale():
-        for name in estimates:
-            MEASUREMENTS[name].decide()
-    pages = [line._repr_mimebundle_()[0]["text/html"] for line in shown]
-    drawn = [page.partition("<details>")[0] for page in pages]
-    right = [float(re.search(r'cx="([\d.]+)"', page)[1]) for page in drawn]
-    assert right[0] > 200 and right[1] < 80
-    assert ["(shaded)" in page for page in drawn] == [True, False]
-    for line, page in zip(shown, pages, strict=True):
-        alone, metadata = line.decision._repr_mimebundle_()
-        assert line._repr_mimebundle_()[1] == metadata
-        folded = page.partition("<details>")[2]
-        assert (
-            line.decision._paragraphs in folded and line.decision._paragraphs in alone["text/html"]
-        )
-        assert line.decision._folded in folded
-    with pytest.raises(ValueError, match="no scale is shared"), measurement.on_one_scale():
-        for name in ("family-copy", "resting-place"):
-            MEASUREMENTS[name].decide()

@@ -34,7 +34,7 @@ from transformer_circuits.analysis import (
 )
 from transformer_circuits.analysis.head_roles import Row
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import catalogue, own, rules, subjects
+from transformer_circuits.claims import catalogue, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.figures.values import written
 from transformer_circuits.interop import own_model
@@ -43,6 +43,14 @@ from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
 """Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
+ALL_FORMS: Mapping[str, tuple[str, ...]] = {
+    "induction-random": general.all_but(general.OUTPUTS),
+    "induction-head-exists": general.ALL,
+    "induction-mechanism": general.all_but(general.OUTPUTS),
+    "k-composition": (general.NORM, general.STREAM, general.BIASES),
+    "only-k-composition": (general.NORM, general.STREAM, general.BIASES),
+}
+"""The rules that need no text, and which of `general.FORMS` each takes into account."""
 EXISTS = "induction-head-exists"
 """The rule that the headline follows."""
 TOKENS = 4096
@@ -206,7 +214,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
     Those that say on how many tokens they were measured take only so many of the vocabulary.
     """
     rows, few = [], _with_few_tokens(subject)
-    for name in own.ALL_FORMS:
+    for name in ALL_FORMS:
         measurement = catalogue.measurements()[name]
         rule = measurement.rule
         row = {
@@ -214,7 +222,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
             "threshold from": rule.threshold_from, "registered": rule.registered,
         }  # fmt: skip
         layers = 2 if not subject.model.layers or name not in ("induction-random", EXISTS) else None
-        if why := left_out(subject.model, *own.ALL_FORMS[name], layers=layers):
+        if why := left_out(subject.model, *ALL_FORMS[name], layers=layers):
             rows.append({**row, "verdict": f"left out: {why}"})
             continue
         of = few if measurement.reads_basis else subject

@@ -1,11 +1,10 @@
 """How a claim about trained models is decided: a function that measures, bound to claim and controls."""
 
-import contextlib
 import functools
 import html
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
@@ -260,41 +259,13 @@ class Measurement:
 
     def decide(self) -> None:
         """Show the verdict; it counts on the scorecard."""
-        _shown[-1](self.decision())
+        decision = self.decision()
+        if "IPython" in sys.modules:
+            from IPython.display import display
 
-
-def _show(shown: "Decision | Line") -> None:
-    if "IPython" in sys.modules:
-        from IPython.display import display
-
-        display(shown)
-    else:
-        print(shown)
-
-
-_shown: list[Callable[["Decision"], None]] = [_show]
-"""Where verdicts go: the last of these."""
-
-
-@contextlib.contextmanager
-def on_one_scale() -> Iterator[None]:
-    """Show the verdicts decided in here as the lines of one plot, each of which opens to the whole.
-
-    Their rules share threshold, side and unit, or this is a ValueError.
-    """
-    decisions: list[Decision] = []
-    _shown.append(decisions.append)
-    try:
-        yield
-    finally:
-        _shown.pop()
-    asked = {(d._must, findings.shown_unit(d.measurement.claim_id)) for d in decisions}
-    if len(asked) > 1:
-        raise ValueError(f"no scale is shared by {sorted(asked)}")
-    spans = [span for d in decisions for span in _spans(d.seeds.values())]
-    ends = [value for span in spans for value in span]
-    for k, decision in enumerate(decisions):
-        _show(Line(decision, ends, headed=k == 0))
+            display(decision)
+        else:
+            print(decision)
 
 
 @dataclass(frozen=True)
@@ -386,14 +357,9 @@ class Decision:
             "verdict": f"{self.verdict}: {self.why}",
         }
 
-    def _forest_plot(self, *, whole: bool, name: str = "", **given) -> str:
-        """The seeds against the threshold; as a whole, with controls and what was planted beside them.
-
-        `name`: what the line of the seeds says, if not how many they are.
-        """
-        name = (
-            name or self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
-        )
+    def _forest_plot(self, *, whole: bool) -> str:
+        """The seeds against the threshold; as a whole, with controls and what was planted beside them."""
+        name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
         rows = {name: _spans(self.seeds.values())}
         if self.white:
             rows[f"{name}, white basis"] = _spans(self.white.values())
@@ -413,7 +379,6 @@ class Decision:
             ours=ours,
             unit=findings.called(unit),
             scaled=functools.partial(findings.scaled, unit=unit),
-            **given,
         )
 
     @property
@@ -466,31 +431,6 @@ class Decision:
             claim=self.measurement.claim_id,
             details=details,
         )
-
-
-@dataclass(frozen=True)
-class Line:
-    """A decision as one line of a plot, with what it found and rests on folded below."""
-
-    decision: Decision
-    ends: Sequence[float]
-    """What its scale reaches."""
-    headed: bool
-
-    def __str__(self) -> str:
-        return str(self.decision)
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        made, metadata = self.decision._repr_mimebundle_()
-        claim = self.decision.measurement.claim.statement
-        name = f"{rules.SYMBOLS[self.decision.verdict]} {claim}"
-        plot = self.decision._forest_plot(
-            whole=False, name=name, ends=self.ends, headed=self.headed
-        )
-        told = f"<summary>{html.escape(self.decision.verdict)}: what we find, and how</summary>"
-        whole = f"{self.decision._paragraphs}{self.decision._folded}"
-        page = f'<div class="verdict line">{plot}<details>{told}{whole}</details></div>'
-        return made | {"text/html": page}, metadata
 
 
 def _spans(estimates: Iterable[Interval]) -> list[forest_plot.Span]:

@@ -13,8 +13,8 @@ from transformer_circuits.analysis import composition, edge_effects
 from transformer_circuits.claims import about_composition as edges_of
 from transformer_circuits.claims import (
     about_why_they_form,
+    card,
     catalogue,
-    own,
     registry,
     rules,
     subjects,
@@ -35,7 +35,7 @@ BETWEEN = (about_why_they_form.__name__,)
 """Modules of rules that compare trainings, so that one model has nothing for them to measure."""
 
 
-WITH_NORM = (*own.ALL_FORMS, "below-random", "score-is-not-use")
+WITH_NORM = (*card.ALL_FORMS, "below-random", "score-is-not-use")
 """The rules that are measured on models with a norm: whether they have the circuit, and all that asks
 composition scores, which depend on the basis where there is none."""
 

@@ -19,8 +19,6 @@ def forest_plot(
     ours: Collection[str],
     unit: str = "",
     scaled: Callable[[float], float] = lambda value: value,
-    ends: Sequence[float] = (),
-    headed: bool = True,
 ) -> str:
     """HTML of a table with a line for each name: its dots on one scale for all, and its numbers.
 
@@ -28,17 +26,11 @@ def forest_plot(
     `threshold`, `side`: what lies "above" or "below" this is shaded.
     `ours`: the names whose dots are full; those of the others, controls, are empty.
     `unit`, `scaled`: what numbers are written in, and how they come to it.
-    `ends`: what else the scale must reach, to be that of other plots; `headed`: whether it says what
-    the threshold is.
 
     It takes the colour of the text around it, but the shade is one in all rows. Intervals are drawn; in words they are for screen
     readers alone, for the book's page hides them from the eye.
     """
-    ends = [
-        threshold,
-        *ends,
-        *(value for spans in rows.values() for span in spans for value in span),
-    ]
+    ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
     low, high = min(ends), max(ends)
     scale = (WIDTH - 2 * MARGIN) / ((high - low) or 1)
 
@@ -58,7 +50,7 @@ def forest_plot(
             f'<tr{kind}><th scope="row">{html.escape(name)}</th><td>{picture}</td><td>{numbers}</td></tr>'
         )
     must = ", ".join(filter(None, [unit, f"must be {side} {number(threshold)} (shaded)"]))
-    head = f'<thead><tr><td></td><th scope="col">{must}</th><td></td></tr></thead>' * headed
+    head = f'<thead><tr><td></td><th scope="col">{must}</th><td></td></tr></thead>'
     return f'<table class="forest-plot">{head}<tbody>{"".join(lines)}</tbody></table>'
 
 
