@@ -14,7 +14,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release gain student solutions autograder test test-peers test-grader test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release gain student solutions test test-peers test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -38,7 +38,7 @@ $(BIN)/uv: | python
 	$(PIP) torch
 	touch $@
 
-# An extra of pyproject.toml: .venv/.lab, .venv/.peers, .venv/.grader, .venv/.hooks
+# An extra of pyproject.toml: .venv/.lab, .venv/.peers, .venv/.hooks
 .venv/.%: .venv/.done
 	$(SYNC) --extra $*
 	touch $@
@@ -86,11 +86,6 @@ solutions: edition-solutions  ## the book with every solution open, for those wh
 # Its pages are in _build/EDITION/html, its notebooks in _build/EDITION/source/chapters.
 edition-%: executed node_modules/.done
 	$(BIN)/python -m transformer_circuits book $*
-
-autograder: .venv/.grader data/cache/.done  ## every chapter as an assignment for Otter-Grader
-	$(BIN)/python -m transformer_circuits autograder
-	for folder in _build/autograder/*/; do (cd "$$folder" && \
-		"$(CURDIR)/$(BIN)/otter" generate --tests-dir tests --no-requirements --output-path autograder.zip) || exit 1; done
 
 card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json]
 	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)")
@@ -141,9 +136,6 @@ gain: .venv/.done  ## what a group has learned, of the files of Before and after
 test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4 and in nnsight, and models that learn there, here
 	$(BIN)/python -m pytest -q -m peers tests/test_peers.py
 	.venv/peers4/bin/python -m pytest -q -m "peers and not hooked" tests/test_peers.py
-
-test-grader: .venv/.grader data/cache/.done  ## right and wrong submissions through Otter-Grader
-	$(BIN)/python -m pytest -q -m grader
 
 colab-zip: .venv/.done  ## book.zip and book-all.zip, with what chapters need in Colab
 	$(BIN)/python -m tools colab-zip

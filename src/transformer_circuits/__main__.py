@@ -83,14 +83,6 @@ def pdf() -> None:
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
-def autograder() -> None:
-    """Write every chapter as an assignment for Otter-Grader."""
-    from transformer_circuits.website import autograder
-
-    for folder in autograder.write():
-        print(f"{folder.name}: {len(list((folder / 'tests').iterdir()))} exercises")
-
-
 def readme() -> None:
     """Take the README's figures from the executed chapters."""
     from transformer_circuits.website import front_page
@@ -181,7 +173,6 @@ COMMANDS: dict[str, tuple] = {
     "chapters": (chapters,),
     "readme": (readme,),
     "book": (book, option("edition", nargs="?", choices=("student", "solutions"))),
-    "autograder": (autograder,),
     "pdf": (pdf,),
 }  # fmt: skip
 """What each command calls, whose docstring begins with its help, and the arguments that it takes."""
