@@ -53,7 +53,7 @@ def test_the_book_comes_with_slides_and_cards_and_without_what_it_once_had(writt
     (html / "old.html").write_text("")
     assert building.build() == html
     found = {str(path.relative_to(html)) for path in html.rglob("*") if path.is_file()}
-    assert found == {"index.html", "slides/deck.html", "recall.tsv"}
+    assert found == {"index.html", "slides/deck.html"}
     assert capfd.readouterr().out == "writing\n", "not where it lay while it was built"
 
 

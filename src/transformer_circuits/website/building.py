@@ -14,7 +14,7 @@ from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import editions, printing, recall
+from transformer_circuits.website import editions, printing
 
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 ALL_PAGES_NEED = (
@@ -31,7 +31,7 @@ of these has changed, every page is written again."""
 
 
 def build(edition: str | None = None) -> Path:
-    """Build the book, or one of its editions, with slides and recall questions; its folder.
+    """Build the book, or one of its editions, with its slides; its folder.
 
     Nothing is done if it is built already, of the same.
 
@@ -53,7 +53,6 @@ def build(edition: str | None = None) -> Path:
         _run(source, place, "html")
         slides = printing.slides(source, made)
         shutil.copytree(slides, made / "html" / slides.name)
-        recall.write(made / "html")
         # For who debugs the theme, 3.6 MB; colours for code, of which slides have none, 1.9 MB.
         for unused in ("**/*.map", "**/revealjs/plugin/highlight/*"):
             for path in filter(Path.is_file, (made / "html").glob(unused)):
