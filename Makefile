@@ -14,7 +14,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release gain student solutions test test-peers test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release gain student test test-peers test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -79,21 +79,18 @@ release: book colab-zip  ## sources, weights, the built book and the archives fo
 	cd _build && ../$(BIN)/python -m zipfile -c release/site-$(VERSION).zip html
 	cp _build/book.zip _build/book-all.zip _build/release
 
-student: edition-student  ## the book without its solutions, for participants, and the archives that it needs in Colab
+# Its pages are in _build/student/html, its notebooks in _build/student/source/chapters.
+student: executed node_modules/.done  ## the book without its solutions, for participants, and the archives that it needs in Colab
+	$(BIN)/python -m transformer_circuits book student
 	$(BIN)/python -m tools colab-zip --student
-solutions: edition-solutions  ## the book with every solution open, for those who teach
-
-# Its pages are in _build/EDITION/html, its notebooks in _build/EDITION/source/chapters.
-edition-%: executed node_modules/.done
-	$(BIN)/python -m transformer_circuits book $*
 
 card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json]
 	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)")
 
-test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and its editions built of them, in a browser
+test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and the edition for participants built of them, in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python -m transformer_circuits execute --again
-	$(MAKE) -j 3 book student solutions
+	$(MAKE) -j 2 book student
 	$(BIN)/python -m pytest -q -m browser -n 2 --dist loadscope
 
 test-colab: data/cache/.done  ## every chapter alone, in an environment like Colab, one after the other

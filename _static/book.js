@@ -99,6 +99,24 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("storage", (event) => event.key === "reading" && show(event.newValue));
 });
 
+// One button above the exercises opens all solutions of the page, or folds them again.
+document.addEventListener("DOMContentLoaded", () => {
+  const solutions = [...document.querySelectorAll("article .solution.dropdown")];
+  if (!solutions.length) return;
+  const button = Book.element("button", { type: "button", className: "rest" });
+  const offer = (open) => (button.textContent = `${open ? "Open" : "Fold"} all solutions`);
+  const folded = (solution) => solution.classList.contains("toggle-hidden");
+  button.addEventListener("click", () => {
+    const open = solutions.some(folded);
+    for (const solution of solutions) {
+      if (folded(solution) === open) solution.querySelector(".admonition-title").click();
+    }
+    offer(!open);
+  });
+  offer(true);
+  document.querySelector("article .exercise").before(button);
+});
+
 // A table that does not fit a phone, or only in narrow columns, is stacked: each row is a block, each cell has
 // its column's name, and of more than six rows the rest comes at a press. The roles are said, since browsers
 // forget those of a table that is laid out otherwise.

@@ -181,10 +181,10 @@ def test_packages_go_where_make_looks_whatever_uv_is_told_elsewhere(
     assert all(" --python .venv/bin/python" in line for line in told)
 
 
-def test_the_book_and_both_editions_are_built_before_they_are_tested(fresh):
+def test_the_book_and_its_edition_are_built_before_they_are_tested(fresh):
     said = make(fresh, "-n", "test").stdout
     tested = said.index("pytest -q -m browser")
-    for built in ("book", "book student", "book solutions"):
+    for built in ("book", "book student"):
         assert said.index(f"-m transformer_circuits {built}\n") < tested, built
 
 

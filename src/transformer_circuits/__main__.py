@@ -69,7 +69,7 @@ def card(model: str, config: Path | None, begin: int, folder: Path) -> None:
 
 
 def book(edition: str | None) -> None:
-    """Build the book of what was executed, or one of its editions."""
+    """Build the book of what was executed, or the edition for participants."""
     from transformer_circuits.website import building
 
     print(f"The book is at {building.build(edition) / 'index.html'}")
@@ -172,7 +172,7 @@ COMMANDS: dict[str, tuple] = {
     ),
     "chapters": (chapters,),
     "readme": (readme,),
-    "book": (book, option("edition", nargs="?", choices=("student", "solutions"))),
+    "book": (book, option("edition", nargs="?", choices=("student",))),
     "pdf": (pdf,),
 }  # fmt: skip
 """What each command calls, whose docstring begins with its help, and the arguments that it takes."""

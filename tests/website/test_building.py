@@ -101,7 +101,7 @@ def test_nothing_is_built_again_until_something_changes(written, capfd):
 def test_an_edition_is_built_beside_the_book(written, monkeypatch):
     html = written("one")
     building.build()
-    monkeypatch.setattr(editions, "write", lambda edition: html.parents[1])
+    monkeypatch.setattr(editions, "write", lambda: html.parents[1])
     written("of an edition")
     assert building.build("student") == html.parent / "student" / "html"
     assert (html / "index.html").read_text() == "one, read now"

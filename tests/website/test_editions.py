@@ -1,4 +1,4 @@
-"""What participants get, and what those who teach get, of every chapter."""
+"""What participants get, of every chapter and of the seminar."""
 
 import re
 import symtable
@@ -38,17 +38,6 @@ def test_what_is_tagged_is_the_solutions_and_nothing_else(chapter):
             lost = lost | bound if editions.solves(cell) else lost - bound
 
 
-def test_open_solutions_are_neither_folded_nor_hidden():
-    whole = notebooks.read(notebooks.path("05-one-layer"))
-    opened = editions.with_open_solutions(whole)
-    assert len(opened["cells"]) == len(whole["cells"])
-    solved = [cell for cell in opened["cells"] if editions.solves(cell)]
-    assert "dropdown" not in "".join(sources({"cells": solved}))
-    assert all(cell["metadata"] == {"tags": ["solution"]} for cell in solved)
-    others = [cell for cell in opened["cells"] if not editions.solves(cell)]
-    assert others == editions.without_solutions(whole)["cells"]
-
-
 def names(table):
     """The global names that a piece of code binds, and those that it reads, its functions too."""
     symbols, top = table.get_symbols(), table.get_type() == "module"
@@ -57,24 +46,39 @@ def names(table):
     return bound, read.union(*(names(inner)[1] for inner in table.get_children()))
 
 
-@pytest.mark.parametrize("edition", editions.EDITIONS)
-def test_an_edition_has_every_page_that_is_for_its_readers(tmp_path, monkeypatch, edition):
+def test_it_has_every_page_that_is_for_participants_and_none_for_those_who_teach(
+    tmp_path, monkeypatch
+):
     real = notebooks.root()
     for path in real.glob("[!.]*"):
         if path.name != "_build":
             (tmp_path / path.name).symlink_to(path)
     monkeypatch.setattr(notebooks, "root", lambda: tmp_path)
-    (tmp_path / "_build" / edition / "source" / "old").mkdir(parents=True)
-    folder = editions.write(edition)
+    (tmp_path / "_build" / "student" / "source" / "old").mkdir(parents=True)
+    folder = editions.write()
     assert not (folder / "old").exists(), "of an older build"
     assert not (folder / "data").exists(), "executed chapters, with their solutions"
     for chapter in notebooks.names():
         notebook = nbformat.read(folder / "chapters" / f"{chapter}.ipynb", as_version=4)
         nbformat.validate(notebook)
-    for page in folder.glob("**/*.md"):
+    pages = [*folder.glob("seminar/*.md"), *folder.glob("chapters/**/*.md")]
+    for page in pages:
         for included in INCLUDED.findall(page.read_text(encoding="utf-8")):
             assert (page.parent / included).is_file(), f"{page} includes {included}"
-    for_those_who_teach = edition == "solutions"
-    assert (folder / f"{editions.FOR_INSTRUCTORS}.md").exists() == for_those_who_teach
-    everything = "".join(p.read_text() for p in [*folder.glob("**/*.md"), folder / "_toc.yml"])
-    assert bool(re.search(r"instructor(\.md|\n)", everything)) == for_those_who_teach
+    said = "".join(
+        p.read_text() for p in [*pages, *folder.glob("chapters/*.ipynb"), folder / "_toc.yml"]
+    )
+    for page in editions.FOR_TEACHERS:
+        assert (real / f"{page}.md").is_file() and not (folder / f"{page}.md").exists()
+        assert not re.search(rf"{page.rpartition('/')[2]}(\.md|\n)", said)
+    slides = (folder / "seminar" / "slides.md").read_text()
+    assert slides.count("{chapter-figure}") > 10
+    for teachers in (
+        "speaker-notes",
+        "Answer:",
+        "misconception",
+        "{solution",
+        "book.zip",
+        "book-all.zip",
+    ):
+        assert teachers not in said, teachers

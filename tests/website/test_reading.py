@@ -44,6 +44,19 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(code.nth(3)).to_be_hidden()
 
 
+def test_one_button_opens_all_solutions_and_folds_them_again(watched):
+    watched.goto((HTML / "chapters/03-attention-heads.html").as_uri())
+    folded = watched.locator(".solution.toggle-hidden")
+    n_solutions = watched.locator(".solution").count()
+    expect(folded).to_have_count(n_solutions)
+    watched.locator(".solution .admonition-title").first.click()
+    watched.get_by_role("button", name="Open all solutions").press("Enter")
+    expect(folded).to_have_count(0)
+    expect(watched.locator(".solution div.cell_input").last).to_be_visible()
+    watched.get_by_role("button", name="Fold all solutions").press("Enter")
+    expect(folded).to_have_count(n_solutions)
+
+
 def test_the_model_as_text_is_in_the_story(watched):
     watched.goto((HTML / "chapters/01-notation.html").as_uri())
     expect(watched.locator(".tag_in-story div.cell_input")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The book and its editions: each is built beside the last good one, and takes its place at the end.
+"""The book and its edition for participants: each is built beside the last good one, and takes its place at the end.
 
 A build that fails, or is stopped, leaves the last good book as it was. Two builds of one book do
 not run at once. Where nothing has changed since the last good one, nothing is built.
@@ -31,7 +31,7 @@ of these has changed, every page is written again."""
 
 
 def build(edition: str | None = None) -> Path:
-    """Build the book, or one of its editions, with its slides; its folder.
+    """Build the book, or the edition `student`, with its slides; its folder.
 
     Nothing is done if it is built already, of the same.
 
@@ -47,7 +47,7 @@ def build(edition: str | None = None) -> Path:
             print(f"{target} is up to date")
             return target
         stamp.unlink(missing_ok=True)
-        source = editions.write(edition) if edition else root
+        source = editions.write() if edition else root
         made = place / "_build"
         shutil.rmtree(made / "html", ignore_errors=True)
         _run(source, place, "html")

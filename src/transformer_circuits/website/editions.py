@@ -1,12 +1,11 @@
-"""Two more editions of the book from the same source: for participants, and for those who teach.
+"""Another edition of the book from the same source, for participants of a course: `make student`.
 
-`student` has no solutions, neither on its pages nor in its notebooks, and no page for instructors.
-`solutions` has every solution open. `make student` and `make solutions` build them.
+`student` has no solutions, neither on its pages nor in its notebooks, and nothing that is only for those who
+teach: their pages and sections, and the speaker's notes.
 """
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -15,20 +14,33 @@ import yaml
 from transformer_circuits import files
 from transformer_circuits.book import first_cell, notebooks
 
+STUDENT = "student"
 CHANGED = ("_config.yml", "_toc.yml", "chapters", "seminar")
-"""What an edition has a copy of, to change it; everything else of the checkout it shares."""
+"""What the edition has a copy of, to change it; everything else of the checkout it shares."""
 NOT_SHARED = ("_build", "data", "node_modules")
 """No page includes anything of these, and in the first two lie chapters with their solutions."""
 STUDENTS_ARCHIVE = "book-student"
 """How archives for Colab are called that have the notebooks of `student`: so they begin."""
-FOR_INSTRUCTORS = "seminar/instructor"
-"""The page that only those who teach get."""
+FOR_TEACHERS = (
+    "seminar/instructor", "seminar/misconceptions", "seminar/plan-90", "seminar/plan-2x90", "seminar/for-students",
+    "chapters/reference/publishing",
+)  # fmt: skip
+"""The pages that only those who teach or publish get."""
 KEY = "seminar/inventory.toml"
 """The questions before and after with their right answers; pages have them without."""
 SOLUTION = "solution"
 """The tag of the cells that make up a solution, from `{solution-start}` to `{solution-end}`."""
-_REFERENCE = re.compile(r" \(\[[^\]]*\]\([^)\s]*instructor\.md\)\)")
-"""In brackets, so that the sentence is whole without it; Sphinx refuses any other that is left."""
+_TO_TEACHERS = (
+    rf"\[[^\]]*\]\((?:[^)\s]*/)?(?:{'|'.join(Path(page).name for page in FOR_TEACHERS)})\.md\)"
+)
+LEFT_OUT = re.compile(
+    rf"^```{{revealjs-notes}}\n.*?^```\n"
+    rf"|^\([\w-]+-teacher\)=\n.*?(?=^\([\w-]+\)=\n|\Z)"
+    rf"| \([^()\[]*{_TO_TEACHERS}\)|{_TO_TEACHERS}(?:, | )",
+    re.MULTILINE | re.DOTALL,
+)
+"""Notes of the speaker, sections whose label ends in `-teacher`, and what refers to a page of `FOR_TEACHERS`: in
+brackets, or in a list. A sentence is whole without it; Sphinx refuses any other that is left."""
 
 
 def solves(cell: dict) -> bool:
@@ -41,31 +53,13 @@ def without_solutions(notebook: dict) -> dict:
     return notebook | {"cells": [cell for cell in notebook["cells"] if not solves(cell)]}
 
 
-def with_open_solutions(notebook: dict) -> dict:
-    """The notebook with every solution unfolded, its code too."""
-    cells = []
-    for cell in notebook["cells"]:
-        if solves(cell):
-            source = "".join(cell["source"]).replace(":class: dropdown\n", "")
-            cell = cell | {"source": source, "metadata": {"tags": [SOLUTION]}}
-        cells.append(cell)
-    return notebook | {"cells": cells}
-
-
-EDITIONS: dict[str, Callable[[dict], dict]] = {
-    "student": without_solutions,
-    "solutions": with_open_solutions,
-}
-"""What becomes of each chapter in each edition."""
-
-
-def write(edition: str) -> Path:
-    """Write what an edition is built from into `_build/EDITION/source`; nothing older stays there.
+def write() -> Path:
+    """Write what the edition is built from into `_build/student/source`; nothing older stays there.
 
     Whatever a page of the checkout includes is there, too: what is not changed is linked to.
     """
     root = notebooks.root()
-    folder = root / "_build" / edition / "source"
+    folder = root / "_build" / STUDENT / "source"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in root.glob("[!.]*"):
@@ -75,22 +69,22 @@ def write(edition: str) -> Path:
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
         copy(root / name, folder / name)
     for path in folder.glob("chapters/**/*.ipynb"):
-        chapter = EDITIONS[edition](notebooks.read(path))
-        if edition == "student":  # a clone, or the book's own archive, would bring the solutions
-            first_cell.put(chapter, first_cell.unpacking(path.stem, STUDENTS_ARCHIVE))
+        chapter = without_solutions(notebooks.read(path))
+        # A clone, or the book's own archive, would bring the solutions.
+        first_cell.put(chapter, first_cell.unpacking(path.stem, STUDENTS_ARCHIVE))
         _replace(path, nbformat.writes(nbformat.from_dict(chapter)) + "\n")
-    if edition == "student":
-        _without_page_for_instructors(folder)
+    _without_what_is_for_teachers(folder)
     return folder
 
 
-def _without_page_for_instructors(folder: Path) -> None:
-    """Take out that page and what refers to it, and the buttons that open the book's own notebooks."""
-    (folder / f"{FOR_INSTRUCTORS}.md").unlink()
+def _without_what_is_for_teachers(folder: Path) -> None:
+    """Take out their pages and what refers to them, and the buttons that open the book's own notebooks."""
+    for page in FOR_TEACHERS:
+        (folder / f"{page}.md").unlink(missing_ok=True)
     (folder / KEY).unlink(missing_ok=True)
     toc = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     for part in toc["parts"]:
-        part["chapters"] = [page for page in part["chapters"] if page["file"] != FOR_INSTRUCTORS]
+        part["chapters"] = [page for page in part["chapters"] if page["file"] not in FOR_TEACHERS]
     _replace(folder / "_toc.yml", yaml.safe_dump(toc, sort_keys=False))
     config = yaml.safe_load((folder / "_config.yml").read_text(encoding="utf-8"))
     del config["launch_buttons"]
@@ -98,7 +92,7 @@ def _without_page_for_instructors(folder: Path) -> None:
     _replace(folder / "_config.yml", yaml.safe_dump(config, sort_keys=False))
     for page in [*folder.glob("**/*.md"), *folder.glob("chapters/**/*.ipynb")]:
         text = page.read_text(encoding="utf-8")
-        _replace(page, _REFERENCE.sub("", text))
+        _replace(page, LEFT_OUT.sub("", text))
 
 
 def _replace(path: Path, text: str) -> None:
