@@ -1,4 +1,4 @@
-"""The house: folders that say what lives there, and one page that lists all modules.
+"""The house: folders that say what lives there.
 
 That imports only go down is import-linter's to hold: `make lint`.
 """
@@ -8,10 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import transformer_circuits
-from transformer_circuits.website import library
 
 SOURCE = Path(transformer_circuits.__file__).parent
 TESTS = Path(__file__).parent
@@ -30,18 +27,6 @@ def test_the_package_lists_its_folders_as_import_linter_has_them():
     layers = re.findall(r"transformer_circuits\.(\w+)", " ".join(contract["layers"]))
     rows = re.findall(r"^\| (`.*?) \|", transformer_circuits.__doc__, re.MULTILINE)
     assert re.findall(r"`(\w+)`", " ".join(rows)) == layers
-
-
-def test_every_folder_has_a_page_of_the_library_in_the_order_of_imports():
-    reference = SOURCE.parents[1] / "chapters" / "reference"
-    pages = {path.stem for path in (reference / "library").glob("*.md")}
-    assert pages == {path.name for path in FOLDERS if path.parent == SOURCE} | {library.BASICS}
-    text = (reference / "api.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\(library/(\w+)\.md\)", text)) == pages
-    assert "figures.views.view" in library.modules("figures")
-    assert "files" in library.modules(library.BASICS)
-    with pytest.raises(ValueError, match="no modules"):
-        library.modules("nothing")
 
 
 def test_only_figures_import_matplotlib_and_altair():

@@ -23,7 +23,6 @@ PAGES = [
         "chapters",
         "chapters/browser",
         "chapters/reference",
-        "chapters/reference/library",
         "seminar",
     )
     for path in sorted((ROOT / folder).iterdir())
@@ -117,11 +116,9 @@ def test_prose_stands_before_code(cells):
             assert max(map(len, cell.source.splitlines())) <= 88
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.stem != "api"], ids=lambda page: page.stem
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_section_has_a_name_that_outlives_its_title(page):
-    """Links and translations hold on to labels; sections of the library are named by modules."""
+    """Links and translations hold on to labels."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".ipynb":
         text = prose(nbformat.read(page, 4).cells)

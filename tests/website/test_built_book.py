@@ -261,12 +261,6 @@ def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, fi
     expect(result.locator(".excerpt")).to_have_text(re.compile(r"(\S+\s+){8}\S"))
 
 
-def test_a_function_that_is_found_is_said_to_be_in_the_library(watched):
-    watched.goto((HTML / "search.html").as_uri() + "?q=copying_score", wait_until="load")
-    said = watched.locator("#search-results li", has_text="Python function").first
-    expect(said).to_contain_text("Python function, in the library")
-
-
 def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
     watched.goto((HTML / "chapters/11-induction-heads.html").as_uri(), wait_until="load")
     term = watched.locator("article a.term", has_text="induction head").first

@@ -12,8 +12,6 @@ var Scorer = {
   partialTerm: 2,
   score(hit) {
     const [, title, anchor, description, score] = hit;
-    // The page of the library is in no index of words, so Sphinx has no title for it to name.
-    if (description) hit[3] = description.replace(/, in $/, ", in the library");
     const plain = (text) => text.trim().toLowerCase().replace(/s$/, "");
     const asked = plain(new URLSearchParams(location.search).get("q") ?? "");
     if (anchor || description || !asked) return score;

@@ -14,7 +14,7 @@ NOT_IN = (
 )  # fmt: skip
 """Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
 PAGES_WITHOUT = (
-    "chapters/reference/api", "chapters/reference/library/", "chapters/reference/bibliography",
+    "chapters/reference/api", "chapters/reference/bibliography",
     "chapters/reference/figures", "seminar/",
 )  # fmt: skip
 """Prefixes of pages on which no term is linked."""
