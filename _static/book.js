@@ -174,19 +174,3 @@ document.addEventListener("DOMContentLoaded", () => {
   boxes.forEach((box) => seen.observe(box));
   document.fonts.ready.then(() => boxes.forEach(fit));
 });
-
-// On a touch screen, a first tap on a term shows what it means, and a second one leads to the glossary.
-document.addEventListener("DOMContentLoaded", () => {
-  let touched = false;
-  let told = null;
-  addEventListener("pointerdown", (event) => (touched = event.pointerType === "touch"), true);
-  addEventListener(
-    "click",
-    (event) => {
-      const term = event.target.closest("article a.term");
-      if (touched && term?._tippy && term !== told) event.preventDefault();
-      told = term;
-    },
-    true,
-  );
-});

@@ -261,41 +261,12 @@ def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, fi
     expect(result.locator(".excerpt")).to_have_text(re.compile(r"(\S+\s+){8}\S"))
 
 
-def test_a_term_says_what_it_means_when_pointed_at_or_focused(watched):
+def test_a_term_says_what_it_means_and_leads_to_the_glossary(watched):
     watched.goto((HTML / "chapters/11-induction-heads.html").as_uri(), wait_until="load")
     term = watched.locator("article a.term", has_text="induction head").first
-    assert term.get_attribute("href") == "reference/glossary.html#term-induction-head"
-    tip = watched.locator(".tippy-box")
-    for show, hide in ((term.focus, term.blur), (term.hover, lambda: watched.mouse.move(0, 0))):
-        show()
-        tip.wait_for()
-        expect(tip).to_contain_text("looks for the present token earlier")
-        whole = tip.locator("xpath=..").get_attribute("id")
-        expect(term).to_have_attribute("aria-describedby", whole)
-        hide()
-        tip.wait_for(state="detached")
-
-
-def test_a_first_tap_on_a_term_says_what_it_means_and_a_second_one_leads_there(browser):
-    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    address = (HTML / "chapters/what-one-layer-can-say.html").as_uri()
-    page.goto(address, wait_until="load")
-    terms = page.locator("article a.term")
-    tip = page.locator(".tippy-box")
-    for term in (terms.nth(1), terms.nth(2)):
-        term.tap()
-        tip.wait_for()
-        assert page.url == address
-        told = tip.inner_text().splitlines()[0].replace(" ", "-")
-        assert term.get_attribute("href").endswith(f"#term-{told}")
-        page.touchscreen.tap(5, 800)
-        tip.wait_for(state="detached")
-    term.tap()
-    tip.wait_for()
-    term.tap()
-    page.wait_for_url("**/glossary.html#term-*")
-    context.close()
+    expect(term).to_have_attribute("title", re.compile("looks for the present token earlier"))
+    term.press("Enter")
+    watched.wait_for_url("**/glossary.html#term-induction-head")
 
 
 def test_each_index_leads_to_everything_of_its_kind(browser):

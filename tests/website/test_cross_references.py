@@ -72,6 +72,17 @@ def test_the_longest_term_is_found_and_no_part_of_a_word_or_verb():
     ]  # fmt: skip
 
 
+def test_a_term_means_its_first_sentence_unless_that_needs_a_formula():
+    items = [("bigram", "Two tokens\nin a row. More."), ("score", r"$\sum\lambda$, a sum.")]
+    listed = [
+        nodes.definition_list_item(
+            "", nodes.term("", name, ids=[f"term-{name}"]), nodes.definition("", nodes.Text(text))
+        )
+        for name, text in items
+    ]
+    assert terms.meanings(nodes.section("", *listed)) == {"term-bigram": "Two tokens in a row."}
+
+
 @pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
 def test_code_and_links_are_left_as_they_are(inside):
     text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))

