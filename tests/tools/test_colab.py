@@ -68,7 +68,7 @@ def test_chapters_get_what_they_need_and_nothing_that_only_lies_there(root, caps
 def test_participants_get_no_solution_and_what_their_notebooks_ask_for(root):
     with pytest.raises(SystemExit, match="run `make student`"):
         cli.main(["colab-zip", "--student"])
-    handed_out = editions.write("student") / "chapters"
+    handed_out = editions.write() / "chapters"
     cli.main(["colab-zip", "--student"])
     most, everything = (root / "_build/student" / name for name in colab.FOR_STUDENTS)
     assert members(most) == sorted(f"book/{name}" for name in HANDED_OUT)
