@@ -60,9 +60,15 @@ def test_what_does_not_belong_together_is_noticed(store, generator):
     config_file.write_text(text.replace('tokenizer_sha256 = "', 'tokenizer_sha256 = "f00d'))
     with pytest.raises(ValueError, match="but m learned with f00d"):
         checkpoint.load("m")
-    config_file.write_text(text.replace("d_head = 3", "d_head = 7").partition("[provenance]")[0])
-    with pytest.raises(ValueError, match="does not fit its config"):
-        checkpoint.of_file(path)
+    for said, other, wrong in (
+        ("d_head = 3", "d_head = 7", r"layers.0.W_Q_concat is \(\S+, \d+\) but must be \("),
+        ("n_layers = 2", "n_layers = 12", "its weights are of 2 layers, but n_layers is 12. Correct"),
+        ("d_mlp = 0", "d_mlp = 5", r"mlps.0.W_I is not there but must be \(5, "),
+    ):
+        assert said in text
+        config_file.write_text(text.replace(said, other).partition("[provenance]")[0])
+        with pytest.raises(ValueError, match=f"does not fit its config: {wrong}"):
+            checkpoint.of_file(path)
     for file, wrong in (
         (path, "m is not trained: run"),
         (store / "m/training.jsonl", "not there: run"),

@@ -182,9 +182,27 @@ def load_weights(model: Transformer, path: Path) -> None:
     try:
         tensors = quantisation.unpacked(safetensors.torch.load_file(path))
         weights.require_numbers(tensors, path)
-        model.load_state_dict(tensors)
     except (SafetensorError, RuntimeError) as error:
         raise files.damaged(path, f"does not fit its config: {error}") from error
+    if differ := _differ(tensors, model):
+        raise files.damaged(path, f"does not fit its config: {differ}")
+    model.load_state_dict(tensors)
+
+
+def _differ(tensors: Mapping[str, torch.Tensor], model: Transformer) -> str:
+    """In what a file of weights is not of the model that its config describes; "" if in nothing."""
+    has, needs = (
+        {name: tuple(W.shape) for name, W in of.items()} for of in (tensors, model.state_dict())
+    )
+    n_layers = len({name.split(".")[1] for name in has if name.startswith("layers.")})
+    if n_layers != model.config.n_layers:
+        return f"its weights are of {n_layers} layers, but n_layers is {model.config.n_layers}"
+    said = (
+        f"{name} is {has.get(name, 'not there')} but must be {needs.get(name, 'absent')}"
+        for name in {**needs, **has}
+        if has.get(name) != needs.get(name)
+    )
+    return next(said, "")
 
 
 def folder(name: str) -> Path:
