@@ -1,10 +1,14 @@
 import inspect
 import sys
+from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 
 from transformer_circuits import book, record
+
+CHAPTERS = Path(__file__).parents[2] / "chapters"
 
 
 def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeypatch):
@@ -84,3 +88,32 @@ def test_a_cross_is_said_in_words_and_counts_nowhere(in_a_notebook, monkeypatch)
     assert record.of({"data": data, "metadata": metadata}) is None
     with pytest.raises(ValueError, match="one truth value"):
         book.check("both", torch.tensor([True, False]))
+
+
+def _run(chapter, *cells, instead):
+    """The names that some cells of a chapter bind, one text in them being another."""
+    names = {}
+    by_id = {cell.id: cell.source for cell in nbformat.read(CHAPTERS / chapter, 4).cells}
+    for cell in cells:
+        exec(by_id[cell].replace(*instead), names)
+    return names
+
+
+def test_page_1_takes_a_name_of_other_pieces_and_says_when_there_is_none(in_a_notebook):
+    def page(name, *more):
+        instead = ("Valdemar", name)
+        return _run("a-name-comes-again.ipynb", "name-01", "name-04", *more, instead=instead)
+
+    names = page("Yolanda", "name-06", "name-07")
+    assert "".join(names["words"][at] for at in names["places"]) == "␣Yoland"
+    for name in ("king", "Valdemar spoke, and"):
+        with pytest.raises(SystemExit, match="must end in a name of two pieces or more"):
+            page(name)
+
+
+def test_chapter_3_takes_a_sentence_without_old():
+    needed = ("03-01", "03-03", "03-05", "dr-03-10-1")
+    names = _run("03-attention-heads.ipynb", *needed, instead=("old man", "king"))
+    assert names["words"][names["old"]] == "␣the"
+    names = _run("03-attention-heads.ipynb", *needed, instead=("unlike", "it"))
+    assert (names["words"][names["old"]], names["old"]) == ("␣old", 13)

@@ -62,7 +62,11 @@ def test_what_does_not_belong_together_is_noticed(store, generator):
         checkpoint.load("m")
     for said, other, wrong in (
         ("d_head = 3", "d_head = 7", r"layers.0.W_Q_concat is \(\S+, \d+\) but must be \("),
-        ("n_layers = 2", "n_layers = 12", "its weights are of 2 layers, but n_layers is 12. Correct"),
+        (
+            "n_layers = 2",
+            "n_layers = 12",
+            "its weights are of 2 layers, but n_layers is 12. Correct",
+        ),
         ("d_mlp = 0", "d_mlp = 5", r"mlps.0.W_I is not there but must be \(5, "),
     ):
         assert said in text
