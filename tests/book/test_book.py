@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 
@@ -18,8 +19,9 @@ def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeyp
     assert capsys.readouterr().out == "✓ two is even\n✓ three is odd: 0.33\n"
     with pytest.raises(AssertionError, match=r"does not hold: three is even \(3 % 2 = 1\)"):
         book.check("three is even", torch.tensor(3) % 2 == 0, ours="3 % 2 = 1")
-    with pytest.raises(ValueError, match=r"one truth value but got \(2,\)"):
-        book.check("both", torch.tensor([True, False]))
+    for both in (torch.tensor([True, False]), np.array([True, False]), np.array([])):
+        with pytest.raises(ValueError, match=r"one truth value but got \([20],\); use .all"):
+            book.check("both", both)
 
 
 def test_close_does_not_broadcast():
@@ -51,6 +53,15 @@ def test_a_check_shows_its_figure_and_leaves_a_record(monkeypatch):
 
 as_a_reader_calls_it = inspect.unwrap(book.check)
 """Without the types, which are checked in tests alone, between it and the cell."""
+
+
+def said_before(check):
+    ok = max(NUMBERS) > 3
+    ok = min(NUMBERS) > 3
+    check("s", ok)
+    ok = True
+
+
 NUMBERS, BY_HAND, HEADS = [0.25, 3.0], torch.zeros(3), ["0.1"]
 
 
@@ -59,11 +70,14 @@ NUMBERS, BY_HAND, HEADS = [0.25, 3.0], torch.zeros(3), ["0.1"]
     [
         (lambda check: check("s", min(NUMBERS) > 0.5), "0.25 > 0.5"),
         (lambda check: check("s", HEADS == ["0.2"]), "['0.1'] == ['0.2']"),
-        (lambda check: check("s", max(NUMBERS) > 1 and 1 > min(NUMBERS) > 0.5), "1 > 0.25 > 0.5"),
+        (lambda check: check("s", max(NUMBERS) > 1 and 1 > min(NUMBERS) > 0.5), "3 > 1 and 1 > 0.25 > 0.5"),
         (lambda check: check("s", 1 > 2 or BY_HAND.tolist() == NUMBERS), "1 > 2 or [0, 0, 0] == [0.25, 3]"),
         (lambda check: check("s", book.close(BY_HAND, BY_HAND + 1)), "1 <= 1e-09"),
         (lambda check: check("s", book.close(BY_HAND, BY_HAND + 2, 0.1)), "2 <= 0.1"),
+        (lambda check: check("s", not min(NUMBERS) <= 0.5), "not 0.25 <= 0.5"),
         (lambda check: check("s", bool(BY_HAND.any())), ""),
+        (lambda check: check("s", all(n > 1 for n in NUMBERS)), ""),
+        (lambda check: said_before(check), "0.25 > 3"),
         (eval("lambda check: check('s', 1 > 2)"), ""),
     ],
 )  # fmt: skip
@@ -74,6 +88,16 @@ def test_under_a_readers_hands_a_cross_has_both_sides_and_the_page_goes_on(
     call(as_a_reader_calls_it)
     said = "✗ does not hold: s" + (f"; it would need {needs}" if needs else "")
     assert capsys.readouterr().out == said + "\n"
+
+
+def test_in_a_loop_a_cross_has_the_values_of_each_round(capsys, in_a_notebook, monkeypatch):
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    for n in (1, 2):
+        as_a_reader_calls_it("s", n > 3 or n > 4)
+    assert [said[-14:] for said in capsys.readouterr().out.split("\n")[:2]] == [
+        "1 > 3 or 1 > 4",
+        "2 > 3 or 2 > 4",
+    ]
 
 
 def test_a_cross_is_said_in_words_and_counts_nowhere(in_a_notebook, monkeypatch):

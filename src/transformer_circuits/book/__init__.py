@@ -5,8 +5,7 @@ Of the package it imports `files` and `record` alone.
 
 import ast
 import html
-import inspect
-import linecache
+import math
 import os
 import reprlib
 import sys
@@ -111,10 +110,9 @@ def check(
             suite stop there. Elsewhere a cross is shown, see `fails`.
         ValueError: if the condition is not one truth value (an array, say).
     """
-    if isinstance(condition, torch.Tensor) and condition.numel() != 1:
-        raise ValueError(
-            f"check takes one truth value but got {tuple(condition.shape)}; use .all()"
-        )
+    shape = tuple(getattr(condition, "shape", ()))
+    if math.prod(shape) != 1:
+        raise ValueError(f"check takes one truth value but got {shape}; use .all()")
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
         said = f"does not hold: {statement}" + (f" ({figure})" if figure else "")
@@ -126,48 +124,51 @@ def check(
 
 
 def _needed(cell: FrameType) -> str:
-    """The comparisons that fail in the call of `check` at which a cell has arrived, with both sides' values.
+    """The condition of the call of `check` at which a cell has arrived, with the values of its sides.
 
-    Their sides are read from the source of the cell and computed again, so that no call has to hand
-    them over. Empty where there is no source, or no comparison.
+    They are read from the source of the cell and computed again, so that no call has to hand them
+    over; of a name, in what it was last assigned above. Empty where there is no source, or no
+    comparison.
     """
     try:
-        at = inspect.getframeinfo(cell, 0).positions
-        source = ast.parse("".join(linecache.getlines(cell.f_code.co_filename, cell.f_globals)))
-        [call] = (
-            node
-            for node in ast.walk(source)
-            if isinstance(node, ast.Call)
-            and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == tuple(at)
-        )
-        names = {**cell.f_globals, **cell.f_locals}
-        condition = call.args[1]
-        several = isinstance(condition, ast.BoolOp)
-        failing = (
-            _with_values(part, names)
-            for part in (condition.values if several else [condition])
-            if not _value(part, names)
-        )
-        either = several and isinstance(condition.op, ast.Or)
-        return (" or " if either else " and ").join(filter(None, failing))
+        from executing import Source  # comes with IPython, whose tracebacks it marks
+
+        found = Source.executing(cell)
+        condition = found.node.args[1]
+        if isinstance(condition, ast.Name):
+            *_, condition = (
+                node.value
+                for node in ast.walk(found.source.tree)
+                if isinstance(node, ast.Assign) and node.lineno < found.node.lineno
+                if ast.unparse(node.targets) == condition.id
+            )
+        said = ast.unparse(condition)
+        sides = _Sides({**cell.f_globals, **cell.f_locals})
+        needed = ast.unparse(sides.visit(ast.parse(said, mode="eval")))
+        return "" if needed == said else needed
     except Exception:  # without it the cross says what does not hold, all the same
         return ""
 
 
-def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    return eval(compile(ast.Expression(node), "check", "eval"), names)
+class _Sides(ast.NodeTransformer):
+    """Puts the values of both sides into every comparison, and into every `close`."""
 
+    def __init__(self, names: dict[str, Any]):
+        self.names = names
 
-def _with_values(part: ast.expr, names: dict[str, Any]) -> str:
-    if isinstance(part, ast.Compare):
-        left, *others = (
-            ast.Name(_short(_value(side, names))) for side in (part.left, *part.comparators)
-        )
-        return ast.unparse(ast.Compare(left, part.ops, others))
-    if isinstance(part, ast.Call) and _value(part.func, names) is close:
-        left, right, *tolerance = (_value(side, names) for side in part.args)
-        return f"{_short((left - right).abs().max())} <= {_short(*tolerance or [TOLERANCE])}"
-    return ""
+    def _value(self, node: ast.expr) -> Any:
+        return eval(compile(ast.Expression(node), "check", "eval"), self.names)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        sides = [ast.Name(_short(self._value(side))) for side in (node.left, *node.comparators)]
+        return ast.Compare(sides[0], node.ops, sides[1:])
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if self._value(node.func) is not close:
+            return node
+        left, right, *tolerance = (self._value(side) for side in node.args)
+        sides = _short((left - right).abs().max()), _short(*tolerance or [TOLERANCE])
+        return ast.Name(" <= ".join(sides))
 
 
 def _short(value: Any) -> str:
