@@ -253,4 +253,17 @@ def test_without_scripts_the_page_says_where_the_same_is_done(browser, site):
     page = browser.new_page(java_script_enabled=False)
     page.goto(site.as_uri())
     expect(page.get_by_role("link", name="Circuit hunt")).to_have_count(1)
+    assert page.locator("[data-hunt]").bounding_box()["height"] < 200, (
+        "no room for what never comes"
+    )
     page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("address", ["9-9", "1-", "2-7-1", "level"])
+def test_of_an_address_that_is_no_hunt_the_page_says_so(watched, site, address):
+    watched.goto(f"{site.as_uri()}#{address}")
+    watched.wait_for_selector(READY)
+    expect(verdict(watched)).to_contain_text(f"“{address}”, which is no hunt: there are levels 1, ")
+    watched.get_by_role("button", name="Another one").click()
+    expect(verdict(watched)).to_have_text("")

@@ -238,6 +238,20 @@ def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
 
 
 @pytest.mark.browser
+def test_a_seed_that_is_none_is_refused_and_the_box_says_why(page):
+    seed = page.get_by_label("Seed")
+    runs = page.evaluate("Circuits.train.state.run")
+    for wrong in ("-1", "1000", "2.5", ""):
+        seed.fill(wrong)
+        seed.blur()
+        assert seed.evaluate("box => !box.checkValidity() && box.validationMessage"), wrong
+        assert page.evaluate("Circuits.train.state.run") == runs, "nothing begins"
+    seed.fill("7")
+    seed.blur()
+    assert page.evaluate("Circuits.train.state.run") == runs + 1
+
+
+@pytest.mark.browser
 def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(page):
     page.get_by_label("It waits until the first layer looks one back").check()
     page.get_by_role("button", name="Train", exact=True).click()

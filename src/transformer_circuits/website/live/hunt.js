@@ -22,11 +22,16 @@ let peeked = null; // a head pointed at
 let answer = null; // {heads, edges}, of edges their names; another object after every change
 let marked = null; // what the worker said of it
 
-// The hunt that a link names, as level-seed; else the first.
+// The hunt that a link names, as level-seed; else the first, and `wrong` says why.
 function fromAddress() {
-  const [level, seed] = location.hash.slice(1).split("-");
-  const known = Object.hasOwn(levels, level) && seeds.includes(Number(seed));
-  return known ? { level, seed: Number(seed) } : { level: Object.keys(levels)[0], seed: seeds[0] };
+  const named = location.hash.slice(1);
+  const [level, seed, ...more] = named.split("-");
+  if (Object.hasOwn(levels, level) && seeds.map(String).includes(seed) && !more.length)
+    return { level, seed: Number(seed) };
+  const first = { level: Object.keys(levels)[0], seed: seeds[0] };
+  const all = `levels ${Object.keys(levels).join(", ")} with seeds ${seeds.join(", ")}`;
+  const wrong = `The link asks for “${named}”, which is no hunt: there are ${all}. This is ${first.level}-${first.seed}.`;
+  return named ? { ...first, wrong } : first;
 }
 
 const hunted = () => `hunt-${chosen.level}-${chosen.seed}`;
@@ -256,6 +261,7 @@ async function mark() {
 
 build();
 start({}).then(() => {
+  if (chosen.wrong) parts.verdict.textContent = chosen.wrong;
   new MutationObserver(paint).observe(document.documentElement, {
     attributes: true,
     attributeFilter: ["data-theme"],

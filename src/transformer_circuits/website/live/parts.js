@@ -34,10 +34,10 @@ export function select(options, onChange) {
   return made;
 }
 
-// A box for a whole number from 0 to `most`.
+// A box for a whole number from 0 to `most`; of anything else the browser says what is wrong with it.
 export function whole(most, onChange) {
-  const change = () => onChange(Math.max(0, Math.min(most, Math.round(Number(made.value)) || 0)));
-  const made = h("input", { type: "number", min: 0, max: most, step: 1, change });
+  const change = () => made.reportValidity() && onChange(Number(made.value));
+  const made = h("input", { type: "number", min: 0, max: most, step: 1, required: true, change });
   return made;
 }
 

@@ -56,10 +56,7 @@ function buildControls() {
   parts.go = button("Train", () => (state.going ? pause() : go()));
   parts.go.classList.add("train-go");
   const again = button("Start again", () => begin());
-  const seed = whole(999, (value) => {
-    seed.value = value;
-    begin({ seed: value });
-  });
+  const seed = whole(999, (value) => begin({ seed: value }));
   seed.value = chosen.seed;
   const speed = select(SPEEDS, (value) => {
     chosen.speed = Number(value);
