@@ -131,7 +131,7 @@ def _needed(cell: FrameType) -> str:
     comparison.
     """
     try:
-        from executing import Source  # comes with IPython, whose tracebacks it marks
+        from executing import Source
 
         found = Source.executing(cell)
         condition = found.node.args[1]
