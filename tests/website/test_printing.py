@@ -1,4 +1,5 @@
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import yaml
 from conftest import barriers, painted, ready, watch
 from playwright.sync_api import expect
 
@@ -172,25 +174,33 @@ def test_without_scripts_slides_stand_one_below_the_other(browser, tmp_path, wid
     shown.close()
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_without_scripts_slides_stand_one_below_the_other(browser, tmp_path, width):
-    sources = ("reveal.css", "theme/white.css")
-    styles = [files("sphinx_revealjs") / "_static" / "revealjs" / "dist" / name for name in sources]
-    head = "".join(
-        f'<link rel="stylesheet" href="{Path(str(style)).as_uri()}">'
-        for style in (*styles, ROOT / "_static" / "slides.css")
+DIST = files("sphinx_revealjs") / "_static" / "revealjs" / "dist"
+
+
+def few_slides(folder, end=""):
+    """A page of four slides in the styles of ours, and where it lies."""
+    styles = (
+        str(DIST / "reveal.css"),
+        str(DIST / "theme" / "white.css"),
+        ROOT / "_static/slides.css",
     )
+    linked = (f'<link rel="stylesheet" href="{Path(style).as_uri()}">' for style in styles)
+    head = f"<meta name='viewport' content='width=device-width'>{''.join(linked)}"
     said = "<figure><svg width='900' height='9'/></figure><p>said</p><aside class='notes'>n</aside>"
     slides = "".join(f"<section><h2>{k}</h2>{said}</section>" for k in range(3))
     last = "<section><h2>3</h2><p class='fragment'>at a press</p></section>"
-    page = tmp_path / "slides.html"
-    page.write_text(
-        f"<!doctype html><meta name='viewport' content='width=device-width'>{head}<div class='reveal'>"
-        f"<div class='slides'><section>{slides}{last}</section></div></div>"
-    )
-    shown = browser.new_page(java_script_enabled=False, viewport={"width": width, "height": 844})
-    shown.goto(page.as_uri())
+    body = f"<div class='slides'><section>{slides}{last}</section></div>"
+    page = folder / "slides.html"
+    page.write_text(f"<!doctype html>{head}<div class='reveal'>{body}</div>{end}")
+    return page.as_uri()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_without_scripts_slides_stand_one_below_the_other(browser, tmp_path, width):
+    size = {"width": width, "height": 844}
+    shown = browser.new_page(java_script_enabled=False, viewport=size)
+    shown.goto(few_slides(tmp_path))
     boxes = [slide.bounding_box() for slide in shown.locator("section > section").all()]
     assert all(a["y"] + a["height"] <= b["y"] + 1 for a, b in itertools.pairwise(boxes))
     assert all(box["height"] > 40 and box["width"] >= width - 60 for box in boxes)
@@ -199,6 +209,19 @@ def test_without_scripts_slides_stand_one_below_the_other(browser, tmp_path, wid
     expect(shown.get_by_text("at a press")).to_have_css("opacity", "1")
     expect(shown.locator("aside").first).to_be_hidden()
     shown.close()
+
+
+@pytest.mark.browser
+def test_on_a_phone_a_slide_is_no_strip_in_the_middle_of_an_empty_page(watched, tmp_path):
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    options = json.dumps(config["sphinx"]["config"]["revealjs_script_conf"])
+    script = f"<script src='{Path(str(DIST / 'reveal.js')).as_uri()}'></script>"
+    start = f"<script>Reveal.initialize({options})</script>"
+    watched.set_viewport_size({"width": 390, "height": 844})
+    watched.goto(few_slides(tmp_path, script + start))
+    watched.wait_for_function("Reveal.isReady()")
+    tops = "[...document.querySelectorAll('.slides h2')].map((h) => h.getBoundingClientRect().top)"
+    assert watched.evaluate(tops)[2] < 844, "three slides are seen at once"
 
 
 BEYOND = """() => [...document.querySelectorAll(
