@@ -145,35 +145,6 @@ def test_a_sheet_is_one_page_however_it_is_printed(watched, tmp_path, name):
         assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_without_scripts_slides_stand_one_below_the_other(browser, tmp_path, width):
-    sources = ("reveal.css", "theme/white.css")
-    styles = [files("sphinx_revealjs") / "_static" / "revealjs" / "dist" / name for name in sources]
-    head = "".join(
-        f'<link rel="stylesheet" href="{Path(str(style)).as_uri()}">'
-        for style in (*styles, ROOT / "_static" / "slides.css")
-    )
-    said = "<figure><svg width='900' height='9'/></figure><p>said</p><aside class='notes'>n</aside>"
-    slides = "".join(f"<section><h2>{k}</h2>{said}</section>" for k in range(3))
-    last = "<section><h2>3</h2><p class='fragment'>at a press</p></section>"
-    page = tmp_path / "slides.html"
-    page.write_text(
-        f"<!doctype html><meta name='viewport' content='width=device-width'>{head}<div class='reveal'>"
-        f"<div class='slides'><section>{slides}{last}</section></div></div>"
-    )
-    shown = browser.new_page(java_script_enabled=False, viewport={"width": width, "height": 844})
-    shown.goto(page.as_uri())
-    boxes = [slide.bounding_box() for slide in shown.locator("section > section").all()]
-    assert all(a["y"] + a["height"] <= b["y"] + 1 for a, b in itertools.pairwise(boxes))
-    assert all(box["height"] > 40 and box["width"] >= width - 60 for box in boxes)
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    expect(shown.get_by_text("said").last).to_be_visible()
-    expect(shown.get_by_text("at a press")).to_have_css("opacity", "1")
-    expect(shown.locator("aside").first).to_be_hidden()
-    shown.close()
-
-
 DIST = files("sphinx_revealjs") / "_static" / "revealjs" / "dist"
 
 
