@@ -6,8 +6,8 @@ import torch
 from conftest import SHAPE
 
 from transformer_circuits.model import modified_attention
-from transformer_circuits.model.attention import Attention
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Attention, Transformer
+from transformer_circuits.training import hardware
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_fresh_model_has_the_weights_of_an_ordinary_one(kind):
 
 @pytest.mark.parametrize("kind", modified_attention.LAYERS)
 def test_trace_forward_pass_and_compiled_pass_are_one_model(build, kind, tokens, monkeypatch):
-    """Compiled it is in training: see `attention.causal_results`."""
+    """Compiled it is in training: see `hardware.causal_blocks`."""
     model, _ = build(kind)
     trace = model.trace(tokens)
     torch.testing.assert_close(model(tokens), trace.logits)
@@ -46,6 +46,8 @@ def test_trace_forward_pass_and_compiled_pass_are_one_model(build, kind, tokens,
         alone = layer.pattern(x, x, model.W_P[: tokens.shape[1]], head=head)
         torch.testing.assert_close(alone[:, 0], trace.patterns[0][:, head])
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    for each in model.layers:
+        each.attend = hardware.causal_blocks
     torch.testing.assert_close(model(tokens), trace.logits)
 
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model.transformer import Transformer, sinusoids
+from transformer_circuits.model.positions import sinusoids
+from transformer_circuits.model.transformer import Transformer
 
 
 def close(left, right, tolerance=1e-9):

@@ -16,9 +16,8 @@ from conftest import painted
 from einops import einsum
 from playwright.sync_api import expect
 
-from transformer_circuits.model.attention import causal_scores
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Transformer, causal_scores
 from transformer_circuits.website import serving
 
 ROOT = Path(__file__).parents[2]

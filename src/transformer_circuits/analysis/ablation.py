@@ -12,7 +12,9 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.model import cross_entropy, general
-from transformer_circuits.model.transformer import Stack, Trace, Transformer
+from transformer_circuits.model.base import Stack
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 
 

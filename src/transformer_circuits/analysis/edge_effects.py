@@ -19,8 +19,7 @@ from torch import Tensor
 from transformer_circuits.analysis import heads, path_patching
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model import general
-from transformer_circuits.model.attention import Attention, causal_scores
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Attention, Transformer, causal_scores
 
 MOST = 80.0
 """No logit counts as raised by more than this: e^80 is near the largest number there is."""

@@ -11,9 +11,8 @@ from torch import nn
 
 from transformer_circuits import files
 from transformer_circuits.model import general
-from transformer_circuits.model.attention import Attention
 from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Attention, Transformer
 
 
 class Head(NamedTuple):

@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Pattern, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 

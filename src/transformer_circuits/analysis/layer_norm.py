@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.model.attention import causal_scores
+from transformer_circuits.model.base import Stack
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
-from transformer_circuits.model.transformer import Stack, Transformer
+from transformer_circuits.model.transformer import Transformer, causal_scores
 
 EPSILON = 1e-5
 """Added to the variance before the root, as everywhere."""

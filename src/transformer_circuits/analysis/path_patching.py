@@ -18,7 +18,8 @@ from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model import cross_entropy, general
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Transformer
 
 
 class Edge(NamedTuple):
@@ -80,7 +81,7 @@ def _result(
     layer, A, full = model.layers[1], trace.patterns[1][:, head], trace.residual[1]
     if read["Q"] is not full or read["K"] is not full:
         A = layer.pattern(read["Q"], read["K"], model.W_P[: full.shape[1]], head=head)[:, 0]
-    return layer.result(read["V"], A, head)
+    return A @ layer.values(read["V"], head)[:, 0]
 
 
 def without_edge(

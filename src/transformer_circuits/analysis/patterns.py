@@ -7,8 +7,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis import heads
 from transformer_circuits.model import general
-from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Pattern, Transformer
 
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:

@@ -16,8 +16,8 @@ from torch import Tensor
 from transformer_circuits.analysis import ablation
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model import general
-from transformer_circuits.model.attention import Attention
-from transformer_circuits.model.transformer import Stack, Transformer
+from transformer_circuits.model.base import Stack
+from transformer_circuits.model.transformer import Attention, Transformer
 
 MOVES_NOTHING = 0.95
 """How much of its attention a head pays to the present token at least, on average over places, to be

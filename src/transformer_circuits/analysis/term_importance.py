@@ -15,8 +15,7 @@ from torch import Tensor
 from transformer_circuits.analysis import present_token
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy, general
-from transformer_circuits.model.attention import Pattern
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Pattern, Transformer
 
 
 @dataclass(frozen=True)

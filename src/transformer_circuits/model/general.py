@@ -19,9 +19,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_circuits import files
-from transformer_circuits.model.attention import Attention
+from transformer_circuits.model.base import Stack
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Stack, Transformer, sinusoids
+from transformer_circuits.model.positions import sinusoids
+from transformer_circuits.model.transformer import Attention, Transformer
 
 FORMS: Mapping[str, str] = {
     "a norm": "analysis.layer_norm.freeze(model, tokens) is the same function on these tokens, with "
@@ -105,8 +106,26 @@ class GeneralAttention(Attention):
         self.norm = Norm(width, eps)
         self.register_buffer("angles", angles)
 
-    def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        return self.norm(x)
+    def queries(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        head: int | None = None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return self._turned(super().queries(self.norm(x), W_P, head))
+
+    def keys(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        W_P: Float[Tensor, "pos d_model"],
+        head: int | None = None,
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return self._turned(super().keys(self.norm(x), W_P, head))
+
+    def values(
+        self, x: Float[Tensor, "batch pos d_model"], head: int | None = None
+    ) -> Float[Tensor, "batch head pos d_head"]:
+        return super().values(self.norm(x), head)
 
     def _turned(self, x: Float[Tensor, "batch head pos d_head"]) -> Tensor:
         if self.angles is None:

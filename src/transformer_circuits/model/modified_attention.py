@@ -9,9 +9,8 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.model.attention import Attention, Pattern
 from transformer_circuits.model.config import ModelConfig
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Attention, Pattern, Transformer
 
 
 def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*batch pos d"]:
@@ -58,7 +57,7 @@ class PreviousToken(Attention):
         r = super().results(x, W_P, A)
         if A is not None:
             return r
-        v = self._split(x, self.W_V_concat[: self.d_head])  # [batch, 1, pos, d_head]
+        v = self.values(x, 0)  # [batch, 1, pos, d_head]
         return torch.cat([earlier(v, self.back), r[:, 1:]], dim=1)
 
 
@@ -77,17 +76,17 @@ class ShiftedKeys(Attention):
 
     back = 1
 
-    def _keys(
+    def keys(
         self,
-        k_in: Float[Tensor, "batch pos d_model"],
+        x: Float[Tensor, "batch pos d_model"],
         W_P: Float[Tensor, "pos d_model"],
-        rows: slice = slice(None),
+        head: int | None = None,
     ) -> Float[Tensor, "batch head src d_head"]:
-        own = super()._keys(k_in, W_P, rows)
-        before = super()._keys(earlier(k_in, self.back), W_P, rows)
+        own = super().keys(x, W_P, head)
+        before = super().keys(earlier(x, self.back), W_P, head)
         shifted = torch.arange(self.n_heads, device=own.device) < self.n_heads // 2  # [head]
-        if own.shape[1] != self.n_heads:
-            shifted = shifted[[rows.start // self.d_head]]
+        if head is not None:
+            shifted = shifted[[head]]
         return torch.where(rearrange(shifted, "head -> head 1 1"), before, own)
 
 

@@ -1,138 +1,153 @@
 """The attention-only transformer of the paper, which all models of the book are.
 
-Every weight is stored as the paper writes it, [what it writes, what it reads], so that the
-formula and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
+Every weight is stored as the paper writes it, [what it writes, what it reads], so that the formula
+and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 
-The live page runs this forward pass in the browser: `website/live/model.js` is the same model in
-JavaScript. Whoever changes one changes the other; `tests/website/test_live_model.py` compares their
-logits.
+`website/live/model.js` is this forward pass for the browser: whoever changes one changes the other.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar, overload
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from einops import rearrange
+from einops import einsum, rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_circuits.model.attention import Attention, Pattern
+from transformer_circuits.model.base import MLP, Base, Stack
 from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.positions import sinusoids
+from transformer_circuits.model.trace import Pattern
+
+Stream = Float[Tensor, "batch pos d_model"]
+Positions = Float[Tensor, "pos d_model"]
+Vectors = Float[Tensor, "batch head pos d_head"]
+Scores = Float[Tensor, "batch head dst src"]
+"""Attention before the softmax: any number up to the present position, -inf beyond it."""
 
 
-def sinusoids(n_ctx: int, d_model: int, base: float) -> Float[Tensor, "n_ctx d_model"]:
-    """Position vectors whose every dimension has root mean square about 1.
+def causal_scores(
+    q: Float[Tensor, "*asking dst d_head"],
+    k: Float[Tensor, "*asked src d_head"],
+    places: Int[Tensor, " dst"] | None = None,
+) -> Float[Tensor, "*both dst src"]:
+    """Attention scores q · k / √d_head (no W_QK contains the factor); -inf where the source comes
+    after the destination. `places`: where destinations stand, if not at 0, 1, …."""
+    scores = (q @ k.mT).div_(math.sqrt(q.shape[-1]))  # dst src; in place, as no tensor is larger
+    if places is None:
+        places = torch.arange(q.shape[-2], device=scores.device)
+    future = places[:, None] < torch.arange(k.shape[-2], device=scores.device)  # dst src
+    # To add nothing or -inf takes a quarter of the time of a `masked_fill_`.
+    return scores.add_(scores.new_zeros(future.shape).masked_fill_(future, -math.inf))
 
-    Pair i of dimensions is (sin ω_i t, cos ω_i t) times √2, with ω_i = π · base^(-2i/d_model)
-    radians per token. They start at π, the highest frequency that integers can carry. Starting
-    at 1 as usual leaves neighbouring positions so alike that no head learns to tell them apart.
+
+def causal_results(q: Vectors, k: Vectors, v: Vectors) -> Vectors:
+    """softmax(`causal_scores`) @ v, up to rounding, by PyTorch's fused attention."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+class Attention(nn.Module):
+    """The attention heads of one layer (paper: "Attention Heads are Independent and Additive").
+
+    The parameters hold the heads side by side, as the paper's W_O^H does; `W_Q`, `W_K`, `W_V`, `W_O`
+    are views of them: writing into a view, `layer.W_Q[3] = …`, changes the model.
     """
-    exponent = -torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # [pair]
-    frequency = math.pi * base**exponent  # [pair], radians per token
-    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency  # [pos, pair]
-    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)  # [pos, pair, two]
-    return math.sqrt(2) * rearrange(pairs, "pos pair two -> pos (pair two)")
 
-
-Member = TypeVar("Member", bound=nn.Module)
-
-
-class Stack(nn.ModuleList, Generic[Member]):
-    """A `ModuleList` that tells a static checker what is in it; at run time the same."""
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __getitem__(self, idx: int) -> Member: ...
-
-        @overload
-        def __getitem__(self, idx: slice) -> "Stack[Member]": ...
-
-        def __iter__(self) -> Iterator[Member]: ...
-
-
-class MLP(nn.Module):
-    """W_O^m gelu(W_I^m x): what an MLP layer adds to each position's residual stream.
-
-    Only `two-layer-mlp` has such layers (paper: appendix "MLP Layers").
-    """
+    attend = staticmethod(causal_results)
+    """What makes results without keeping a pattern; a training may put a faster one here."""
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.W_I = nn.Parameter(torch.empty(config.d_mlp, config.d_model))
-        self.W_O = nn.Parameter(torch.empty(config.d_model, config.d_mlp))
+        self.n_heads, self.d_head, d = config.n_heads, config.d_head, config.d_model
+        width = self.n_heads * self.d_head
+        # One matrix for all heads: one large product is faster than many small ones.
+        self.W_Q_concat = nn.Parameter(torch.empty(width, d))
+        self.W_K_concat = nn.Parameter(torch.empty(width, d))
+        self.W_V_concat = nn.Parameter(torch.empty(width, d))
+        self.W_O_concat = nn.Parameter(torch.empty(d, width))
 
-    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        return F.linear(F.gelu(F.linear(x, self.W_I)), self.W_O)
+    @property
+    def W_Q(self) -> Float[Tensor, "head d_head d_model"]:
+        return self.W_Q_concat.unflatten(0, (self.n_heads, self.d_head))
+
+    @property
+    def W_K(self) -> Float[Tensor, "head d_head d_model"]:
+        return self.W_K_concat.unflatten(0, (self.n_heads, self.d_head))
+
+    @property
+    def W_V(self) -> Float[Tensor, "head d_head d_model"]:
+        return self.W_V_concat.unflatten(0, (self.n_heads, self.d_head))
+
+    @property
+    def W_O(self) -> Float[Tensor, "head d_model d_head"]:
+        return self.W_O_concat.unflatten(1, (self.n_heads, self.d_head)).transpose(0, 1)
+
+    def _split(self, x: Stream, W: Tensor, head: int | None = None) -> Vectors:
+        """x through the rows of all heads, or of one: the results then have one head."""
+        if head is not None:
+            W = W.unflatten(0, (self.n_heads, self.d_head))[head]
+        return rearrange(F.linear(x, W), "b pos (h d) -> b h pos d", d=self.d_head)
+
+    def queries(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
+        """What each position looks for. W_P is added here and to keys, never to the stream, so that
+        the stream has no positions and every decomposition in this book is exact."""
+        return self._split(x + W_P, self.W_Q_concat, head)  # batch head dst d_head
+
+    def keys(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
+        """What each position offers to be looked for by."""
+        return self._split(x + W_P, self.W_K_concat, head)  # batch head src d_head
+
+    def values(self, x: Stream, head: int | None = None) -> Vectors:
+        """What each position hands over where it is attended to."""
+        return self._split(x, self.W_V_concat, head)  # batch head src d_head
+
+    def scores(
+        self, q_in: Stream, k_in: Stream, W_P: Positions, *, head: int | None = None
+    ) -> Scores:
+        """Attention scores of what queries and keys read: one and the same stream in a whole pass."""
+        return causal_scores(self.queries(q_in, W_P, head), self.keys(k_in, W_P, head))
+
+    def pattern(
+        self, q_in: Stream, k_in: Stream, W_P: Positions, *, head: int | None = None
+    ) -> Pattern:
+        """The attention pattern A = softmax(`scores`): probabilities over the sources."""
+        return self.scores(q_in, k_in, W_P, head=head).softmax(dim=-1)  # batch head dst src
+
+    def head_outputs(self, x: Stream, A: Pattern) -> Float[Tensor, "batch head dst d_model"]:
+        """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
+        r = A @ self.values(x)  # batch head dst d_head
+        return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
+
+    def results(
+        self, x: Stream, W_P: Positions, A: Pattern | None
+    ) -> Float[Tensor, "batch head dst d_head"]:
+        """What each head brings to each position, before its W_O: the paper's result vectors r."""
+        if A is not None:
+            return A @ self.values(x)
+        return self.attend(self.queries(x, W_P), self.keys(x, W_P), self.values(x))
+
+    def forward(
+        self, x: Stream, W_P: Positions, A: Pattern | None = None
+    ) -> Float[Tensor, "batch dst d_model"]:
+        """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
+        r = self.results(x, W_P, A)  # batch head dst d_head
+        return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Everything one forward pass computed; what belongs to a layer has one entry per layer.
-
-    TransformerLens: `ActivationCache`, with `pattern`, `result` and `resid_pre` for the first three.
-    """
-
-    patterns: tuple[Pattern, ...]
-    head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
-    residual: tuple[Float[Tensor, "batch pos d_model"], ...]
-    """The residual stream before the first layer, after it, …: one more entry than layers."""
-    mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...]
-    """Empty for the attention-only models."""
-    model: "Transformer" = field(repr=False)
-    """Whose pass it was."""
-    W_U: Tensor = field(repr=False)
-    """That of the model, then."""
-    n_changes: int = field(repr=False)
-    """How often W_U had been changed in place by then, as PyTorch counts."""
-
-    @cached_property
-    def logits(self) -> Float[Tensor, "batch pos n_vocab"]:
-        """Made when they are first asked for: of all in a pass they take the longest.
-
-        Raises:
-            ValueError: if W_U was changed before.
-        """
-        W_U = self.model.W_U
-        if W_U is not self.W_U or W_U._version != self.n_changes:
-            raise ValueError(
-                "W_U was changed after this pass was made and before its logits were asked for: "
-                "trace the tokens again"
-            )
-        with torch.no_grad():
-            return self.model.unembed(self.residual[-1])
-
-
-class Transformer(nn.Module):
+class Transformer(Base):
     """Token embedding, attention layers, unembedding; no layer norm or biases.
 
-    No MLPs either, unless the config has `d_mlp`: then one follows each attention layer.
-
-    Positions are added only to what W_Q and W_K read (paper: "Model Details"), so the residual
-    stream carries none and every decomposition in this book is exact.
-
-    >>> shape = ModelConfig(
-    ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0
-    ... )
-    >>> model = Transformer(shape)
+    >>> sizes = {"n_layers": 2, "n_heads": 3, "d_model": 8, "d_head": 4, "n_vocab": 11, "n_ctx": 9}
+    >>> model = Transformer(ModelConfig(**sizes, position_base=100.0))
     >>> model.randomise(generator=torch.Generator().manual_seed(0))
-    >>> tokens = torch.tensor([[0, 5, 2, 5]])
-    >>> model(tokens).shape  # batch, pos, n_vocab
-    torch.Size([1, 4, 11])
-    >>> trace = model.trace(tokens)
-    >>> trace.patterns[1].shape  # in the second layer: batch, head, dst, src
-    torch.Size([1, 3, 4, 4])
-    >>> torch.allclose(model(tokens, trace.patterns), trace.logits, atol=1e-5)
-    True
+    >>> trace = model.trace(torch.tensor([[0, 5, 2, 5]]))
+    >>> trace.patterns[1].shape, trace.logits.shape  # in the second layer: batch, head, dst, src
+    (torch.Size([1, 3, 4, 4]), torch.Size([1, 4, 11]))
     """
 
     W_P: Float[Tensor, "n_ctx d_model"]
-    """Position vectors: sinusoids, not learned. The paper has no name for them; TransformerLens
-    calls its own W_pos."""
+    """Position vectors; the paper has no name for them, TransformerLens calls its own W_pos."""
 
     def __init__(self, config: ModelConfig, *, generator: torch.Generator | None = None):
         super().__init__()
@@ -146,77 +161,18 @@ class Transformer(nn.Module):
         self.register_buffer("W_P", W_P.to(self.W_E.dtype), persistent=False)
         self.initialise(generator=generator)
 
-    @torch.no_grad()
-    def initialise(self, *, generator: torch.Generator | None = None) -> None:
-        """Weights to begin a training with. W_O and W_U are 0: all tokens get the same logit.
-
-        W_E is standard normal; W_Q, W_K and W_V have standard deviation 1/√d_model.
-        """
-        self.W_E.normal_(generator=generator)
-        self.W_U.zero_()
-        for layer in self.layers:
-            for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
-                weight.normal_(std=self.config.d_model**-0.5, generator=generator)
-            layer.W_O_concat.zero_()
-        for mlp in self.mlps:
-            mlp.W_I.normal_(std=self.config.d_model**-0.5, generator=generator)
-            mlp.W_O.zero_()
-
-    @torch.no_grad()
-    def randomise(self, *, generator: torch.Generator | None = None) -> None:
-        """Random weights everywhere: a model that learned nothing, as a null for the analyses.
-
-        Normal, with standard deviation 1/√(dimensions read); W_E is standard normal.
-        """
-        for weight in self.parameters():
-            weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
-        self.W_E.normal_(generator=generator)
-
-    def embed(
-        self, tokens: Int[Tensor, "batch pos"]
-    ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "pos d_model"]]:
-        """The first residual stream, and the position vectors that queries and keys add to it.
-
-        `tokens` may be on any device: they are taken to the weights.
-        """
+    def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Stream, Positions]:
+        """The first residual stream, and the position vectors that queries and keys add to it."""
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
         return F.embedding(tokens.to(self.W_E.device), self.W_E.T), self.W_P[:n_pos]
 
-    def forward(
-        self,
-        tokens: Int[Tensor, "batch pos"],
-        patterns: Sequence[Pattern] | None = None,
-        positions: Float[Tensor, " layer"] | None = None,
-    ) -> Float[Tensor, "batch pos n_vocab"]:
-        """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
-
-        `positions`: how strongly each layer's queries and keys see W_P, 1 for as they do; with 0
-        the layer cannot tell places apart.
-        """
-        for name, given in (("patterns", patterns), ("positions", positions)):
-            if given is not None and len(given) != len(self.layers):
-                raise ValueError(
-                    f"{len(given)} {name} given but the model has {len(self.layers)} layers"
-                )
-        return self.unembed(self.stream(tokens, patterns=patterns, positions=positions))
-
-    def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch n_vocab"]:
-        """Logits of a residual stream after the last layer."""
-        return F.linear(x, self.W_U)
-
     def stream(
-        self,
-        tokens: Int[Tensor, "batch pos"],
-        n_layers: int | None = None,
-        patterns: Sequence[Pattern] | None = None,
-        positions: Float[Tensor, " layer"] | None = None,
-    ) -> Float[Tensor, "batch pos d_model"]:
-        """The residual stream after the first layers, or after all: what W_U makes logits of.
-
-        `patterns` and `positions` as for `forward`.
-        """
+        self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None,
+        patterns: Sequence[Pattern] | None = None, positions: Float[Tensor, " layer"] | None = None,
+    ) -> Stream:  # fmt: skip
+        """The residual stream after the first `n_layers`, or after all; the rest as for `forward`."""
         x, W_P = self.embed(tokens)
         for index, layer in enumerate(self.layers[:n_layers]):
             seen = W_P if positions is None else positions[index] * W_P
@@ -225,35 +181,19 @@ class Transformer(nn.Module):
                 x = x + self.mlps[index](x)
         return x
 
-    @torch.no_grad()
-    def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
-        """The same pass with every intermediate value kept; logits are made when asked for."""
-        x, W_P = self.embed(tokens)
-        patterns, outputs, of_mlps, residual = [], [], [], [x]
-        for index, layer in enumerate(self.layers):
-            patterns.append(layer.pattern(x, x, W_P))
-            outputs.append(layer.head_outputs(x, patterns[-1]))
-            x = x + outputs[-1].sum(dim=1)
-            if self.mlps:
-                of_mlps.append(self.mlps[index](x))
-                x = x + of_mlps[-1]
-            residual.append(x)
-        weights = self, self.W_U, self.W_U._version
-        return Trace(tuple(patterns), tuple(outputs), tuple(residual), tuple(of_mlps), *weights)
+    def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch n_vocab"]:
+        """Logits of a residual stream after the last layer."""
+        return F.linear(x, self.W_U)
 
-    def require_attention_only(self, *takes: str) -> None:
-        """Raise a ValueError if there are MLPs, or what `require` refuses."""
-        if self.mlps:
-            raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
-        self.require(*takes)
+    def forward(
+        self, tokens: Int[Tensor, "batch pos"], patterns: Sequence[Pattern] | None = None,
+        positions: Float[Tensor, " layer"] | None = None,
+    ) -> Float[Tensor, "batch pos n_vocab"]:  # fmt: skip
+        """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
 
-    @property
-    def forms(self) -> frozenset[str]:
-        """What it has that a model of the paper has not, see `general.FORMS`: nothing."""
-        return frozenset()
-
-    def require(self, *takes: str) -> None:
-        """Refuse what an analysis does not take into account; a model of the paper has none of it.
-
-        `takes`: which of `general.FORMS` the analysis does take into account.
+        `positions`: how strongly each layer sees W_P; 1 as ever, with 0 it cannot tell places apart.
         """
+        for name, given in (("patterns", patterns), ("positions", positions)):
+            if given is not None and len(given) != (n := len(self.layers)):
+                raise ValueError(f"{len(given)} {name} given but the model has {n} layers")
+        return self.unembed(self.stream(tokens, patterns=patterns, positions=positions))

@@ -1,11 +1,16 @@
-"""What the machine can do for training: bfloat16, and a compiler."""
+"""What the machine can do for training: bfloat16, a compiler, and attention for that."""
 
 import logging
+import math
 import re
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
+
+from transformer_circuits.model.transformer import causal_results
 
 _SAYS_WHY = re.compile(r"error: (?!ld returned|linker command failed)|\bld: (?!warning)")
 """In a line of a compiler or a linker that names what is missing, and not only that something is."""
@@ -52,3 +57,31 @@ def compiles(device: torch.device) -> bool:
         logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
         return False
     return True
+
+
+BLOCK = 128
+"""Destinations that `causal_blocks` treats at once."""
+
+
+def causal_blocks(
+    q: Float[Tensor, "batch head pos d_head"],
+    k: Float[Tensor, "batch head pos d_head"],
+    v: Float[Tensor, "batch head pos d_head"],
+) -> Float[Tensor, "batch head pos d_head"]:
+    """The same as `causal_results` up to rounding, twice as fast where a CPU's compiler makes it.
+
+    Nothing is computed above the diagonal except inside the last block of each. Where nothing is
+    compiled, and on other devices, PyTorch's own is faster, and is taken.
+    """
+    if q.device.type != "cpu" or not torch.compiler.is_compiling():
+        return causal_results(q, k, v)
+    n_pos, blocks = q.shape[2], []
+    for first in range(0, n_pos, BLOCK):
+        last = min(first + BLOCK, n_pos)
+        scores = q[:, :, first:last] @ k[:, :, :last].mT
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        scores = scores / math.sqrt(q.shape[-1])
+        destination, source = torch.arange(first, last)[:, None], torch.arange(last)
+        pattern = scores.masked_fill(source > destination, -math.inf).softmax(dim=-1)
+        blocks.append(pattern.to(v.dtype) @ v[:, :, :last])
+    return torch.cat(blocks, dim=2)

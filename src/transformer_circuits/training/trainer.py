@@ -88,6 +88,8 @@ class Trainer:
         self.wrapped = self.accelerator.prepare_model(model)
         self.loss = cross_entropy.loss_nats
         if compile or (compile is None and hardware.compiles(device)):
+            for layer in model.layers:
+                layer.attend = hardware.causal_blocks
             self.loss = torch.compile(self.loss)
 
     def run(self) -> Iterator[dict[str, float]]:

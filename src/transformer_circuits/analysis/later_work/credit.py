@@ -18,7 +18,8 @@ from torch import Tensor
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Transformer
 
 LEAST = 0.3
 """No sum by which credit is divided counts as smaller than this share of its terms' sizes: else terms

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from transformer_circuits.analysis.path_patching import EdgeName, patched
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Transformer
 
 INSTEAD = ("zero", "mean", "resampled")
 

@@ -13,7 +13,8 @@ from torch import Tensor
 from transformer_circuits.analysis import composition, heads
 from transformer_circuits.analysis.path_patching import EdgeName, patched
 from transformer_circuits.model.lowrank import LowRank
-from transformer_circuits.model.transformer import Trace, Transformer
+from transformer_circuits.model.trace import Trace
+from transformer_circuits.model.transformer import Transformer
 
 
 def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:

@@ -31,8 +31,8 @@ from torch import Tensor, nn
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.attention import Attention, Pattern
-from transformer_circuits.model.transformer import Stack, Transformer
+from transformer_circuits.model.base import Stack
+from transformer_circuits.model.transformer import Attention, Pattern, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 

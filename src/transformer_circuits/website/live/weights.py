@@ -15,7 +15,8 @@ from transformer_circuits import files
 from transformer_circuits.analysis import circuit_hunt, head_roles
 from transformer_circuits.analysis.circuit_hunt import Hunt
 from transformer_circuits.model import quantisation
-from transformer_circuits.model.transformer import Transformer, sinusoids
+from transformer_circuits.model.positions import sinusoids
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 

@@ -1,0 +1,107 @@
+"""What a transformer has around its forward pass: weights to begin with, a trace, MLPs if any."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.trace import Trace
+
+Member = TypeVar("Member", bound=nn.Module)
+
+
+class Stack(nn.ModuleList, Generic[Member]):
+    """A `ModuleList` that tells a static checker what is in it; at run time the same."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, idx: int) -> Member: ...
+
+        @overload
+        def __getitem__(self, idx: slice) -> "Stack[Member]": ...
+
+        def __iter__(self) -> Iterator[Member]: ...
+
+
+class MLP(nn.Module):
+    """W_O gelu(W_I x) at each position, in `two-layer-mlp` alone (paper: appendix "MLP Layers")."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.W_I = nn.Parameter(torch.empty(config.d_mlp, config.d_model))
+        self.W_O = nn.Parameter(torch.empty(config.d_model, config.d_mlp))
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        return F.linear(F.gelu(F.linear(x, self.W_I)), self.W_O)
+
+
+class Base(nn.Module):
+    """A model whose forward pass is `Transformer`'s."""
+
+    config: ModelConfig
+    W_E: nn.Parameter
+    W_U: nn.Parameter
+    layers: Stack[Any]
+    mlps: Stack[Any]
+
+    def embed(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def initialise(self, *, generator: torch.Generator | None = None) -> None:
+        """Weights to begin a training with. All that writes, and W_U, is 0: no token is preferred."""
+        self.W_E.normal_(generator=generator)
+        self.W_U.zero_()
+        read = self.config.d_model**-0.5
+        for layer in self.layers:
+            for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
+                weight.normal_(std=read, generator=generator)
+            layer.W_O_concat.zero_()
+        for mlp in self.mlps:
+            mlp.W_I.normal_(std=read, generator=generator)
+            mlp.W_O.zero_()
+
+    @torch.no_grad()
+    def randomise(self, *, generator: torch.Generator | None = None) -> None:
+        """Random weights everywhere, of standard deviation 1/√(dimensions read): a null model."""
+        for weight in self.parameters():
+            weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
+        self.W_E.normal_(generator=generator)  # what it reads is one token, however many there are
+
+    @torch.no_grad()
+    def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
+        """The same pass with every intermediate value kept; logits are made when asked for."""
+        x, W_P = self.embed(tokens)
+        patterns, outputs, of_mlps, residual = [], [], [], [x]
+        for index, layer in enumerate(self.layers):
+            patterns.append(layer.pattern(x, x, W_P))
+            outputs.append(layer.head_outputs(x, patterns[-1]))
+            x = x + outputs[-1].sum(dim=1)
+            if self.mlps:
+                of_mlps.append(self.mlps[index](x))
+                x = x + of_mlps[-1]
+            residual.append(x)
+        weights = self, self.W_U, self.W_U._version
+        return Trace(tuple(patterns), tuple(outputs), tuple(residual), tuple(of_mlps), *weights)
+
+    def require_attention_only(self, *takes: str) -> None:
+        """Raise a ValueError if there are MLPs, or what `require` refuses."""
+        if self.mlps:
+            raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
+        self.require(*takes)
+
+    @property
+    def forms(self) -> frozenset[str]:
+        """What it has that a model of the paper has not, see `general.FORMS`: nothing."""
+        return frozenset()
+
+    def require(self, *takes: str) -> None:
+        """Refuse what an analysis does not take into account; a model of the paper has none of it.
+
+        `takes`: which of `general.FORMS` the analysis does take into account.
+        """
