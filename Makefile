@@ -121,7 +121,6 @@ models: data/cache/.done  ## train every model of the book again: eight to sixte
 	for name in $(MODELS); do $(BIN)/python -m transformer_circuits train $$name || exit 1; done
 	for name in $(MODELS); do for seed in 1 2; do \
 		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
-	$(BIN)/python -m transformer_circuits factorisation
 
 experiments: data/cache/.done  ## make the short trainings of data/formation/plan.toml: five to twenty hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full

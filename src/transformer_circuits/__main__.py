@@ -117,13 +117,6 @@ def chapters() -> None:
     first_cell.write()
 
 
-def factorisation() -> None:
-    """Train the one-layer models on a little, with more heads and with gates."""
-    from transformer_circuits.experiments import factorisation
-
-    factorisation.write()
-
-
 def experiments(study: bool) -> None:
     """Make the short trainings that ask why induction heads form, or those of the study of size."""
     from transformer_circuits.claims import sizes
@@ -152,7 +145,6 @@ COMMANDS: dict[str, tuple] = {
         option("--folder", type=Path, help="write here instead of data/models/NAME"),
         option("--no-compile", dest="compile", action="store_false", default=None),
     ),
-    "factorisation": (factorisation,),
     "experiments": (
         experiments,
         option("--study", action="store_true", help="those of data/study: what changes with size"),

@@ -128,10 +128,6 @@ CALLS = {
     skip_trigram_bugs.split: lambda f, m, t, x: f(m, x.IN),
     skip_trigram_bugs.veto: lambda f, m, t, x: f(m, STREAM, NEVER, 3),
     skip_trigram_bugs.raised_together: lambda f, m, t, x: f(m, x.IN, x.APART),
-    skip_trigram_bugs.gated: lambda f, m, t, x: f(m)(x.IN),
-    skip_trigram_bugs.with_more_heads: lambda f, m, t, x: f(m, 2, generator=torch.Generator())(
-        x.IN
-    ),
     skip_trigram_places.read: lambda f, m, t, x: f(m, 3),
     skip_trigrams.factors: lambda f, m, t, x: f(m, (0, 1)),
     attributions.of_score: lambda f, m, t, x: f(m, x.ALONE, (1, 2), 5, 3),

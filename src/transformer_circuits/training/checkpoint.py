@@ -153,16 +153,13 @@ def of_file(path: Path) -> Transformer:
     return model.requires_grad_(False).eval()
 
 
-def records(name: str, log: str = "training") -> list[dict]:
-    """The records of a model's log, one per line of the file.
-
-    `log`: "training", what was measured along its training (see `development.probe`); or
-    "factorisation", what more heads and gates bring (see `experiments.factorisation`).
-    """
-    path = folder(name) / f"{log}.jsonl"
+def records(name: str) -> list[dict]:
+    """The records of a model's training log, one per line of the file; see `development.probe`."""
+    path = folder(name) / "training.jsonl"
     if not path.is_file():
-        command = log if log == "factorisation" else f"train {name}"
-        raise files.UserError(f"{path} is not there: run python -m transformer_circuits {command}")
+        raise files.UserError(
+            f"{path} is not there: run python -m transformer_circuits train {name}"
+        )
     return files.read_json_lines(path)
 
 

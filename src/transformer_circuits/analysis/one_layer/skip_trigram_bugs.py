@@ -4,21 +4,11 @@ A head gives [a]…[b]→[c] the strength f₁(b, a) · f₂(c, a). Three tokens
 (b, c), the present token and its successor, is the one the product cannot see. So a head that
 raises c for the sake of one destination raises it after every destination it attends from.
 
-Two measures, one from each side:
-
-- `veto`: forbid the heads to raise a successor that never followed the present token in training
-  text, wholly or in part, and see what that saves. It sees plain bugs only, and every raise that
-  was right counts against it.
-- `gated`: heads that do see the missing pair, because the present token gates their values, so
-  their strength is Σᵣ uᵣ(c) gᵣ(b) vᵣ(a) · f₁(b, a). Trained on from the same weights, against
-  as many new parameters, or a few more, spent on ordinary heads (`with_more_heads`). What the gate saves
-  beyond those estimates the price of the factorisation: of bugs, and of all that heads leave undone
-  to avoid them. It is an estimate and no bound: the models are not trained to the end, and the new
-  heads have to learn from the start where to look.
+`veto` forbids the heads to raise a successor that never followed the present token in training text,
+wholly or in part, and measures what that saves. It sees plain bugs only, and every raise that was
+right counts against it.
 """
 
-import copy
-import dataclasses
 import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,13 +16,11 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.base import Stack
-from transformer_circuits.model.transformer import Attention, Pattern, Transformer
+from transformer_circuits.model.transformer import Pattern, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -171,49 +159,3 @@ def raised_together(
             own, its = (added[seen & of[dst]].mean(dim=0) for of in kept_apart[src, other])
             rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
     return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)
-
-
-class GatedAttention(Attention):
-    """Heads whose result is multiplied, channel by channel, by 1 + W_G x of the destination."""
-
-    def __init__(self, plain: Attention):
-        nn.Module.__init__(self)
-        self.n_heads, self.d_head = plain.n_heads, plain.d_head
-        for name, weight in plain.named_parameters():
-            self.register_parameter(name, nn.Parameter(weight.detach().clone()))
-        self.W_G_concat = nn.Parameter(torch.zeros_like(self.W_V_concat))
-
-    def results(
-        self,
-        x: Float[Tensor, "batch pos d_model"],
-        W_P: Float[Tensor, "pos d_model"],
-        A: Pattern | None,
-    ) -> Float[Tensor, "batch head pos d_head"]:
-        return super().results(x, W_P, A) * (1 + self._split(x, self.W_G_concat))
-
-
-def gated(model: Transformer) -> Transformer:
-    """A copy whose heads the present token can gate; computes the same until it is trained.
-
-    Only for training and its loss: `trace` and the circuits know nothing of the gate.
-    """
-    heads.require_plain(model)
-    wider = copy.deepcopy(model).requires_grad_(True)
-    wider.layers = Stack(GatedAttention(layer) for layer in wider.layers)
-    return wider
-
-
-@torch.no_grad()
-def with_more_heads(model: Transformer, n: int, *, generator: torch.Generator) -> Transformer:
-    """A copy with n more heads in every layer that write nothing until they are trained."""
-    heads.require_plain(model)
-    config = dataclasses.replace(model.config, n_heads=model.config.n_heads + n)
-    wider = Transformer(config, generator=generator).to(model.W_E)
-    wider.W_E.copy_(model.W_E)
-    wider.W_U.copy_(model.W_U)
-    for new, old in zip(wider.layers, model.layers, strict=True):
-        width = len(old.W_Q_concat)
-        for name in ("W_Q_concat", "W_K_concat", "W_V_concat"):
-            getattr(new, name)[:width] = getattr(old, name)
-        new.W_O_concat[:, :width] = old.W_O_concat
-    return wider
