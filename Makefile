@@ -14,7 +14,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release gain student test test-peers test-colab lint hooks linkcheck readme models experiments chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release gain student test test-peers test-colab lint hooks linkcheck readme models trainings chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -122,9 +122,9 @@ models: data/cache/.done  ## train every model of the book again: eight to sixte
 	for name in $(MODELS); do for seed in 1 2; do \
 		$(BIN)/python -m transformer_circuits train $$name --seed $$seed || exit 1; done; done
 
-experiments: data/cache/.done  ## make the short trainings of data/formation/plan.toml: five to twenty hours on two cores (resumes where it was stopped)
+trainings: data/cache/.done  ## make the trainings of data/trainings/plan.toml that have no record: a day and more for all, on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full
-	$(BIN)/python -m transformer_circuits experiments
+	$(BIN)/python -m tools trainings
 
 gain: .venv/.done  ## what a group has learned, of the files of Before and after: make gain FILES="answers/*.json"
 	@$(BIN)/python -m tools gain $(FILES)

@@ -43,6 +43,13 @@ def colab_zip(student: bool) -> None:
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; upload it to Colab's files")
 
 
+def trainings() -> None:
+    """Make the trainings of `data/trainings/plan.toml` that have no record yet."""
+    from tools import trainings
+
+    trainings.write()
+
+
 def gain(paths: list[str]) -> None:
     """Say what a group has learned, of the files that the page *Before and after* saves."""
     from pathlib import Path
@@ -67,6 +74,7 @@ COMMANDS: dict[str, tuple] = {
         colab_zip,
         option("--student", action="store_true", help="those of the edition without solutions"),
     ),
+    "trainings": (trainings,),
     "gain": (gain, option("paths", nargs="+", metavar="FILE", help="saved by the page")),
 }
 

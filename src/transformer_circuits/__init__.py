@@ -6,7 +6,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 |---|---|
 | `__main__` | the command line |
 | `claims` | what is said, when it counts, how it is measured, what came out |
-| `experiments` | long runs: their plans, what is measured along them, what they left |
+| `experiments` | long runs: what is measured along them, and the records they left |
 | `interop` | models of others as ours, and ours as theirs |
 | `website` | what Sphinx and the browser need |
 | `analysis` | the paper: circuits in the weights, and what heads do on text |

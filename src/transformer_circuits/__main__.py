@@ -117,14 +117,6 @@ def chapters() -> None:
     first_cell.write()
 
 
-def experiments(study: bool) -> None:
-    """Make the short trainings that ask why induction heads form, or those of the study of size."""
-    from transformer_circuits.claims import sizes
-    from transformer_circuits.experiments import formation
-
-    formation.write(series=sizes.series() if study else None)
-
-
 def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """An argument of a command, as `argparse` takes it."""
     return names, options
@@ -144,10 +136,6 @@ COMMANDS: dict[str, tuple] = {
         option("--seed", type=int, help="another seed than the config's, for comparison"),
         option("--folder", type=Path, help="write here instead of data/models/NAME"),
         option("--no-compile", dest="compile", action="store_false", default=None),
-    ),
-    "experiments": (
-        experiments,
-        option("--study", action="store_true", help="those of data/study: what changes with size"),
     ),
     "eval": (evaluate, option("name")),
     "card": (

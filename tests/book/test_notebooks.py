@@ -87,16 +87,16 @@ def test_every_file_of_the_data_and_every_drawing_makes_chapters_stale():
     assert drawn <= by_few, "scripts and styles come in when the book is built, drawings before"
 
 
-def test_only_chapters_that_read_the_study_depend_on_it(checkout):
-    root = checkout("a", "from house.experiments import study")
+def test_only_chapters_that_read_records_of_trainings_depend_on_them(checkout):
+    root = checkout("a", "from house.experiments import trainings")
     checkout("b", "from house import other")
-    module = root / "src/house/experiments/study.py"
+    module = root / "src/house/experiments/trainings.py"
     module.parent.mkdir()
     for file in (module, module.parent / "__init__.py"):
         file.write_text("")
     run()
-    (root / "data/study").mkdir()
-    (root / "data/study/runs.jsonl").write_text("{}")
+    (root / "data/trainings").mkdir()
+    (root / "data/trainings/records.jsonl").write_text("{}")
     assert notebooks.stale() == ["a"]
 
 

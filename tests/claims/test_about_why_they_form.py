@@ -8,7 +8,7 @@ import pytest
 
 from transformer_circuits.claims import about_why_they_form, rules, subjects
 from transformer_circuits.claims.measurement import Measurement
-from transformer_circuits.experiments import formation, plan
+from transformer_circuits.experiments import trainings
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
@@ -52,8 +52,9 @@ def log(at, worth=0.4):
 def trained(subject, monkeypatch):
     """Say when the heads of each run match; a seed more is three hundredths later. Nothing is read.
 
-    Except the plan, which says what runs have more seeds: their effects differ by as little.
+    Except which runs have more seeds: their effects differ by as little.
     """
+    runs = {each.run for each in trainings.read()}
 
     def made(worth=(0.4, 0.3, 0.1), **changed):
         at = CLAIMED_AT | {
@@ -62,13 +63,21 @@ def trained(subject, monkeypatch):
         worths = {"base": worth[0], "repeats count nothing": worth[1]}
 
         def records(run):
-            name, seeds = run.removesuffix(MORE), range(3, 8) if run.endswith(MORE) else plan.SEEDS
+            name, seeds = (
+                run.removesuffix(MORE),
+                range(3, 8) if run.endswith(MORE) else trainings.SEEDS,
+            )
             grows = 1.03 if name == "base" else 1.031
             return [
                 log(at[name] and at[name] * grows**seed, worths.get(name, 0.4)) for seed in seeds
             ]
 
-        monkeypatch.setattr(formation, "records", records)
+        monkeypatch.setattr(trainings, "logs", records)
+        monkeypatch.setattr(
+            trainings,
+            "every_log",
+            lambda run: records(run) + (records(run + MORE) if run + MORE in runs else []),
+        )
         settings = checkpoint.settings
 
         def of_seed(name):

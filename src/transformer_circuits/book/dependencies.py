@@ -11,8 +11,7 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "dat
               "data/tokenizer.json", "requirements.txt")  # fmt: skip
 """What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
-    "experiments/formation.py": "data/formation/*",
-    "experiments/study.py": "data/study/*",
+    "experiments/trainings.py": "data/trainings/*",
     "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
     "figures/drawings/__init__.py": "src/transformer_circuits/figures/drawings/svg/*.svg",
 }

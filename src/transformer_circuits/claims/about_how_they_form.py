@@ -28,7 +28,7 @@ from transformer_circuits.claims.placebos import (
 )
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
-from transformer_circuits.experiments import development, formation, plan
+from transformer_circuits.experiments import development, trainings
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
@@ -45,7 +45,7 @@ def race(subject: Subject) -> Subject:
     layer sees positions late, while its heads form: their order and speed are partly those of the plan.
     """
     seed = checkpoint.settings(subject.name)[1].seed
-    log = formation.records("race between layers")[plan.SEEDS.index(seed)]
+    log = trainings.logs("race between layers")[trainings.SEEDS.index(seed)]
     return dataclasses.replace(subject, log=tuple(log))
 
 

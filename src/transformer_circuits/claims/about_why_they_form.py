@@ -1,6 +1,6 @@
 """What is claimed of why induction heads form, from short trainings with one choice changed.
 
-Each measurement compares runs of `data/formation/plan.toml` with the unchanged one from the same seed,
+Each measurement compares runs of `data/trainings/plan.toml` with the unchanged one from the same seed,
 at the same tokens. It is one number per seed, so it has no spread but that between seeds; or the mean
 over every seed that the plan has, with Student's interval. A head *matches* from
 where the best of the last layer has a prefix matching of 0.2 on random tokens that come twice. A head
@@ -26,7 +26,7 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_SEED, Log, Subject
-from transformer_circuits.experiments import development, formation, plan
+from transformer_circuits.experiments import development, trainings
 from transformer_circuits.training import checkpoint
 
 MATCHES = 0.2
@@ -82,9 +82,9 @@ def sooner_on_code(subject: Subject) -> Float[Tensor, ""]:
 def sooner_with_repeats_planted(subject: Subject) -> Interval:
     """How much sooner heads match on prose that repeats as often as Python than on prose. [doublings]
 
-    Spans of it come again, see `formation.with_repeats`.
+    Spans of it come again, see `trainings.PLANTED`.
     """
-    later = _later(subject, formation.PLANTED, than="prose alone")
+    later = _later(subject, trainings.PLANTED, than="prose alone")
     return rules.of_few([-doublings for doublings in later])
 
 
@@ -174,19 +174,19 @@ def _later(subject: Subject, name: str, than: str = "base") -> list[float]:
     Where a seed is in place of the choice, the first half of that run's seeds against the other.
     """
     subject.require(not subject.own, "short trainings beside it")
-    base = formation.every_seed(than)
+    base = trainings.every_log(than)
     half = len(base) // 2
     if subject.instead == ANOTHER_SEED:
         pairs = zip(base[:half], base[half:], strict=True)
     else:
-        changed = formation.every_seed(subject.instead or name)
+        changed = trainings.every_log(subject.instead or name)
         pairs = zip(base[: len(changed)], changed, strict=True)
     return [math.log2(_matches_at(late) / _matches_at(soon)) for soon, late in pairs]
 
 
 def _apart() -> Float[Tensor, ""]:
     """The most by which two seeds of the unchanged training differ, without its sign. [doublings]"""
-    at = [_matches_at(_log("base", seed)) for seed in plan.SEEDS]
+    at = [_matches_at(_log("base", seed)) for seed in trainings.SEEDS]
     return torch.tensor(math.log2(max(at) / min(at)), dtype=torch.float64)
 
 
@@ -196,12 +196,12 @@ def _run(subject: Subject, name: str, changed_from: str, null_seed: int = 1) -> 
     `null_seed`: by how many seeds on `ANOTHER_SEED` is.
     """
     if subject.instead == ANOTHER_SEED:
-        return _log(changed_from, (_seed(subject) + null_seed) % len(plan.SEEDS))
+        return _log(changed_from, (_seed(subject) + null_seed) % len(trainings.SEEDS))
     return _log(subject.instead or name, _seed(subject))
 
 
 def _log(name: str, seed: int) -> Log:
-    return tuple(formation.records(name)[plan.SEEDS.index(seed)])
+    return tuple(trainings.logs(name)[trainings.SEEDS.index(seed)])
 
 
 def _seed(subject: Subject) -> int:

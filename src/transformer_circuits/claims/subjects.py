@@ -64,7 +64,7 @@ class Subject:
     as_stored: "Subject | None" = None
     """The same function of tokens in the basis it is stored in, where this one's is another."""
     instead: str = ""
-    """A run of `data/formation/plan.toml` that takes the place of the one that is measured, or
+    """A run of `data/trainings/plan.toml` that takes the place of the one that is measured, or
     `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`,
     or `TURNED`."""
     longest: int | None = None

@@ -23,11 +23,6 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 
 Record = dict
-KEPT = (
-    "step", "tokens", "seconds", "held_out", "in_context_learning_score",
-    "previous_token", "matching_text", "matching_random", "twice_loss", "twice_right_first",
-)  # fmt: skip
-"""What is kept of each record of the trainings that are not the book's own."""
 
 
 def _rounded(values: Tensor) -> list:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from conftest import SHAPE
 
-from transformer_circuits.model import modified_attention
+from tools import changed_layers
 from transformer_circuits.model.transformer import Attention, Transformer
 from transformer_circuits.training import hardware
 
@@ -15,7 +15,7 @@ def build(generator):
     """A model in float64 with random weights, whose first layer is of a kind, and its plain twin."""
 
     def build(kind):
-        model = modified_attention.model(SHAPE, kind).double()
+        model = changed_layers.model(SHAPE, kind).double()
         model.randomise(generator=generator)
         plain = Transformer(SHAPE).double()
         plain.load_state_dict(model.state_dict())
@@ -24,17 +24,17 @@ def build(generator):
     return build
 
 
-@pytest.mark.parametrize("kind", modified_attention.LAYERS)
+@pytest.mark.parametrize("kind", changed_layers.LAYERS)
 def test_a_fresh_model_has_the_weights_of_an_ordinary_one(kind):
-    model = modified_attention.model(SHAPE, kind, generator=torch.Generator().manual_seed(5))
+    model = changed_layers.model(SHAPE, kind, generator=torch.Generator().manual_seed(5))
     plain = Transformer(SHAPE, generator=torch.Generator().manual_seed(5))
-    assert type(model.layers[0]) is modified_attention.LAYERS[kind]
+    assert type(model.layers[0]) is changed_layers.LAYERS[kind]
     assert type(model.layers[1]) is Attention
     for name, weight in plain.state_dict().items():
         assert torch.equal(model.state_dict()[name], weight), name
 
 
-@pytest.mark.parametrize("kind", modified_attention.LAYERS)
+@pytest.mark.parametrize("kind", changed_layers.LAYERS)
 def test_trace_forward_pass_and_compiled_pass_are_one_model(build, kind, tokens, monkeypatch):
     """Compiled it is in training: see `hardware.causal_blocks`."""
     model, _ = build(kind)

@@ -1,4 +1,4 @@
-"""Attention layers with one thing changed by hand, for experiments on how circuits form.
+"""Attention layers with one thing changed by hand, for trainings that ask how circuits form.
 
 They have the parameters of an ordinary layer, drawn in the same order, so a model that begins with
 one starts its training from the same weights as the model that it is compared with.

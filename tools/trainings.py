@@ -1,0 +1,261 @@
+"""The runner of `data/trainings/plan.toml`: trainings beside those of the book's own models.
+
+`python -m tools trainings` makes those that have no line in `records.jsonl`, one after the other. The state
+of a training, and in the end its model, are in `data/cache/runs/`.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tools import changed_layers
+from transformer_circuits import files
+from transformer_circuits.experiments import development, trainings
+from transformer_circuits.experiments.trainings import PLANTED, SEEDS
+from transformer_circuits.model import general
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.settings import Table
+from transformer_circuits.text import corpus, tokenizer, windows
+from transformer_circuits.training import checkpoint
+from transformer_circuits.training.config import TrainConfig
+from transformer_circuits.training.trainer import Trainer
+
+EVERY = 204_800
+"""Tokens from one record to the next, for every batch: 25 steps of the book's trainings."""
+KEPT = (
+    "step", "tokens", "seconds", "held_out", "in_context_learning_score", "previous_token",
+    "matching_text", "matching_random", "twice_loss", "twice_right_first", "first_position",
+)  # fmt: skip
+"""What a line keeps of each record, see `probe`."""
+SPAN, REACH = 16, 8
+"""Tokens of one planted repeat, and how many such spans back it may have come before."""
+
+
+@dataclass(frozen=True)
+class Choices(Table):
+    """A run but for its `training` and `shape`; the plan says what each key means."""
+
+    table = "run"
+
+    name: str
+    model: str
+    tokens: int
+    first_layer: str
+    repeat_weight: float
+    family: str
+    norm: bool
+
+    def __post_init__(self):
+        known = changed_layers.LAYERS
+        self._require(
+            self.first_layer in known, "first_layer", self.first_layer, f"be one of {[*known]}"
+        )
+
+
+UNCHANGED = {"first_layer": "", "repeat_weight": 1.0, "family": "", "norm": False}
+"""Choices of a run that does not name them."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One training: a run of the plan with a seed."""
+
+    choices: Choices
+    shape: ModelConfig
+    training: TrainConfig
+    tokenizer: Path | None
+    """Its file, if it is not the book's own."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.choices.name}, seed {self.training.seed}"
+
+    @property
+    def begins(self) -> dict[str, Any]:
+        """What the line of the training begins with; a line that begins otherwise is of another plan."""
+        choices = dataclasses.asdict(self.choices)
+        if not choices["norm"]:  # lines of runs without one do not name it
+            del choices["norm"]
+        training = dataclasses.asdict(self.training)
+        del training["checkpoints"]  # none is kept
+        return {
+            "run": choices.pop("name"),
+            "seed": self.training.seed,
+            "choices": choices,
+            "shape": dataclasses.asdict(self.shape),
+            "training_plan": training,
+        }
+
+    @property
+    def folder(self) -> Path:
+        """Where its state is, and in the end its model."""
+        return files.cache_dir() / "runs" / self.title.replace(", ", "-").replace(" ", "-")
+
+
+def planned() -> list[Planned]:
+    """Every training of the plan, in the order in which they are made.
+
+    Raises:
+        UserError: naming the file and the run, if the plan is not valid.
+    """
+    path = trainings.path() / "plan.toml"
+    found: list[Planned] = []
+    for series in files.read_toml(path).values():
+        runs, rounds = series.pop("run"), []
+        for number, run in enumerate(runs, start=1):
+            try:
+                rounds += [(run.get("round", number), each) for each in _of_run(series, run)]
+            except (files.UserError, TypeError, AttributeError) as error:
+                name = f'"{run.get("name")}"'
+                raise files.damaged(path, f"is not right in the run {name}: {error}") from error
+        rounds.sort(key=lambda pair: (pair[0], pair[1].training.seed))
+        found += [training for _, training in rounds]
+    titles = [training.title for training in found]
+    if twice := sorted({title for title in titles if titles.count(title) > 1}):
+        raise files.damaged(path, f"has more than one run called {twice}")
+    return found
+
+
+def _of_run(series: dict, run: dict) -> Iterator[Planned]:
+    """The trainings of one run, one for each seed."""
+    values = UNCHANGED | series | run
+    values.pop("round", None), values.pop("why")
+    seeds, own = values.pop("seeds", SEEDS), values.pop("tokenizer", None)
+    changes = {key: series.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
+    choices = Choices.from_dict(values)
+    shape, training = checkpoint.settings(choices.model)
+    shape = ModelConfig.from_dict(dataclasses.asdict(shape) | changes["shape"])
+    recipe = dataclasses.asdict(training) | {"checkpoints": ()} | changes["training"]
+    for seed in seeds:
+        yield Planned(
+            choices,
+            shape,
+            TrainConfig.from_dict(recipe | {"seed": seed}),
+            trainings.path() / own if own else None,
+        )
+
+
+def write(compile: bool | None = None) -> None:
+    """Make the trainings that have no line in the records; each has its line as soon as it ends.
+
+    A line of another plan goes when the first new one comes. `compile`: as for `Trainer`.
+    """
+    path, wanted = trainings.path() / "records.jsonl", planned()
+    before = files.read_json_lines(path) if path.exists() else []
+    lines = [
+        next((line for line in before if training.begins.items() <= line.items()), None)
+        for training in wanted
+    ]
+    for k, training in enumerate(wanted):
+        if lines[k]:
+            continue
+        lines[k] = training.begins | {"training": log(training, compile)}
+        with files.atomic(path) as temporary:
+            made = [files.as_json(line) + "\n" for line in lines if line]
+            temporary.write_text("".join(made), encoding="utf-8")
+
+
+def log(training: Planned, compile: bool | None = None) -> list[development.Record]:
+    """The log of a training up to the first record with as many tokens as planned.
+
+    It is made as far as need be. A model that a config describes whole is saved.
+    """
+    torch.compiler.reset()  # else it gives up after the eighth model of one process
+    tokens = training.choices.tokens
+    with tokenizer.using(training.tokenizer):
+        run = trainer(training, compile)
+        records = run.run()
+        while not run.log or run.log[-1]["tokens"] < tokens:
+            record = next(records)
+            print(f"{training.title}: {record['tokens']:,} of {tokens:,} tokens", flush=True)
+        if not (training.choices.norm or training.choices.first_layer):
+            digest = files.sha256(corpus.build(training.training.corpus)["train"])
+            checkpoint.save(training.folder, run.model, training.training, digest, run.log)
+    before = sum(record["tokens"] < tokens for record in run.log)
+    return [{key: record[key] for key in KEPT} for record in run.log[: before + 1]]
+
+
+def trainer(training: Planned, compile: bool | None = None) -> Trainer:
+    """The training itself, from its first step or from where its state was left."""
+    choices, recipe = training.choices, training.training
+    generator = torch.Generator().manual_seed(recipe.seed)
+    if choices.norm:
+        model: Transformer = general.with_norm(training.shape, generator=generator)
+    else:
+        model = changed_layers.model(training.shape, choices.first_layer, generator=generator)
+    if choices.family == PLANTED:
+        text = with_repeats(recipe.corpus, training.shape, recipe.best_of)
+    elif choices.family:
+        text = corpus.tokens_of(recipe.corpus, "train", choices.family)
+    else:
+        text = corpus.tokens(recipe.corpus, "train")
+    held_out = corpus.tokens(recipe.corpus, "validation")
+    return Trainer(
+        model,
+        recipe,
+        text,
+        training.folder,
+        every=max(1, EVERY // (recipe.batch * training.shape.n_ctx)),
+        compile=compile,
+        probe=lambda model: probe(model, held_out),
+        repeat_weight=choices.repeat_weight,
+        differs="a norm" if choices.norm else choices.first_layer,
+    )
+
+
+@torch.no_grad()
+def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development.Record:
+    """`development.probe`, and how much each head attends to the first token of a window of text.
+
+    `first_position` [layer][head]: a probability, the mean over the destinations of the window's
+    second half, on the windows whose patterns `development.probe` reads.
+    """
+    inputs, _ = windows.evenly(held_out, 8, model.config)
+    late = inputs.shape[1] // 2
+    patterns = model.trace(inputs.to(model.W_E.device)).patterns
+    first = [A[:, :, late:, 0].mean(dim=(0, 2)).tolist() for A in patterns]
+    rounded = [[round(share, 4) for share in layer] for layer in first]
+    return development.probe(model, held_out) | {"first_position": rounded}
+
+
+def with_repeats(profile: str, shape: ModelConfig, best_of: int) -> Int[Tensor, " n_tokens"]:
+    """Prose in which spans come again until as many targets complete a repeat as in Python.
+
+    As many in the windows that a training reads. A span is overwritten with one of the `REACH`
+    before it in its document. How often is found by measuring: that is corrected four times.
+    """
+    prose, code = (corpus.tokens_of(profile, "train", family) for family in ("prose", "python"))
+
+    def rate(text: Int[Tensor, " n_tokens"]) -> float:
+        generator = torch.Generator().manual_seed(0)
+        seen = windows.batch(text, 1024, shape, best_of=best_of, generator=generator)
+        return float(windows.completes_repeat(*seen).float().mean())
+
+    bare, wanted = rate(prose), rate(code)
+    share, text = 0.0, prose
+    for _ in range(4):
+        share += (wanted - rate(text)) / (1 - bare)
+        text = overwritten(prose, share)
+    print(f"targets that complete a repeat: {rate(text):.3f}, in code {wanted:.3f}", flush=True)
+    return text
+
+
+def overwritten(text: Int[Tensor, " n_tokens"], share: float) -> Int[Tensor, " n_tokens"]:
+    """A text in which so large a share of its spans is one that stands before it in its document."""
+    generator = torch.Generator().manual_seed(0)
+    spans = text[: len(text) // SPAN * SPAN].clone().view(-1, SPAN)
+    n = len(spans)
+    source = torch.arange(n) - torch.randint(1, REACH + 1, (n,), generator=generator)
+    document = (text == tokenizer.BEGIN).cumsum(dim=0)[: spans.numel()].view(-1, SPAN)
+    chosen = torch.rand(n, generator=generator) < share
+    chosen &= (source >= 0) & (document[source, 0] == document[:, -1])
+    for k in chosen.nonzero().flatten().tolist():  # in order: a span may be a copy of a copy
+        spans[k] = spans[source[k]]
+    return torch.cat([spans.flatten(), text[spans.numel() :]])
