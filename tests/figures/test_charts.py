@@ -16,39 +16,10 @@ WORDS = {"title": "It falls", "alt": "A line that <falls>"}
 ROOT = Path(__file__).parents[2]
 
 
-def explorers_of(**words):
-    """What makes each of them, small, by what it asks."""
+def spectrum_of(**words):
+    """The explorer of eigenvalues, small."""
     rest = np.array([[0.0, 0.5], [0.5, 0.0]])
-    scores, effects = np.full((2, 2, 2), 0.1), np.zeros((2, 2, 2))
-    effects[1, 0, 1], scores[1, 0, 1], effects[1, 1, 1] = 0.5, 0.4, 0.25
-    whole = np.array([np.nan, 0.5, 0.9])
-    without, together = np.tile(whole, (2, 2, 2, 1)), np.tile(whole, (2, 2, 1))
-    without[1, 0, 1, 2] = 0.1
-    together[1, 1, 1] = 0.2
-    looks = np.tile(np.eye(4), (3, 2, 1, 1))
-    looks[2, 1, 3] = 0, 1, 0, 0
-    panels = {
-        "Loss [nats]": {"text": [8.0, 6.0, 4.0]},
-        "Attention": {"0.0: one back": [0.0, 0.5, 1.0], "1.0 matching": [0.0, 0.0, 0.75]},
-    }
-    return {
-        "spectrum": partial(explorers.spectrum, torch.eye(2), rest, tokens="ab", **words),
-        "edges": partial(
-            explorers.edges, scores, effects, kinds="QK",
-            later=["1.0", "1.1"], earlier=["0.0", "0.1"], chance=(0.2, torch.tensor(0.01)), unit="nats", tokens="aba", whole=whole,
-            without=without, together=together, **words,
-        ),
-        "rulers": partial(
-            explorers.rulers, {"as stored": [[1, 2], [4, 2]], "white": [[1, 4], [3, 9]]},
-            [[0.1, 0.2], [0.3, 0.6]], {"as stored": 0.0, "white": 1.0},
-            kinds="QK", labels=["0.0 → 1.0", "0.1 → 1.0"], y="change, nats", **words,
-        ),
-        "training": partial(
-            explorers.training, [1, 2, 4], panels, "abab", looks,
-            [[np.nan, 0, 0, p] for p in (0.0, 0.25, 1.0)],
-            heads=["head 0.0", "head 1.0"], x="million tokens", **words,
-        ),
-    }  # fmt: skip
+    return partial(explorers.spectrum, torch.eye(2), rest, tokens="ab", **words)
 
 
 CHARTS = [
@@ -71,7 +42,7 @@ CHARTS = [
     partial(
         charts.over_time, {"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS
     ),
-    *explorers_of(**WORDS).values(),
+    spectrum_of(**WORDS),
 ]
 
 
@@ -146,13 +117,11 @@ def test_no_line_to_a_name_crosses_another_name():
             )
 
 
-def test_dots_of_a_diagram_have_the_colours_of_their_layers_and_what_has_no_score_is_hatched():
+def test_dots_of_a_diagram_have_the_colours_of_their_layers():
     chart = diagrams.links({"K": np.eye(2)}, earlier=["0.0", "0.1"], later=["1.0", "1.1"], **WORDS)
     first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
     said = json.dumps(chart.spec)
     assert f'"value": "{first}"' in said and f'"value": "{second}"' in said
-    edges = explorers_of(**WORDS)["edges"]()
-    assert edges.svg.count("╱╱╱") == 2, "one for each earlier head"
 
 
 def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_apart():
@@ -170,11 +139,8 @@ def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_a
     assert {(row["panel"], row["to"]) for row in alone} == {("Q", "e"), ("K", "d")}
 
 
-def test_attention_in_charts_has_the_colour_of_the_layer_of_its_head():
+def test_curves_of_heads_have_the_colour_of_their_layer():
     first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
-    shown = json.dumps(explorers_of(**WORDS)["training"]().spec)
-    assert f'"range": ["{first}", "{second}"]' in shown
-    assert shown.count(f'"fill": {{"value": "{first}"}}') == 2, "a pattern, and a curve's number"
     items = {"back": ["0.0", "0.1"], "match": ["1.0"], "loss": ["x"]}
     lines = {name: np.zeros((2, len(of))) for name, of in items.items()}
     moved = charts.over_time(lines, [1, 2], items=items, x="t", y="v", **WORDS)

@@ -90,7 +90,7 @@ def scatter(
     )
 
 
-def look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
+def _look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
     """Points by their "kind": `kinds`, what it is called and its shape, as in `KINDS`, by colour."""
     said, shapes = zip(*kinds, strict=True)
     legend = (
@@ -140,7 +140,7 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
             for (name, a, b), kind in rows
         ]
         dots = vega.chart(rows, *plane.size).mark_point(filled=True, size=size, opacity=opacity)
-        return dots.encode(across, up, *look(kinds), tooltip=tips)
+        return dots.encode(across, up, *_look(kinds), tooltip=tips)
 
     few = len(points) <= vega.MOST_ROWS
     dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))

@@ -65,16 +65,6 @@
 
   addEventListener("pointerdown", (event) => event.target.closest(".hc-live") || tip?.remove());
 
-  // A slider counts its steps; what each stands for is said beside it.
-  function saySteps(view, slider, steps) {
-    const said = document.createElement("output");
-    slider.nextElementSibling.hidden = true; // the count
-    slider.after(said);
-    const say = (_, step) => (said.textContent = slider.ariaValueText = steps[step]);
-    say(null, slider.value);
-    view.addSignalListener("at_k", say);
-  }
-
   async function draw(host) {
     const { View, parse } = await vega();
     const still = host.querySelector(".circuit-plot");
@@ -111,7 +101,6 @@
     drawn.style.width = spec.usermeta?.stretches ? usual : `max(${usual}, min(100%, ${LARGE * width}px))`;
     drawn.style.minWidth = `${LEGIBLE * width}px`;
     live.querySelector(".vega-bindings").style.maxWidth = drawn.style.width;
-    if (spec.usermeta?.steps) saySteps(view, live.querySelector("input[type=range]"), spec.usermeta.steps);
     still.hidden = true;
     host.dataset.drawn = "";
   }
