@@ -18,6 +18,7 @@ from transformer_circuits.claims.controls import (
     untrained,
 )
 from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.rewritings import EMBEDDED
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -63,6 +64,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     "previous-token-head",
     controls=[untrained, shuffled_heads, heads_without_effect],
     sample=samples.MANY,
+    moved_by=[EMBEDDED],
 )
 def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
     """Attention to the previous token, by the first-layer head that is composed with most: 0 to 1.

@@ -27,7 +27,7 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
-from transformer_circuits.claims.rewritings import SPLIT
+from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.config import ModelConfig
@@ -194,7 +194,7 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     "k-composition-use",
     controls=[untrained, turned_heads, heads_without_effect],
     sample=samples.OF_EDGES,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
     """How much more the K edge from the previous-token head changes predictions than any other.

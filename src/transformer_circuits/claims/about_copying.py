@@ -8,7 +8,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, copying_scores, heads, patterns
+from transformer_circuits.analysis import (
+    ablation,
+    composition,
+    copying_scores,
+    heads,
+    patterns,
+)
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
@@ -19,9 +25,9 @@ from transformer_circuits.claims.controls import (
     untrained,
 )
 from transformer_circuits.claims.measurement import decides
-from transformer_circuits.claims.planted import deleting_head, suppressing_head
-from transformer_circuits.claims.rewritings import INSIDE, SPLIT
-from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.claims.planted import deleting_head, random_writer, suppressing_head
+from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
+from transformer_circuits.claims.subjects import NotToBeHad, Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -37,7 +43,9 @@ AGO = 16
 
 @cache
 def ov_score(subject: Subject, head: Head) -> float:
-    """Σλ/Σ|λ| of a head's OV circuit, past the layers before and after it."""
+    """Σλ/Σ|λ| of a head's OV circuit, past the layers before and after it; 0 if it writes nothing."""
+    if not subject.model.layers[head[0]].W_O[head[1]].any():
+        return 0.0
     return copying_scores.positivity(heads.full_ov(subject.model, head).eigenvalues())
 
 
@@ -79,7 +87,7 @@ share_in_second_layer = decides(
     "positional-exceptions",
     controls=[untrained, shuffled_heads, heads_without_effect],
     sample=samples.OF_PASSAGES,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     """How much the heads that copy least look at the present and the previous token: 0 to 1.
@@ -102,39 +110,41 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
 
 @decides(
     "memory-deletion",
-    controls=[random_heads, shuffled_heads],
+    controls=[random_writer, shuffled_heads],
     planted=deleting_head,
     sample=samples.OF_PASSAGES,
-    moved_by=[INSIDE, SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much of the present token a head deletes for later layers; 1 is an even share.
+    """How much a head deletes of the stream in which it stands; 1 is an even share.
 
-    An even share is d_head/d_model: what a head deletes that writes the negative of d_head dimensions
-    which are read like any others. 0: as much is read as without it. Negative: more is read. The
-    head is the one of the first layer whose W_OV has the lowest Σλ/Σ|λ|; not a number, if that is
-    not below 0. Later layers read with W_Q, W_K and W_V (with W_U, if there are none). Paper:
-    "Detecting Copying Behavior".
+    An even share is d_head/d_model: what a head deletes that takes d_head dimensions away, each used
+    like any other. 0: the stream is as long as without it. Negative: it is longer. Squared lengths
+    are those in the basis in which text uses all directions of the embedding alike. The head is the one whose W_OV has the lowest Σλ/Σ|λ|, of those of the first layer that
+    give the present token more than half of their attention; not a number, if there is none, or that
+    is not below 0. Paper: "Subspaces and Residual Stream Bandwidth", in a footnote.
     """
     model = subject.model
+    tokens, _ = subject.windows(*samples.OF_PASSAGES)
+    x, W_P = model.embed(tokens)
+    layer = model.layers[0]
+    A = layer.pattern(x, x, W_P)
+    present = A.diagonal(dim1=2, dim2=3).mean(dim=(0, 2))  # [head]
     scores = {
         head: copying_scores.positivity(heads.W_OV(model, head).eigenvalues())
         for head in heads.of_layer(model, 0)
+        if present[head.head] > 0.5 and layer.W_O[head.head].any()
     }
-    head = min(scores, key=scores.__getitem__)
-    if scores[head] >= 0:
+    head = min(scores, key=scores.__getitem__, default=None)
+    if head is None or scores[head] >= 0:
         return torch.tensor([math.nan])
-    x, W_P = model.embed(subject.windows(*samples.OF_PASSAGES)[0])
-    layer = model.layers[0]
-    written = layer.head_outputs(x, layer.pattern(x, x, W_P))[:, head.head]
-    readers = [
-        weight
-        for later in model.layers[1:]
-        for weight in (later.W_Q_concat, later.W_K_concat, later.W_V_concat)
-    ]
-    reads = torch.cat(readers) if readers else model.W_U
+    written = layer.head_outputs(x, A)[:, head.head]
     even = model.config.d_head / model.config.d_model
-    return copying_scores.deletion(reads, x[:, 1:], written[:, 1:]) / even
+    try:
+        reads = composition.white_basis(model, tokens, layer=0)
+    except ValueError as error:
+        raise NotToBeHad(f"{subject.name} has no basis for lengths: {error}") from error
+    return copying_scores.deletion(reads, x[:, 1:].double(), written[:, 1:].double()) / even
 
 
 @decides(
@@ -142,7 +152,7 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     controls=[untrained, random_heads],
     planted=suppressing_head,
     sample=OF_SUPPRESSION,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     """How much more a head raises the token of its past that is predicted most than another. [logits]

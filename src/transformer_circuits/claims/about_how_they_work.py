@@ -28,7 +28,7 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
-from transformer_circuits.claims.rewritings import SPLIT
+from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
@@ -190,7 +190,7 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     "summed-ov",
     controls=[untrained, random_heads, heads_without_effect],
     draws=20,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
@@ -210,7 +210,9 @@ def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
     return (copying_scores.own_ranks(both) == 0).double() - better
 
 
-@decides("causal-scrubbing", controls=[built_induction], sample=samples.SHORT, moved_by=[SPLIT])
+@decides(
+    "causal-scrubbing", controls=[built_induction], sample=samples.SHORT, moved_by=[SPLIT, EMBEDDED]
+)
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
     """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
 
@@ -251,7 +253,9 @@ def scrubbed_losses(
 
 
 @decides(
-    "fuzzy-induction", controls=[untrained, random_heads, heads_without_effect], moved_by=[SPLIT]
+    "fuzzy-induction",
+    controls=[untrained, random_heads, heads_without_effect],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
     """How well the best head matches a token with its other form: with a space, or with a capital.

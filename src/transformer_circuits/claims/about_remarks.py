@@ -31,11 +31,15 @@ FIRST = 10
 
 
 def copying_heads(subject: Subject) -> list[int]:
-    """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none."""
-    last = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
+    """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none.
+
+    But for those that are counted as part of the embedding, if not all are: they move nothing.
+    """
+    every = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
+    last = [head for head in every if head not in subject.in_embedding] or every
     bound = about_copying.bound(subject)
     copying = [head.head for head in last if about_copying.ov_score(subject, head) > bound]
-    return copying or [*range(len(last))]
+    return copying or [head.head for head in last]
 
 
 @decides(

@@ -9,6 +9,7 @@ from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import rotated_basis, untrained
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import outsized_coordinate
+from transformer_circuits.claims.rewritings import BASIS
 from transformer_circuits.claims.subjects import Subject
 
 SHARE = 0.9
@@ -38,7 +39,7 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     controls=[rotated_basis, untrained],
     planted=outsized_coordinate,
     sample=samples.SHORT,
-    reads_basis=True,
+    moved_by=[BASIS],
 )
 def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
     """How many times the kurtosis of random bases the stream before the unembedding has.
@@ -46,7 +47,7 @@ def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
     Kurtosis is that of the coordinates at one position; its mean over a document is divided by the
     mean, over the same positions, in five random bases. From about 0.3 (all coordinates of one size)
     to about d_model / 3 (a single coordinate): 1 for a basis like any other, far above where a few
-    coordinates are much larger than the rest. Elhage et al. 2023, "Privileged Bases in the
+    coordinates are much larger than the rest. Of the basis that training left, and of no other. Elhage et al. 2023, "Privileged Bases in the
     Transformer Residual Stream".
     """
     inputs, _ = subject.windows(*samples.SHORT)

@@ -37,8 +37,15 @@ NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
 
 @once
 def _places(subject: Subject) -> Places | None:
-    """Of the heads that do something, see `Subject.does`; None if none does."""
-    doing = [h for h in range(subject.model.config.n_heads) if subject.does((0, h))]
+    """Of the heads that do something, see `Subject.does`; None if none does.
+
+    A head that is counted as part of the embedding holds no skip-trigrams: it makes bigrams.
+    """
+    doing = [
+        h
+        for h in range(subject.model.config.n_heads)
+        if subject.does((0, h)) and (0, h) not in subject.in_embedding
+    ]
     if not doing:
         return None
     whole = skip_trigram_places.read(subject.model)

@@ -26,7 +26,7 @@ from transformer_circuits.claims.planted import (
     idle_heads,
     two_back_head,
 )
-from transformer_circuits.claims.rewritings import SPLIT
+from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_HEAD, Subject, once
 
@@ -130,6 +130,7 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     controls=[untrained, graded_edges],
     planted=idle_heads,
     sample=samples.OF_EDGES,
+    moved_by=[EMBEDDED],
 )
 def share_that_composes(subject: Subject) -> Interval:
     """The share of all heads that take part in an edge which does something substantive. 0 to 1.

@@ -57,7 +57,7 @@ def decides(
     gives: it must be beyond all of them. `reads_basis`: whether another basis of the stream may give another value. The claim
     is then decided as stored and in the white basis, see `subjects.white`.
     `moved_by`: which of the other `rewritings` of the same function may move what is measured, as it
-    counts heads or speaks of one; all the rest must not.
+    counts heads, speaks of one, or of the very basis that training left; all the rest must not.
     `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
     undecided.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
@@ -113,8 +113,10 @@ class Measurement:
     @property
     def left_alone_by(self) -> list[str]:
         """The rewritings of one function that must leave what is measured as it is."""
-        moved = {*self.moved_by, rewritings.BASIS} if self.reads_basis else {*self.moved_by}
-        return [way for way in rewritings.WAYS if way not in moved]
+        moved = {*self.moved_by} | ({rewritings.BASIS} if self.reads_basis else set())
+        if rewritings.BASIS in moved:  # a stream twice as wide is another basis, too
+            moved.add(rewritings.EMBEDDED)
+        return [way for way in rewritings.EVERY if way not in moved]
 
     @property
     def pooled(self) -> str:

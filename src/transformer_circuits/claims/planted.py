@@ -27,22 +27,49 @@ def _deleting(subject: Subject, size: float) -> Subject:
     that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
     that it deletes.
     """
-    model = copy.deepcopy(subject.model)
+    model = _looking_at_itself(subject)
     layer, d_head = model.layers[0], model.config.d_head
-    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
     counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
     varied = torch.linalg.eigh(model.W_E * counts @ model.W_E.T).eigenvectors[:, -d_head:]
     layer.W_V.data[0], layer.W_O.data[0] = varied.T, -(1 - math.sqrt(1 - size)) * varied
-    # The first pairs of positions turn fastest, so that each place is most like itself.
-    look = math.sqrt(20 / math.sqrt(d_head)) * torch.eye(d_head, model.config.d_model)
-    layer.W_Q.data[0], layer.W_K.data[0] = look, look
     model.W_U.data = model.W_E.T.clone()
     return subject.with_model("deleting head", model)
 
 
+def _looking_at_itself(subject: Subject) -> Transformer:
+    """A copy of the model whose first head looks at the present token."""
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[0], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
+    # The first pairs of positions turn fastest, so that each place is most like itself.
+    look = math.sqrt(20 / math.sqrt(d_head)) * torch.eye(d_head, model.config.d_model)
+    layer.W_Q.data[0], layer.W_K.data[0] = look, look
+    return model
+
+
 deleting_head = Graded(
-    "a head that deletes a share of {} of what it reads", _deleting, sizes=(0.5, 1.0), counts=0.5
+    "a head that deletes a share of {} of what it reads",
+    _deleting,
+    sizes=(0.5, 0.75, 1.0),
+    counts=0.75,
 )
+
+
+@named("head that writes at random")
+def random_writer(subject: Subject) -> Subject:
+    """A first head that looks at the present token and reads and writes anywhere.
+
+    Its eigenvalues are below 0 on balance, its weights of the size of a deleting head's; other heads of
+    its layer write nothing.
+    """
+    model = _looking_at_itself(subject)
+    layer, generator = model.layers[0], torch.Generator().manual_seed(1)
+    normal = torch.randn(2, *layer.W_O[0].shape, generator=generator)
+    reads, writes = torch.linalg.qr(normal).Q.to(layer.W_O)
+    trace = (reads.T @ writes).trace()  # the sum of the eigenvalues of W_OV
+    layer.W_V[0], layer.W_O[0] = reads.T, -trace.sign() * writes
+    layer.W_O[1:] = 0
+    return subject.with_model("head that writes at random", model)
 
 
 @named("suppressing head")
@@ -121,18 +148,20 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
 
 
 planted_skip_trigrams = Control("skip-trigrams of families and lists", _with_skip_trigrams)
-skip_trigrams_by_share = Graded(
-    "a share of {} of the skip-trigrams",
-    lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
-    sizes=(0.05, 0.1, 0.2),
-    counts=0.2,
-)
-skip_trigrams_by_half = Graded(
-    "a share of {} of the skip-trigrams",
-    lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
-    sizes=(0.25, 0.5),
-    counts=0.5,
-)
+
+
+def _shares_of_skip_trigrams(*sizes: float, counts: float) -> Graded:
+    """`_with_skip_trigrams`, of the families the shares that are given."""
+    return Graded(
+        "a share of {} of the skip-trigrams",
+        lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
+        sizes,
+        counts,
+    )
+
+
+skip_trigrams_by_share = _shares_of_skip_trigrams(0.05, 0.1, 0.2, counts=0.2)
+skip_trigrams_by_half = _shares_of_skip_trigrams(0.25, 0.5, counts=0.5)
 heads_for_destinations = Graded(
     "heads of their own for {} of the destinations",
     lambda subject, size: _with_skip_trigrams(subject, destinations=int(size)),

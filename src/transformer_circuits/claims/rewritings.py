@@ -88,3 +88,5 @@ def _copy(model: Transformer, **changes: int) -> Transformer:
 
 WAYS = {BASIS: another_basis, INSIDE: another_inside, SPLIT: split_heads}
 """Those that any model can be put through."""
+EVERY = (*WAYS, EMBEDDED)
+"""Also of models with a head that looks at the present token, and with a stream twice as wide."""
