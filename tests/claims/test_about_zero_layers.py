@@ -36,15 +36,17 @@ def of_table(subject, log_p):
     return dataclasses.replace(subject, model=model)
 
 
-def test_bigrams_are_nearer_to_bigrams_and_tokens_and_chance_to_tokens(counted):
-    values = about_zero_layers.nearer_to_bigrams(counted)
-    assert values.isfinite().all() and len(values) > 10 and values.mean() < 0
+def test_bigrams_go_the_whole_way_and_tokens_and_chance_none_of_it(counted):
+    def way(subject):
+        return about_zero_layers.way_to_bigrams(subject)
+
+    chance = way(counted)
+    assert chance.n > 10 and chance.high < 0
     counts = bigrams.counts(counted.text, 17)
-    exact = about_zero_layers.nearer_to_bigrams(of_table(counted, bigrams.mixed(counts)))
-    assert exact.mean() > 0.1
-    frequencies = controls.token_frequencies(counted)
-    frequencies = about_zero_layers.nearer_to_bigrams(frequencies).mean()
-    assert frequencies < 0
+    exact = way(of_table(counted, bigrams.mixed(counts)))
+    assert exact.low > 1, "it has counted the goal, too"
+    frequencies = way(controls.token_frequencies(counted))
+    assert frequencies.mean == pytest.approx(0, abs=0.02)
     half = (bigrams.mixed(counts) + bigrams.unigram(counts)) / 2
-    near = about_zero_layers.nearer_to_bigrams(of_table(counted, half)).mean()
-    assert frequencies < near < exact.mean(), "likeness, token by token"
+    near = way(of_table(counted, half))
+    assert frequencies.high < near.mean < exact.low, "likeness, token by token"

@@ -25,6 +25,8 @@ from transformer_circuits.text import tokenizer
 
 RAISED = 0.1
 """What raises an output by less than a tenth in odds is not counted as raising it. [logits]"""
+KEPT = 0.75
+"""The part of what heads save that an ensemble must keep, to be how the model can be understood."""
 COSTS = 0.01
 """Heads that save less than a hundredth of a nat save nothing of which a reading could keep a part."""
 
@@ -35,10 +37,10 @@ COSTS = 0.01
     sample=samples.MANY,
 )
 def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
-    """By how much sources that do not compete keep more than half of what heads save.
+    """By how much sources that do not compete keep more than three quarters of what heads save.
 
-    [nats per token], for each document; at most half of what all heads save, 0 where just half of it
-    is kept, below where less. Paper: "Summary of Results", one layer as "an ensemble of bigram and
+    [nats per token], for each document; at most a quarter of what all heads save, 0 where just three
+    quarters of it are kept, below where less. Paper: "Summary of Results", one layer as "an ensemble of bigram and
     skip-trigram models". The ensemble: every source adds its OV column times an attention that
     depends on source, destination and their places alone (`ensemble.each_by_itself`). Not a number
     where all heads together save less than `COSTS`.
@@ -56,7 +58,7 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
             cross_entropy.per_token(model.unembed(present + more), wanted[:, samples.PLACES])
             for more in added
         )
-        rows.append((whole + direct) / 2 - by_itself)
+        rows.append(KEPT * whole + (1 - KEPT) * direct - by_itself)
         saved.append(direct - whole)
     if torch.cat(saved).mean() < COSTS:
         return torch.tensor([math.nan])
@@ -99,13 +101,12 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
 
 @decides("bugs", controls=[without_heads, untrained, random_heads, heads_without_effect])
 def bugs(subject: Subject) -> Float[Tensor, " pair"]:
-    """How much the lesser of two bugs is raised beyond half of what is right. [logits]
+    """How much the lesser of two bugs is raised. [logits]
 
     For each pair of forms of a word that held-out text keeps apart, such as with a space and without
     (`skip_trigram_bugs.apart`), averaged over all real contexts of the windows that have the source
-    before a destination: what the source adds to the less raised of two bugs, less half of what it
-    adds on average to the two right outputs that entail them. Not a number for pairs that the
-    windows lack, or whose right outputs are not both raised by `RAISED`. Paper: "Skip-Trigram
+    before a destination: what the source adds to the less raised of two bugs. Not a number for pairs
+    that the windows lack, or whose right outputs, which entail the bugs, are not both raised by `RAISED`. Paper: "Skip-Trigram
     “Bugs”".
     """
     model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
@@ -114,7 +115,7 @@ def bugs(subject: Subject) -> Float[Tensor, " pair"]:
     apart = {pair: sets for pair, sets in kept_apart if pair[0] in there}
     right, wrong = skip_trigram_bugs.raised_together(model, inputs, apart).split(2, dim=1)
     counted = (right >= RAISED).all(dim=1) & ~wrong.isnan().any(dim=1)
-    return (wrong.amin(dim=1) - right.mean(dim=1) / 2).where(counted, math.nan)
+    return wrong.amin(dim=1).where(counted, math.nan)
 
 
 @cache

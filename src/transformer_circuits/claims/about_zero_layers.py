@@ -1,40 +1,61 @@
 """What is claimed of the table of a model without layers."""
 
+import math
 from functools import cache
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams
-from transformer_circuits.claims import samples
+from transformer_circuits.claims import rules, samples
 from transformer_circuits.claims.controls import token_frequencies, untrained
 from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.text import corpus
+from transformer_circuits.text import corpus, tokenizer
 
 
 @decides("zero-layer-bigram", controls=[untrained, token_frequencies], sample=samples.MANY)
-def nearer_to_bigrams(subject: Subject) -> Float[Tensor, " document"]:
-    """How much nearer to counted bigrams the table comes than half way from counted tokens. [nats]
+def way_to_bigrams(subject: Subject) -> Interval:
+    """How far the table goes from counted tokens to counted bigrams. [parts of another count's way]
 
-    All are distributions over what follows a token. Both are counted in the small profile's training
-    text, the bigrams mixed with unigrams (`bigrams.mixed`). What is measured is half of KL(bigrams ‖
-    unigrams), less KL(bigrams ‖ model), at the tokens of held-out text. At most half of the first,
-    for the bigrams themselves; below 0 if the table lies nearer to the tokens. Paper: "Zero-Layer
-    Transformers".
+    All are distributions over what follows a token; bigrams are mixed with unigrams (`bigrams.mixed`).
+    The goal is counted in every other document of the small profile's training text, the tokens in the
+    rest. By how much is KL(goal ‖ table) less than KL(goal ‖ tokens), as a share of that by which
+    KL(goal ‖ bigrams of the rest) is? Means at the tokens of held-out text. 1: as near as another count;
+    below 0: farther than counted tokens. Paper: "Zero-Layer Transformers".
     """
     model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
-    unigram, bigram = _counted(model.config.n_vocab)  # [out, src]
+    goal, *of_counts = _counted(model.config.n_vocab)
     table = (model.W_U @ model.W_E).log_softmax(dim=0)
-    share = bigram.exp()
-    half, ours = (
-        (share * (bigram - other)).sum(dim=0) for other in ((unigram + bigram) / 2, table)
-    )
-    return subject.by_document((half - ours)[inputs].double())
+    per_source = torch.stack([_divergence(goal, table), *of_counts], dim=1).double()
+    documents = torch.stack([subject.by_document(of[inputs]) for of in per_source.T], dim=1)
+    packages = subject.packages_of(*samples.MANY, units=len(documents))
+    return rules.interval_of(_way, documents, packages)
+
+
+def _way(mean: Float[Tensor, " three"]) -> float:
+    """The share of the way, from mean divergences of table, tokens and other bigrams."""
+    ours, tokens, others = mean.tolist()
+    return (tokens - ours) / (tokens - others) if tokens > others else math.nan
+
+
+def _divergence(
+    goal: Float[Tensor, "out src"], other: Float[Tensor, "out src"]
+) -> Float[Tensor, " src"]:
+    """KL(goal ‖ other) after each token, of two tables of log-probabilities. [nats]"""
+    return (goal.exp() * (goal - other)).sum(dim=0)
 
 
 @cache
-def _counted(n_vocab: int) -> tuple[Float[Tensor, "out src"], Float[Tensor, "out src"]]:
-    """Log-probabilities of counted tokens, and of counted bigrams. [nats]"""
-    counts = bigrams.counts(corpus.tokens("small", "train"), n_vocab)
-    return bigrams.unigram(counts), bigrams.mixed(counts)
+def _counted(
+    n_vocab: int,
+) -> tuple[Float[Tensor, "out src"], Float[Tensor, " src"], Float[Tensor, " src"]]:
+    """Bigrams in every other document; how far from them tokens are, and bigrams, of the rest. [nats]"""
+    text = corpus.tokens("small", "train")
+    odd = ((text == tokenizer.BEGIN).cumsum(dim=0) % 2 == 1)[:-1]
+    mine, theirs = (bigrams.counts_of(text[:-1][of], text[1:][of], n_vocab) for of in (odd, ~odd))
+    goal = bigrams.mixed(mine)
+    others = (_divergence(goal, of(theirs)) for of in (bigrams.unigram, bigrams.mixed))
+    return goal.float(), *others

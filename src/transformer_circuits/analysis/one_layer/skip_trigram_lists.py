@@ -39,7 +39,7 @@ BRACKETS = (
 """What opens, and what closes it."""
 
 
-BLOCKS = (" else", " elif", " except", " finally")
+BLOCKS = (" else", " elif", " except")
 """What opens a line of Python only after lines that are indented one step more."""
 OPENERS = (" for", " if", " return", " while", " try", " with", " raise", " def")
 """What opens a line of Python after any."""
