@@ -14,11 +14,12 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release gain student test test-peers test-colab lint hooks linkcheck readme models trainings chapters colab-zip lock clean
+.PHONY: help python executed book card lab pdf reproduce release gain student quick test test-peers test-colab lint hooks linkcheck readme models trainings chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "%-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@sed -n '/^Measured on/p' README.md
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
@@ -87,9 +88,13 @@ student: executed node_modules/.done  ## the book without its solutions, for par
 card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json]
 	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)")
 
+quick: data/cache/.done lint  ## lint, and the tests of model, text, analyses and the claims' rules: what one runs all day
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests/model tests/text tests/analysis \
+		tests/claims/test_rules.py tests/claims/test_registry.py
+
+# A notebook that nbmake executed with this code, as for `make book`, passed, and a book that was built of the same is it.
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and the edition for participants built of them, in a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
-	$(BIN)/python -m transformer_circuits execute --again
 	$(MAKE) -j 2 book student
 	$(BIN)/python -m pytest -q -m browser -n 2 --dist loadscope
 

@@ -7,6 +7,7 @@ from transformer_circuits.text import corpus, sources, tokenizer
 from transformer_circuits.text.corpus import Document
 
 
+@pytest.mark.slow
 def test_two_builds_are_the_same_bytes(tmp_path):
     """Both must also be the bytes that data/corpus.toml pins, or `build` raises."""
     one, two = corpus.build("small"), corpus.build("small", tmp_path)
@@ -54,6 +55,7 @@ def test_held_out_packages_and_documents_are_never_trained_on():
     assert not packages_of[0] & packages_of[1]
 
 
+@pytest.mark.slow
 def test_windows_of_validation_are_rare_in_training():
     """At most 2 % of the 50-token windows of held-out text occur in the training text."""
 
