@@ -1,6 +1,7 @@
 """A chapter is executed once, and again only if something it was made of has changed."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -61,10 +62,14 @@ def test_what_reads_all_others_is_executed_last_and_when_one_changes(checkout, c
     checkout("z", "1")
     checkout(notebooks.FOUND, "1")
     checkout(SCORECARD, "1", "2 + 2", "'the longest chapter of all'")
-    run()
-    lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[3].strip(",") for line in lines[2:4]} == {SCORECARD, notebooks.FOUND}
-    assert lines[4].startswith("executed 4 of ")
+    order = []
+    notebooks.execute(
+        notebooks.names(), lambda copy: (in_this_process(copy), order.append(copy.stem))
+    )
+    assert {*order[2:]} == {SCORECARD, notebooks.FOUND}
+    said = capsys.readouterr()
+    assert re.fullmatch(r"executed 4 of 5 chapters in 0 min \d s; .*\n", said.out), "one line"
+    assert said.err == "", "no bar where nobody looks"
     checkout(SCORECARD, "2")
     assert notebooks.stale() == [SCORECARD], "the page of findings does not wait for it"
     (root / "src/house/two.py").write_text("x = 3\n")
@@ -129,11 +134,24 @@ def test_a_chapter_that_fails_keeps_its_last_copy_and_stops_the_scorecard(checko
     with pytest.raises(files.UserError, match=r"^1 of them fail\na: ZeroDivision.*\nHow far"):
         notebooks.execute(notebooks.names(), failing)
     said = capsys.readouterr().out
-    assert "a, fails\nZeroDivisionError: division by zero" in said and "of 3: z, " in said
+    assert said == "a fails\nZeroDivisionError: division by zero\n"
+    z = notebooks.executed_path("z")
+    assert z.stat().st_mtime_ns > notebooks.executed_path("a").stat().st_mtime_ns
     assert SCORECARD not in said
     with pytest.raises(files.UserError, match=r"a: .* were not executed"):
         notebooks.execute(["a"], lambda copy: None)  # no cell ran
     assert notebooks.executed_path("a").read_text() == before
+
+
+def test_what_is_left_goes_by_the_seconds_of_the_results_and_the_pace_so_far(checkout):
+    root = checkout("a", "1")
+    (root / "results").mkdir()
+    (root / "results" / "manifest.json").write_text('{"chapters": {"a": {"seconds": 240.0}}}')
+    expected = notebooks._expected(["a", "new"])
+    assert expected == {"a": 240.0, "new": 60.0}
+    assert notebooks._left(expected, {}, 2) == "about 3 min left"
+    assert notebooks._left(expected, {"a": 480.0}, 1) == "about 2 min left", "half as fast"
+    assert notebooks._left(expected, {"a": 0.0}, 1) == "about 1 min left", "it failed"
 
 
 CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['TRANSFORMER_CIRCUITS_IN_BOOK'])"
@@ -165,9 +183,9 @@ def test_the_scorecard_alone_runs_only_what_is_missing(
 ):
     checkout("a", "1")
     checkout(SCORECARD, "1")
-    monkeypatch.setattr(notebooks, "run_with_nbclient", in_this_process)
+    monkeypatch.setattr(notebooks, "run_with_nbmake", in_this_process)  # as the tests run here
     notebooks.run_missing()
-    assert "1 of 1: a, " in capsys.readouterr().out
+    assert "executed 1 of 2 chapters" in capsys.readouterr().out
     notebooks.run_missing()
     assert capsys.readouterr().out == "every chapter was executed with this code\n"
     checkout("a", "2")

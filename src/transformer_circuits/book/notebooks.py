@@ -10,11 +10,13 @@ taken away later are none.
 
 import hashlib
 import json
+import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
 
 from tqdm.auto import tqdm
@@ -175,13 +177,15 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
     wanted = sorted(texts, key=lambda name: ("Trainer(" not in texts[name], -len(texts[name])))
-    start, failed, n_done = time.perf_counter(), {}, 0
-    stamps = fingerprints()
+    start, failed, took = time.perf_counter(), {}, {}
+    stamps, expected = fingerprints(), _expected(wanted)
+    n_at_once = min(4, os.cpu_count() or 1)
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    shape = "{l_bar}{bar}| {n_fmt} of {total_fmt} chapters, {elapsed} so far{postfix}"
     with (
         files.alone_in(executed_path("").parent / "running"),
-        tqdm(total=len(wanted), unit="chapter", disable=not seen) as bar,
-        ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool,
+        tqdm(total=len(wanted), bar_format=shape, disable=not seen) as bar,
+        ThreadPoolExecutor(n_at_once) as pool,
     ):
         for turn in (set(wanted) - {*READERS}, {*READERS} & set(wanted)):
             running = {
@@ -190,15 +194,17 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
                 if name in turn
             }
             try:
+                bar.set_postfix_str(_left(expected, took, n_at_once))
                 for done in as_completed(running):
-                    name, n_done = running[done], n_done + 1
+                    name = running[done]
                     try:
-                        outcome = f"{done.result():.0f} s"
+                        took[name] = done.result()
                     except (files.UserError, OSError) as error:
+                        took[name] = 0.0
                         failed[name] = str(error).strip().splitlines()[-1]
-                        outcome = f"fails\n{error}"
+                        bar.write(f"{name} fails\n{error}")
+                    bar.set_postfix_str(_left(expected, took, n_at_once), refresh=False)
                     bar.update()
-                    bar.write(f"{n_done} of {len(wanted)}: {name}, {outcome}")
                     sys.stdout.flush()
             except BaseException:  # Ctrl-C: begin no other chapter
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -207,18 +213,40 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
                 lines = [f"\n{name}: {failed[name]}" for name in sorted(failed)]
                 where = f"\nHow far each came: {executed_path('').parent / 'running'}"
                 raise files.UserError(f"{len(failed)} of them fail{''.join(lines)}{where}")
-    took = f"in {time.perf_counter() - start:.0f} s"
-    print(f"executed {len(wanted)} of {len(names())} chapters {took}; the others are as they were")
+    minutes, seconds = divmod(round(time.perf_counter() - start), 60)
+    print(
+        f"executed {len(wanted)} of {len(names())} chapters in {minutes} min {seconds} s; "
+        "the others are as they were"
+    )
+
+
+def _expected(chapters: Iterable[str]) -> dict[str, float]:
+    """How long each chapter took where the results were measured, in seconds; a minute, if that is not known."""
+    try:
+        results = root() / "results" / "manifest.json"
+        known = json.loads(results.read_text(encoding="utf-8"))["chapters"]
+    except FileNotFoundError:  # as in Colab
+        known = {}
+    return {name: known.get(name, {}).get("seconds", 60.0) for name in chapters}
+
+
+def _left(expected: Mapping[str, float], took: Mapping[str, float], n_at_once: int) -> str:
+    """What is left of the expected time, at the pace of this machine so far: `about 3 min left`."""
+    pace = sum(took.values()) / sum(expected[name] for name in took) if any(took.values()) else 1.0
+    seconds = pace * sum(expected[name] for name in expected.keys() - took.keys()) / n_at_once
+    return f"about {math.ceil(seconds / 60)} min left"
 
 
 def run_missing() -> None:
     """Execute the chapters that have no fresh executed copy: for one of `READERS` opened by itself.
+
+    By the tests' own runner where it is installed, so that no copy in a checkout was made by another.
 
     In a build or a test run they were executed before, and there is nothing to do.
     """
     if missing := [name for name in stale() if name not in READERS]:
         if os.environ.get(files.IN_BOOK):
             raise files.UserError(f"{', '.join(missing)}: not executed before; execute all again")
-        execute(missing, run_with_nbclient)
+        execute(missing, run_with_nbmake if find_spec("nbmake") else run_with_nbclient)
     else:
         print("every chapter was executed with this code")
