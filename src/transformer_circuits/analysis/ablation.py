@@ -64,10 +64,17 @@ def with_output(
     heads.layer_of(model, head)  # refuses a head that is not there
     layer, index = head
     x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
+    return model.unembed(_onwards(model, trace, layer, x, frozen))
+
+
+def _onwards(
+    model: Transformer, trace: Trace, layer: int, x: Float[Tensor, "batch pos d"], frozen: bool
+) -> Float[Tensor, "batch pos d"]:
+    """The last residual stream, if after this layer it is `x`."""
     for later in range(layer + 1, model.config.n_layers):
         pattern = trace.patterns[later] if frozen else None
         x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
-    return model.unembed(x)
+    return x
 
 
 @torch.no_grad()
@@ -89,28 +96,39 @@ def loss_increase(
             f'replacement is "{replacement}" with {len(inputs)} windows but must be one of '
             f'{REPLACEMENTS}, "resample" with two windows at least'
         )
+    model.require_attention_only(*general.all_but(general.HELD))
     config = model.config
     n_vocab = 1 if replacement == "resample" else config.n_vocab  # which needs several in a part
     batches = list(cross_entropy.batches(inputs, targets, n_vocab=n_vocab))
-    means = model.W_E.new_zeros(config.n_layers, config.n_heads, config.d_model)
+    means = model.W_E.new_zeros(config.n_layers, config.n_heads, 1, config.d_head)
     if replacement == "mean":
-        sums = [torch.stack(model.trace(part).head_outputs).sum(dim=(1, 3)) for part, _ in batches]
-        means = sum(sums, start=means) / inputs.numel()
+        sums = [_results(model, model.trace(part)).sum(dim=(1, 3)) for part, _ in batches]
+        means = sum(sums)[:, :, None] / inputs.numel()  # [layer, head, any place, d_head]
     rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
     for batch, batch_targets in batches:
-        trace = model.trace(batch)
-        intact = _summed_loss(trace.logits, batch_targets)
-        for head in heads.every(model):
-            own = trace.head_outputs[head.layer][:, head.head]
-            mean = means[head].expand_as(own)
-            other = own.roll(1, dims=0) if replacement == "resample" else mean
-            logits = with_output(model, trace, head, other, frozen)
-            rises[head] += _summed_loss(logits, batch_targets) - intact
+        trace, counted = model.trace(batch), batch_targets != -100
+        logits, right = trace.logits[counted], batch_targets[counted]
+        intact = cross_entropy.per_token(logits, right)
+        for layer, r in enumerate(_results(model, trace)):
+            other = r.roll(1, dims=0) if replacement == "resample" else means[layer]
+            for head, change in enumerate((other - r).unbind(dim=1)):
+                W_O = model.layers[layer].W_O[head]
+                if layer + 1 == config.n_layers and general.NORM not in model.forms:
+                    unembed = model.W_U @ W_O  # [n_vocab, d_head]
+                    losses = cross_entropy.changed(logits, change[counted], unembed, right)
+                else:
+                    x = trace.residual[layer + 1] + change @ W_O.T
+                    x = _onwards(model, trace, layer, x, frozen)[counted]
+                    losses = cross_entropy.per_token(model.unembed(x), right)
+                rises[layer, head] += float((losses - intact).sum())
     return (rises / (targets != -100).sum()).to(means)
 
 
-def _summed_loss(logits: Tensor, targets: Tensor) -> float:
-    return float(cross_entropy.per_token(logits, targets).sum())
+def _results(model: Transformer, trace: Trace) -> Float[Tensor, "layer batch head pos d_head"]:
+    """What all heads bring, before W_O: the paper's result vectors r."""
+    W_P = model.W_P[: trace.residual[0].shape[1]]
+    read = zip(model.layers, trace.residual, trace.patterns, strict=False)
+    return torch.stack([layer.results(x, W_P, A) for layer, x, A in read])
 
 
 @torch.no_grad()

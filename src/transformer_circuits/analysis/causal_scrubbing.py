@@ -43,8 +43,10 @@ def losses(
     token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)
     before = trace.head_outputs[0][:, previous[1]]
     W_P = model.W_P[: inputs.shape[1]]
-    rows = [cross_entropy.per_token(trace.logits, targets)]
-    scrubbed, resampled = torch.zeros_like(rows[0]), torch.zeros_like(rows[0])
+    whole_logits, right = trace.logits.flatten(0, 1), targets.flatten()
+    unembed = torch.cat([model.W_U @ layer.W_O[head] for _, head in induction_heads], dim=1)
+    as_it_is = cross_entropy.per_token(trace.logits, targets)
+    scrubbed, resampled = torch.zeros_like(as_it_is), torch.zeros_like(as_it_is)
     for partner in range(1, n_partners + 1):
         other_whole, other_token, other_before = (
             part.roll(partner * len(inputs) // (n_partners + 1), dims=0)
@@ -52,14 +54,14 @@ def losses(
         )
         from_token = token + other_whole - other_token
         from_before = before + other_whole - other_before
-        story = torch.zeros_like(token)
-        none = torch.zeros_like(token)
+        story, none = [], []  # what heads bring, less what they do as it is
         for _, head in induction_heads:
+            own = layer.result(whole, trace.patterns[1][:, head], head)
             A = layer.pattern(from_token, from_before, W_P, head=head)[:, 0]
-            own = trace.head_outputs[1][:, head]
-            story += A @ (from_token @ layer.W_V[head].T) @ layer.W_O[head].T - own
-            none += own.roll(partner * len(inputs) // (n_partners + 1), dims=0) - own
+            story.append(layer.result(from_token, A, head) - own)
+            none.append(own.roll(partner * len(inputs) // (n_partners + 1), dims=0) - own)
         for sums, change in ((scrubbed, story), (resampled, none)):
-            logits = trace.logits + change @ model.W_U.T
-            sums += cross_entropy.per_token(logits, targets) / n_partners
-    return torch.stack([rows[0], scrubbed, resampled])
+            change = torch.cat(change, dim=2).flatten(0, 1)
+            losses = cross_entropy.changed(whole_logits, change, unembed, right)
+            sums += losses.view_as(sums) / n_partners
+    return torch.stack([as_it_is, scrubbed, resampled])

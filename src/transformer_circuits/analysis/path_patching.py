@@ -37,10 +37,6 @@ EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
 """One of `composition.KINDS`, the later head, the earlier head."""
 
 
-AT_ONCE = 2**21
-"""Logits that are made at once: 8 MB, for larger arrays cost more time than they save."""
-
-
 @torch.no_grad()
 def patched(
     model: Transformer,
@@ -55,6 +51,36 @@ def patched(
     `trace` is that of the whole model on the same tokens, `places` are the positions whose logits are
     wanted: with a large vocabulary they are what takes time.
     """
+    changes, last = _changes(model, trace, instead), trace.residual[2][:, places]
+    for head, less in changes.items():
+        last = last + less[:, places] @ model.layers[1].W_O[head].T
+    return model.unembed(last)
+
+
+def losses_patched(
+    model: Transformer,
+    trace: Trace,
+    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
+    targets: Int[Tensor, "batch pos"],
+) -> Float[Tensor, "batch pos"]:
+    """What each target costs where edges are `patched`, and 0 for targets of -100. [nats]"""
+    if general.NORM in model.forms:
+        return cross_entropy.per_token(patched(model, trace, instead), targets)
+    changes, W_O = _changes(model, trace, instead), model.layers[1].W_O
+    if not changes:
+        return cross_entropy.per_token(trace.logits, targets)
+    unembed = torch.cat([model.W_U @ W_O[head] for head in changes], dim=1)
+    change = torch.cat([*changes.values()], dim=2).flatten(0, 1)
+    logits = trace.logits.flatten(0, 1)
+    return cross_entropy.changed(logits, change, unembed, targets.flatten()).view_as(targets)
+
+
+def _changes(
+    model: Transformer,
+    trace: Trace,
+    instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
+) -> dict[int, Float[Tensor, "batch pos d_head"]]:
+    """What each head of the second layer that has patched edges brings, less what it does as it is."""
     heads.require_two_layers(model, *general.all_but(general.HELD))
     for kind, later, earlier in instead:
         heads.layer_of(model, later), heads.layer_of(model, earlier)
@@ -63,15 +89,15 @@ def patched(
                 f"an edge goes from layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
                 f'from {earlier} to {later} and is of kind "{kind}"'
             )
-    full, last = trace.residual[1:]
-    for head in {later[1] for _, later, _ in instead}:
+    full, changes = trace.residual[1], {}
+    for head in sorted({later[1] for _, later, _ in instead}):
         read = dict.fromkeys(KINDS, full)
+        as_it_is = _result(model, trace, head, read)
         for (kind, later, earlier), other in instead.items():
             if later[1] == head:
                 read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
-        r = _result(model, trace, head, read)
-        last = last + r @ model.layers[1].W_O[head].T - trace.head_outputs[1][:, head]
-    return model.unembed(last[:, places])
+        changes[head] = _result(model, trace, head, read) - as_it_is
+    return changes
 
 
 def _result(
@@ -115,20 +141,16 @@ def losses_without(
     head, full, counted = heads.Head(*later).head, trace.residual[1], targets != -100
     last, whole, right = trace.residual[2][counted], trace.logits[counted], targets[counted]
     W_O, r = model.layers[1].W_O[head], _result(model, trace, head, dict.fromkeys(KINDS, full))
-    logits_of = None if general.NORM in model.forms else model.W_U @ W_O  # [n_vocab, d_head]
-    size, losses = max(1, AT_ONCE // len(model.W_U)), []
-    parts = [*zip(*(values.split(size) for values in (last, whole, right)), strict=True)]
+    unembed, losses = model.W_U @ W_O, []  # [n_vocab, d_head]
     for kind in KINDS:
         for written in trace.head_outputs[0].unbind(dim=1):
             read = dict.fromkeys(KINDS, full) | {kind: full - written}
             change = (_result(model, trace, head, read) - r)[counted]
-            for (x, before, after), less in zip(parts, change.split(size), strict=True):
-                if logits_of is None:
-                    logits = model.unembed(x + less @ W_O.T)
-                else:
-                    logits = torch.addmm(before, less, logits_of.T)
-                losses.append(cross_entropy.per_token(logits, after))
-    return torch.cat(losses).view(len(KINDS), -1, len(right))
+            if general.NORM in model.forms:
+                losses.append(cross_entropy.per_token(model.unembed(last + change @ W_O.T), right))
+            else:
+                losses.append(cross_entropy.changed(whole, change, unembed, right))
+    return torch.stack(losses).view(len(KINDS), -1, len(right))
 
 
 def loss_increase(

@@ -14,7 +14,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import controls, rules, samples, subjects
+from transformer_circuits.claims import controls, kept, rules, samples, subjects
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     turned_heads,
@@ -57,12 +57,12 @@ def effects(subject: Subject) -> Effects:
 
     No basis of the stream moves it.
     """
-    return _effects(subject.as_stored or subject)
+    return Effects(**_effects(subject.as_stored or subject))
 
 
-@once
-def _effects(subject: Subject) -> Effects:
-    return edge_effects.effects(subject.model, *sample(subject))
+@kept.for_all_chapters
+def _effects(subject: Subject) -> dict[str, Tensor]:
+    return vars(edge_effects.effects(subject.model, *sample(subject)))
 
 
 def of_mean(

@@ -23,6 +23,7 @@ from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, windows
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -143,7 +144,6 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     occurrences of the present token; less the mean of the same at places whose token has not come
     before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
     """
-    surer = _entropies(subject.sibling("one-layer")) - _entropies(subject)
     inputs, _ = subject.windows(*samples.MANY)
     head, rows = subject.induction_head.head, []
     for part in inputs.split(4):
@@ -153,8 +153,11 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     matched, before = torch.cat(rows, dim=1)
     if not matched.any():
         return torch.zeros((), dtype=torch.float64)
-    elsewhere = surer[~before & (inputs != BEGIN)].mean()
-    return subject.by_document((surer - elsewhere).masked_fill(~matched, math.nan))
+    new = ~before & (inputs != BEGIN)
+    models = subject.sibling("one-layer").model, subject.model
+    entropies = [_entropies(model, inputs, matched | new) for model in models]
+    surer = entropies[0] - entropies[1]
+    return subject.by_document((surer - surer[new].mean()).masked_fill(~matched, math.nan))
 
 
 @decides("shifted-text", controls=[one_layer, untrained, random_heads])
@@ -210,11 +213,12 @@ def _one_token_matches(
     return right
 
 
-@once
-def _entropies(subject: Subject) -> Float[Tensor, "window pos"]:
-    """Of the predictions at every place of the windows that decide. [nats]"""
-    rows = []
-    for part in subject.windows(*samples.MANY)[0].split(4):
-        log_p = subject.model(part).log_softmax(dim=-1)
-        rows.append(-(log_p.exp() * log_p).sum(dim=-1).double())
-    return torch.cat(rows)
+def _entropies(
+    model: Transformer, tokens: Int[Tensor, "window pos"], where: Bool[Tensor, "window pos"]
+) -> Float[Tensor, "window pos"]:
+    """Of the predictions at some places; elsewhere not a number. [nats]"""
+    found = torch.full(tokens.shape, math.nan, dtype=torch.float64)
+    for part, asked, of in zip(*(each.split(8) for each in (tokens, where, found)), strict=True):
+        log_p = model.unembed(model.stream(part)[asked]).log_softmax(dim=-1)
+        of[asked] = -(log_p.exp() * log_p).sum(dim=-1).double()
+    return found

@@ -19,6 +19,7 @@ from torch import Tensor
 from transformer_circuits.analysis import ablation, present_token, repeats, term_importance
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
+from transformer_circuits.claims.kept import for_all_chapters
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction, built_virtual_head
 from transformer_circuits.claims.rewritings import SPLIT
@@ -30,13 +31,13 @@ BRINGS = 0.01
 """Heads, single or in a row, that gain less than a hundredth of a nat leave nothing to compare."""
 
 
-@once
+@for_all_chapters
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
     """`term_importance.losses` on 16 whole windows, with frozen patterns, all heads counted: for figures."""
     return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
 
 
-@once
+@for_all_chapters
 def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
     """`losses_by_document` with the heads that move nothing counted as part of the embedding."""
     return losses_by_document(subject, subject.in_embedding)

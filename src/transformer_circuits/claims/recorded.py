@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
 """The folders of the package whose modules a measured number of the book's models depends on."""
-WORDS = ("findings.py", "recorded.py", "registry.py")
+WORDS = ("findings.py", "kept.py", "recorded.py", "registry.py")
 """Modules among them that only say or keep what was measured."""
 Estimates = Mapping[str, Interval | None]
 """By the name that verdicts give it; None for what cannot be had."""

@@ -28,6 +28,8 @@ N_WINDOWS = 64
 """Over how many windows of held-out text the loss of a model is taken."""
 LOGITS = 2**24
 """How many logits a part of `batches` has at most: 64 MB of them in float32."""
+AT_ONCE = 2**21
+"""How many logits `changed` makes at once: 8 MB, for larger arrays cost more time than they save."""
 
 
 def per_token(
@@ -51,6 +53,23 @@ def mean(
 ) -> Float[Tensor, ""]:
     """Mean of `per_token` over all targets but those of -100. [nats per token]"""
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten())
+
+
+def changed(
+    logits: Float[Tensor, "target n_vocab"],
+    change: Float[Tensor, "target d"],
+    unembed: Float[Tensor, "n_vocab d"],
+    targets: Int[Tensor, " target"],
+) -> Float[Tensor, " target"]:
+    """What each target costs when `change @ unembed.T` is added to the logits. [nats]
+
+    What a head brings has d_head numbers at each place, so that with `unembed` = W_U W_O this takes a
+    fraction of the time of new logits.
+    """
+    size = max(1, AT_ONCE // len(unembed))
+    parts = zip(*(values.split(size) for values in (logits, change, targets)), strict=True)
+    losses = [per_token(torch.addmm(part, less, unembed.T), right) for part, less, right in parts]
+    return torch.cat(losses)
 
 
 def loss_nats(

@@ -1,5 +1,4 @@
 """The attention-only transformer of the paper, which all models of the book are.
-
 Every weight is stored as the paper writes it, [what it writes, what it reads], so that the formula
 and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 
@@ -166,7 +165,9 @@ class Transformer(Base):
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
-        return F.embedding(tokens.to(self.W_E.device), self.W_E.T), self.W_P[:n_pos]
+        # Rows that lie apart are slow to fetch: for many tokens, slower than a copy of them all.
+        rows = self.W_E.T if tokens.numel() < 1000 else self.W_E.T.contiguous()
+        return F.embedding(tokens.to(self.W_E.device), rows), self.W_P[:n_pos]
 
     def stream(
         self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None,

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis.path_patching import EdgeName, patched
+from transformer_circuits.analysis import path_patching
+from transformer_circuits.analysis.path_patching import EdgeName
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.trace import Trace
 from transformer_circuits.model.transformer import Transformer
@@ -50,7 +51,7 @@ def rise(
     """
     instead = {edge: replacement(trace, edge[2], what) for edge in edges}
     counted = (targets != -100).sum(dim=1)
-    after = cross_entropy.per_token(patched(model, trace, instead), targets).sum(dim=1)
+    after = path_patching.losses_patched(model, trace, instead, targets).sum(dim=1)
     return (after - cross_entropy.per_token(trace.logits, targets).sum(dim=1)) / counted
 
 
