@@ -103,7 +103,9 @@ def loss_increase(
     means = model.W_E.new_zeros(config.n_layers, config.n_heads, 1, config.d_head)
     if replacement == "mean":
         sums = [_results(model, model.trace(part)).sum(dim=(1, 3)) for part, _ in batches]
-        means = sum(sums)[:, :, None] / inputs.numel()  # [layer, head, any place, d_head]
+        means = (
+            torch.stack(sums).sum(dim=0)[:, :, None] / inputs.numel()
+        )  # layer, head, place, d_head
     rises = means.new_zeros(config.n_layers, config.n_heads, dtype=torch.float64)
     for batch, batch_targets in batches:
         trace, counted = model.trace(batch), batch_targets != -100

@@ -56,9 +56,9 @@ def losses(
         from_before = before + other_whole - other_before
         story, none = [], []  # what heads bring, less what they do as it is
         for _, head in induction_heads:
-            own = layer.result(whole, trace.patterns[1][:, head], head)
+            own = trace.patterns[1][:, head] @ layer.values(whole, head)[:, 0]
             A = layer.pattern(from_token, from_before, W_P, head=head)[:, 0]
-            story.append(layer.result(from_token, A, head) - own)
+            story.append(A @ layer.values(from_token, head)[:, 0] - own)
             none.append(own.roll(partner * len(inputs) // (n_partners + 1), dims=0) - own)
         for sums, change in ((scrubbed, story), (resampled, none)):
             change = torch.cat(change, dim=2).flatten(0, 1)
