@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tools import changed_layers
 from transformer_circuits import files
+from transformer_circuits.analysis import patterns
 from transformer_circuits.experiments import development, trainings
 from transformer_circuits.experiments.trainings import PLANTED, SEEDS
 from transformer_circuits.model import general
@@ -32,6 +33,7 @@ EVERY = 204_800
 KEPT = (
     "step", "tokens", "seconds", "held_out", "in_context_learning_score", "previous_token",
     "matching_text", "matching_random", "twice_loss", "twice_right_first", "first_position",
+    "two_back",
 )  # fmt: skip
 """What a line keeps of each record, see `probe`."""
 SPAN, REACH = 16, 8
@@ -51,15 +53,18 @@ class Choices(Table):
     repeat_weight: float
     family: str
     norm: bool
+    positions: str
 
     def __post_init__(self):
-        known = changed_layers.LAYERS
-        self._require(
-            self.first_layer in known, "first_layer", self.first_layer, f"be one of {[*known]}"
-        )
+        for name, known in (
+            ("first_layer", [*changed_layers.LAYERS]),
+            ("positions", ["", "usual"]),
+        ):
+            value = getattr(self, name)
+            self._require(value in known, name, value, f"be one of {known}")
 
 
-UNCHANGED = {"first_layer": "", "repeat_weight": 1.0, "family": "", "norm": False}
+UNCHANGED = {"first_layer": "", "repeat_weight": 1.0, "family": "", "norm": False, "positions": ""}
 """Choices of a run that does not name them."""
 
 
@@ -81,8 +86,9 @@ class Planned:
     def begins(self) -> dict[str, Any]:
         """What the line of the training begins with; a line that begins otherwise is of another plan."""
         choices = dataclasses.asdict(self.choices)
-        if not choices["norm"]:  # lines of runs without one do not name it
-            del choices["norm"]
+        for later in ("norm", "positions"):  # older lines do not name them
+            if not choices[later]:
+                del choices[later]
         training = dataclasses.asdict(self.training)
         del training["checkpoints"]  # none is kept
         return {
@@ -190,6 +196,8 @@ def trainer(training: Planned, compile: bool | None = None) -> Trainer:
         model: Transformer = general.with_norm(training.shape, generator=generator)
     else:
         model = changed_layers.model(training.shape, choices.first_layer, generator=generator)
+    if choices.positions:
+        model.W_P.copy_(usual_sinusoids(training.shape.n_ctx, training.shape.d_model))
     if choices.family == PLANTED:
         text = with_repeats(recipe.corpus, training.shape, recipe.best_of)
     elif choices.family:
@@ -206,23 +214,40 @@ def trainer(training: Planned, compile: bool | None = None) -> Trainer:
         compile=compile,
         probe=lambda model: probe(model, held_out),
         repeat_weight=choices.repeat_weight,
-        differs="a norm" if choices.norm else choices.first_layer,
+        differs="a norm" if choices.norm else choices.first_layer or choices.positions,
     )
+
+
+def usual_sinusoids(n_ctx: int, d_model: int) -> Float[Tensor, "n_ctx d_model"]:
+    """Position vectors with the frequencies of "Attention is all you need": 10000^(-2i/d_model).
+
+    In radians per token, so from 1 down to nearly 1/10,000. As long as ours: a root mean square
+    of about 1 in each dimension.
+    """
+    frequency = 10_000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angle = torch.arange(n_ctx, dtype=torch.float64)[:, None] * frequency
+    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    return (2**0.5 * pairs.flatten(start_dim=1)).float()
 
 
 @torch.no_grad()
 def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development.Record:
-    """`development.probe`, and how much each head attends to the first token of a window of text.
+    """`development.probe`, and two more shares of each head's attention, [layer][head] each.
 
-    `first_position` [layer][head]: a probability, the mean over the destinations of the window's
-    second half, on the windows whose patterns `development.probe` reads.
+    Both on the windows whose patterns `development.probe` reads: `two_back`, to the token before
+    the previous one, and `first_position`, to the first token of a window, from its second half.
     """
     inputs, _ = windows.evenly(held_out, 8, model.config)
     late = inputs.shape[1] // 2
-    patterns = model.trace(inputs.to(model.W_E.device)).patterns
-    first = [A[:, :, late:, 0].mean(dim=(0, 2)).tolist() for A in patterns]
-    rounded = [[round(share, 4) for share in layer] for layer in first]
-    return development.probe(model, held_out) | {"first_position": rounded}
+    layers = model.trace(inputs.to(model.W_E.device)).patterns
+    shares = {
+        "first_position": [A[:, :, late:, 0].mean(dim=(0, 2)).tolist() for A in layers],
+        "two_back": [patterns.by_distance(A, 3)[:, 2].tolist() for A in layers],
+    }
+    return development.probe(model, held_out) | {
+        name: [[round(share, 4) for share in layer] for layer in of_layers]
+        for name, of_layers in shares.items()
+    }
 
 
 def with_repeats(profile: str, shape: ModelConfig, best_of: int) -> Int[Tensor, " n_tokens"]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from conftest import PLAN, SHAPE
 from tools import trainings as runner
 from transformer_circuits import files
 from transformer_circuits.experiments import trainings
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 from transformer_circuits.training.trainer import Trainer
@@ -23,6 +25,7 @@ MADE = {
     "bare": "shape = { begin = false }",
     "shifted": 'first_layer = "shifted keys"',
     "normed": "norm = true",
+    "waves": 'positions = "usual"',
 }
 SERIES = '[short]\nmodel = "two-layer"\ntokens = 300\n'
 
@@ -168,6 +171,23 @@ def test_runs_of_other_batches_have_the_schedule_of_the_base_in_tokens():
         root = (batch / base.batch) ** 0.5
         for key in ("lr_embed", "lr_attention"):
             assert getattr(by_root, key) == pytest.approx(root * getattr(base, key), rel=1e-3)
+
+
+def test_usual_sinusoids_begin_at_one_radian_per_token_and_are_as_long_as_ours():
+    W_P = runner.usual_sinusoids(600, 64)
+    assert W_P[1, 0] == pytest.approx(2**0.5 * math.sin(1)) and W_P[1, 1] > W_P[2, 1]
+    assert float(W_P.square().mean()) == pytest.approx(1)
+
+
+def test_a_probe_says_how_far_back_heads_look(generator):
+    model = Transformer(dataclasses.replace(SHAPE, n_ctx=512)).requires_grad_(False)
+    model.randomise(generator=generator)
+    text = torch.randint(SHAPE.n_vocab, (9000,), generator=generator)
+    measured = runner.probe(model, text)
+    A = model.trace(windows.evenly(text, 8, model.config)[0]).patterns[1]
+    two_back = A.diagonal(-2, dim1=-2, dim2=-1)[..., 1:].mean(dim=(0, 2))
+    assert measured["two_back"][1] == pytest.approx(two_back.tolist(), abs=1e-4)
+    assert {*runner.KEPT[3:]} <= measured.keys()
 
 
 def test_spans_come_again_in_their_own_document_as_often_as_asked():
