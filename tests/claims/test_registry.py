@@ -118,5 +118,6 @@ def test_what_the_paper_took_back_and_what_others_say_is_told_from_what_they_do_
     assert {c.id for c in ours} == {
         "copying-capacity", "form-context", "form-law", "form-planted", "form-root", "form-root-rate",
         "form-repeats-nothing", "form-repeats-thrice", "few-singular-directions", "credit-over-scores",
+        "form-code", "full-distribution", "fuzzy-induction", "statistical-induction",
     }  # fmt: skip
     assert all(c.source != "paper" for c in ours)
