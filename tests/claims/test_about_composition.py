@@ -68,19 +68,17 @@ def test_in_the_white_basis_random_heads_lie_below_random_as_rarely_as_stored(su
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_turned_heads_are_as_many_draws_each_white_again_and_the_largest_counts(subject, stored):
-    one = subject if stored else subjects.white(subject)
-    drawn = [*about_composition.when_turned(one)]
-    assert len(drawn) == about_composition.DRAWS >= 20
-    for seed in (0, 1):
-        turned = one.with_model("turned", controls.turned(one.model, seed))
-        slowly = about_composition.scores(turned if stored else subjects.white(turned))
-        torch.testing.assert_close(drawn[seed].double(), slowly.double(), rtol=1e-4, atol=1e-6)
-    measured, leads = about_composition.lead_of_previous_token_keys, []
-    for scores in drawn:
+    one, leads = subject if stored else subjects.white(subject), []
+    for seed in range(1, 21):
+        turned = controls.turned_heads.draw(one, seed)
+        scores = about_composition.scores(turned if stored else subjects.white(turned)).clone()
         theirs = scores[1, :, one.previous_token_head.head].max()
         scores[1, :, one.previous_token_head.head] = 0
         leads.append(float(theirs - scores.max()) / about_composition.chance(14, 3)[0])
-    assert float(measured(controls.turned_often(one))) == pytest.approx(max(leads), rel=1e-4)
+    beside = about_composition.lead_of_previous_token_keys.beside(subject)
+    found = beside["turned heads, 20 draws" + (", white basis" if not stored else "")]
+    assert (found.low, found.high) == pytest.approx((min(leads), max(leads)), rel=1e-4)
+    assert found.n == 20 and isinstance(found, rules.Draws)
 
 
 @pytest.mark.parametrize("reads", ["W_K", "W_Q"])

@@ -270,17 +270,10 @@ def white_basis(
     """
     model.require(general.NORM, general.ROTARY, general.STREAM, general.OUTPUTS)
     x = model.stream(tokens, layer)
-    return whitening(_moment(x), x[..., 0].numel())
-
-
-def whitening(
-    moment: Float[Tensor, "d_model d_model_too"], n_places: int
-) -> Float[Tensor, "d_model d_model_three"]:
-    """C^(-1/2) of the second moment C of a stream over so many places; see `white_basis`."""
-    variances, directions = torch.linalg.eigh(moment)
+    variances, directions = torch.linalg.eigh(_moment(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(
-            f"{n_places} places do not fill the stream's {len(moment)} dimensions: "
+            f"{x[..., 0].numel()} places do not fill the stream's {x.shape[-1]} dimensions: "
             "take more text, or a model that writes in all of them"
         )
     return directions * variances.rsqrt() @ directions.T

@@ -41,6 +41,10 @@ class Drawn(Control):
         make = functools.partial(self._make_draw, seed=seed)
         return self._of_seed.setdefault(seed, subjects.once(make))(subject)
 
+    def anew(self, subject: Subject, seed: int) -> Subject:
+        """The same draw, kept by nobody: in another basis it takes much memory."""
+        return self._make_draw(subject, seed=seed)
+
 
 def named(name: str) -> Callable[[Callable[[Subject], Subject]], Control]:
     """Make a function of a subject the `Control` of this name."""
@@ -141,23 +145,12 @@ def turned_heads(subject: Subject, seed: int) -> Subject:
 
     The singular values of all circuits stay; that what is written meets what is read is gone.
     """
-    return subject.with_model("turned heads", turned(subject.model, seed))
-
-
-def turned(model: Transformer, seed: int) -> Transformer:
-    """A draw of `turned_heads`."""
-    model = copy.deepcopy(model)
+    model = copy.deepcopy(subject.model)
     generator, W_O = torch.Generator().manual_seed(seed), model.layers[0].W_O
     for index in range(len(W_O)):
         normal = torch.randn(2 * W_O.shape[1:2], generator=generator).to(W_O)
         W_O[index] = torch.linalg.qr(normal).Q @ W_O[index]
-    return model
-
-
-@named("turned heads, the largest of twenty draws")
-def turned_often(subject: Subject) -> Subject:
-    """In place of what is measured, the largest that it comes to in so many draws of turned heads."""
-    return dataclasses.replace(subject, name="turned heads, often", instead=subjects.TURNED)
+    return subject.with_model("turned heads", model)
 
 
 @named("another head in its place")

@@ -206,7 +206,7 @@ class Measurement:
                 found[f"{name}, {self.also.name}"] = self._on(control, self.also(subject))
             if self.reads_basis:
                 # Made of the white subject, so that the basis it was stored in has no say in them either.
-                made_white = self._on(control, subjects.white(subject), subjects.white)
+                made_white = self._on(control, subjects.white(subject), white=True)
                 found[name + findings.WHITE] = made_white
         plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
         plants += [self.planted] if isinstance(self.planted, Control) else []
@@ -243,20 +243,24 @@ class Measurement:
         self,
         control: Control,
         subject: Subject,
-        written: Callable[[Subject], Subject] = lambda subject: subject,
+        white: bool = False,
     ) -> Interval | None:
-        """None, if the control cannot be made, which happens to a reader's own model."""
+        """What is measured on a control, or on its draws; made white again, if the subject is.
 
+        None, if the control cannot be made, which happens to a reader's own model.
+        """
         several = self.draws > 1 and isinstance(control, Drawn)
-        try:
-            if several:
-                made = [control.draw(subject, seed) for seed in range(1, 1 + self.draws)]
-            else:
-                made = [control(subject)]
-            made = [written(one) for one in made]
-        except subjects.NotToBeHad:
-            return None
-        found = [self.interval(one) for one in made]
+        made: Iterable[Callable[[], Subject]] = [functools.partial(control, subject)]
+        if several:
+            draw = control.anew if white else control.draw
+            made = [functools.partial(draw, subject, seed) for seed in range(1, 1 + self.draws)]
+        found = []
+        for make in made:
+            try:
+                one = subjects.white(make()) if white else make()
+            except subjects.NotToBeHad:
+                return None
+            found.append(self.interval(one))
         return rules.of_draws([one.mean for one in found]) if several else found[0]
 
     def decide(self) -> None:

@@ -33,7 +33,6 @@ class NotToBeHad(files.UserError):
 
 ANOTHER_SEED = "another seed"
 ANOTHER_HEAD = "another head"
-TURNED = "turned heads"
 LEAST = 0.05
 """A head that adds less than a twentieth of what the present token alone does to the logits, does
 nothing to speak of."""
@@ -65,8 +64,7 @@ class Subject:
     """The same function of tokens in the basis it is stored in, where this one's is another."""
     instead: str = ""
     """A run of `data/trainings/plan.toml` that takes the place of the one that is measured, or
-    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`,
-    or `TURNED`."""
+    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`."""
     longest: int | None = None
     """Of how many tokens windows are at most; by default, of a whole context."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
