@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -14,13 +16,35 @@ def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
     assert rules.interval(found).mean == pytest.approx(1, abs=0.02)
 
 
-def test_the_corner_is_where_heads_match_if_they_stand_in_the_same_order(monkeypatch, subject):
-    order = torch.tensor([0.1, 0.5, 0.2, 0.9, 0.4])
-    monkeypatch.setattr(about_how_they_work, "_spectra", lambda _: torch.stack([order, order + 1]))
-    monkeypatch.setitem(vars(subject), "matching", order**2)
-    assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(1)
-    monkeypatch.setitem(vars(subject), "matching", -order)
-    assert float(about_how_they_work.corner_and_matching(subject)) == pytest.approx(-1)
+def test_all_heads_that_match_are_in_the_corner_and_apart_from_the_others(monkeypatch, subject):
+    nearness = torch.tensor([0.1, 0.5, 0.2, 0.9, 0.7])
+    monkeypatch.setattr(
+        about_how_they_work, "_spectra", lambda _: torch.stack([nearness, nearness + 0.1])
+    )
+    weakest, apart = about_how_they_work.weakest_spectrum, about_how_they_work.set_apart_in_corner
+    for matching, lowest, gap in (
+        ([0.1, 0.2, 0.0, 0.6, 0.5], 0.7, 0.2),
+        ([0.1, 0.6, 0.0, 0.6, 0.3], 0.5, -0.2),
+        ([0.1, 0.2, 0.0, 0.3, 0.1], 0.9, 0.2),  # none is an induction head: the best alone
+        ([0.5] * 5, 0.1, math.nan),  # no others
+    ):
+        monkeypatch.setitem(vars(subject), "matching", torch.tensor(matching))
+        assert float(weakest(subject)) == pytest.approx(lowest)
+        assert float(apart(subject)) == pytest.approx(gap, nan_ok=True)
+
+
+def test_what_the_sum_makes_good_is_a_share_of_what_the_better_head_misses(monkeypatch, subject):
+    n_vocab = subject.model.config.n_vocab
+    tokens = torch.arange(n_vocab)
+    asked = iter(
+        (tokens < n_vocab - 2, (tokens > 0) & (tokens < 6), tokens < 4)
+    )  # sum, better, other
+    monkeypatch.setattr(
+        about_how_they_work.copying_scores, "own_ranks", lambda _: (~next(asked)).long()
+    )
+    found = about_how_they_work.made_good_by_summed_ov.function(subject)
+    assert found.mean == pytest.approx((n_vocab - 7) / (n_vocab - 5))
+    assert found.low < found.mean < found.high
 
 
 def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subject):
@@ -31,8 +55,8 @@ def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subjec
     nothing = controls.heads_without_effect(subject)
     assert share.interval(nothing) == rules.NOTHING
     for other in (
-        about_how_they_work.weaker_spectrum,
-        about_how_they_work.gain_of_summed_ov,
+        about_how_they_work.weakest_spectrum,
+        about_how_they_work.made_good_by_summed_ov,
         about_how_they_work.other_form_as_key,
     ):
         assert other.interval(nothing) == rules.NOTHING, other.claim_id

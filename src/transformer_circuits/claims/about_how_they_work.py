@@ -4,14 +4,13 @@ import math
 from functools import cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from transformer_circuits.analysis import (
     causal_scrubbing,
     composition,
     copying_scores,
-    edge_effects,
     expansion,
     heads,
     path_patching,
@@ -19,7 +18,7 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import about_induction, samples
+from transformer_circuits.claims import about_induction, rules, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     random_heads,
@@ -29,6 +28,7 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
+from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
@@ -124,19 +124,25 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
 @decides(
     "two-spectra",
     controls=[untrained, random_heads, heads_without_effect],
-    reads_basis=True,
+    draws=20,
     moved_by=[SPLIT],
 )
-def weaker_spectrum(subject: Subject) -> Float[Tensor, ""]:
-    """How far the weaker of the strongest head's two spectra lies above random heads. [their sd]
+def weakest_spectrum(subject: Subject) -> Float[Tensor, ""]:
+    """The lowest Σλ/Σ|λ| of the induction heads, of OV circuits and of QK circuits. -1 to 1.
 
-    Of Σλ/Σ|λ| of its OV circuit and of its QK circuit through the previous-token head, the one that
-    lies fewer standard deviations above random heads between the same matrices. A fact of the
-    weights; not a number if the head does nothing (paper: "Checking the Mechanistic Theory").
+    QK circuits through the previous-token head; induction heads are those of `_matching`. A fact of
+    the weights, but for which heads these are; not a number if the best of them does nothing (paper:
+    "Checking the Mechanistic Theory").
     """
     if not subject.does(subject.induction_head):
         return torch.tensor(torch.nan)
-    return _above_random(subject)[:, subject.induction_head.head].min().double()
+    return _spectra(subject)[:, _matching(subject)].min().double()
+
+
+def _matching(subject: Subject) -> Bool[Tensor, " head"]:
+    """Which heads of the last layer match prefixes with more than `MATCHES`; the best, if none does."""
+    matches = subject.matching > MATCHES
+    return matches if matches.any() else subject.matching == subject.matching.max()
 
 
 @decides(
@@ -174,16 +180,18 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     return (_spectra(subject).to(null) - mean) / spread
 
 
-@decides("corner", controls=[untrained, random_heads], moved_by=[SPLIT])
-def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
-    """Rank correlation, over last-layer heads, of the weaker spectrum with prefix matching. -1 to 1.
+@decides("corner", controls=[untrained, random_heads], draws=20, moved_by=[SPLIT])
+def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
+    """By how much induction heads stand nearer to the corner of both spectra than all others. -2 to 2.
 
-    Spearman's, of the smaller of the two Σλ/Σ|λ| with attention on random tokens that come twice.
-    A fact of the weights (paper: "Checking the Mechanistic Theory").
+    The smaller of the two Σλ/Σ|λ| is how near a head stands: the lowest of `_matching` heads, less
+    the highest of the others. Above 0: they are first; not a number if there are no others. A fact of
+    the weights, but for which heads match (paper: "Checking the Mechanistic Theory").
     """
-    corner = _spectra(subject).min(dim=0).values
-    agreement = edge_effects.agreement(corner, subject.matching)
-    return torch.tensor(agreement, dtype=torch.float64)
+    nearness, ours = _spectra(subject).min(dim=0).values.double(), _matching(subject)
+    if ours.all():
+        return torch.tensor(torch.nan)
+    return nearness[ours].min() - nearness[~ours].max()
 
 
 @decides(
@@ -192,22 +200,24 @@ def corner_and_matching(subject: Subject) -> Float[Tensor, ""]:
     draws=20,
     moved_by=[SPLIT, EMBEDDED],
 )
-def gain_of_summed_ov(subject: Subject) -> Float[Tensor, " token"]:
-    """For which more tokens the two best heads' summed OV puts the token itself first. -1 to 1.
+def made_good_by_summed_ov(subject: Subject) -> Interval:
+    """Of the tokens that the better head alone does not put first for themselves, what the sum gains.
 
-    Per token of the vocabulary: 1 if the sum of the circuits does, less 1 if the better of the
-    two does alone; not a number if one of them does nothing (ARENA, chapter 1.2).
+    Of the two heads that match best: for how many more tokens of the vocabulary the sum of their OV
+    circuits does, as a share of those for which the better of the two does not. At most 1: it gains
+    all; below 0: it loses. Not a number if one of them does nothing (ARENA, chapter 1.2).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     model, best = subject.model, subject.matching.topk(2).indices.tolist()
     named = [(len(model.layers) - 1, head) for head in best]
     if not all(map(subject.does, named)):
-        return torch.tensor([torch.nan])
+        return rules.NOTHING
     pair = [heads.full_ov(model, head) for head in named]
     both = LowRank(torch.cat([ov.left for ov in pair], dim=1), torch.cat([ov.right for ov in pair]))
-    alone = [(copying_scores.own_ranks(ov) == 0).double() for ov in pair]
-    better = max(alone, key=lambda own: float(own.mean()))
-    return (copying_scores.own_ranks(both) == 0).double() - better
+    own, *alone = ((copying_scores.own_ranks(ov) == 0).double() for ov in (both, *pair))
+    missed = 1 - max(alone, key=lambda of: float(of.mean()))
+    of_tokens = torch.stack([own - (1 - missed), missed], dim=1)
+    return rules.interval_of(lambda mean: float(mean[0] / mean[1]), of_tokens)
 
 
 @decides(
