@@ -125,7 +125,7 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     "two-spectra",
     controls=[untrained, random_heads, heads_without_effect],
     draws=20,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def weakest_spectrum(subject: Subject) -> Float[Tensor, ""]:
     """The lowest Σλ/Σ|λ| of the induction heads, of OV circuits and of QK circuits. -1 to 1.
@@ -180,7 +180,7 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     return (_spectra(subject).to(null) - mean) / spread
 
 
-@decides("corner", controls=[untrained, random_heads], draws=20, moved_by=[SPLIT])
+@decides("corner", controls=[untrained, random_heads], draws=20, moved_by=[SPLIT, EMBEDDED])
 def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     """By how much induction heads stand nearer to the corner of both spectra than all others. -2 to 2.
 
