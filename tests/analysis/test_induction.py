@@ -48,5 +48,5 @@ def test_the_stream_at_some_places_is_the_whole_stream_there(n_layers, d_mlp, to
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers, d_mlp=d_mlp)).double()
     model.randomise(generator=generator)
     places = torch.tensor([2, tokens.shape[1] - 1])
-    at = induction.stream_at(model, tokens, places)
+    at = induction._stream_at(model, tokens, places)
     torch.testing.assert_close(at, model.stream(tokens)[:, places])

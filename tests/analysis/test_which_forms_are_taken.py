@@ -137,6 +137,7 @@ CALLS = {
     credit.gradients: lambda f, m, t, x: f(m, x.IN, PLACES),
     credit.shares: lambda f, m, t, x: f(m, x.IN, PLACES),
     path_patching.patched: lambda f, m, t, x: f(m, t, {EDGE: x.NOTHING}),
+    path_patching.losses_patched: lambda f, m, t, x: f(m, t, {EDGE: x.NOTHING}, x.OUT),
     edge_sets.rise: lambda f, m, t, x: f(m, t, x.OUT, [EDGE]),
     edge_sets.interaction: lambda f, m, t, x: f(m, t, x.OUT, EDGE, ("Q", (1, 2), (0, 3))),
     features.makers: lambda f, m, t, x: f(m, 1),
@@ -203,6 +204,16 @@ class Numpy(Transformer):
         """The mean over what is counted."""
         found = forms.losses(self(tokens, **how).numpy(), targets.clamp(min=0).numpy())
         return float(found[targets.numpy() != -100].mean())
+
+
+def plain(n):
+    """The same as a function of tokens, of which nothing more is known than its context."""
+
+    def logits(tokens):
+        return n(tokens)
+
+    logits.config = n.config
+    return logits
 
 
 def padded(M, model):
@@ -328,6 +339,9 @@ RIGHT = {
     repeats.loss_increase_by_copy: lambda n, m, t, x: by_copy(n, PASSAGES),
     path_patching.without_edge: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
     path_patching.patched: lambda n, m, t, x: n(x.IN, unread=[EDGE]),
+    path_patching.losses_patched: lambda n, m, t, x: torch.tensor(
+        forms.losses(n(x.IN, unread=[EDGE]).numpy(), x.OUT.numpy())
+    ).view_as(x.OUT),
     path_patching.loss_increase: lambda n, m, t, x: rises(n, x),
     path_patching.losses_without: lambda n, m, t, x: without_each(n, x),
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
@@ -350,12 +364,15 @@ RIGHT = {
         [n.loss(*one, unread=[EDGE]) - n.loss(*one) for one in zip(x.IN.split(1), x.OUT.split(1), strict=True)]
     ),
     singular_directions.narrowed: lambda n, m, t, x: n(x.IN),
+    induction.in_context_learning_score: lambda n, m, t, x: CALLS[induction.in_context_learning_score](
+        induction.in_context_learning_score, plain(n), t, x
+    ),
 }  # fmt: skip
 """What NumPy makes of each of `CALLS`, where an analysis takes more than the paper's form."""
 SEEN = {
     function: lambda n, m, t, x, f=function: CALLS[f](f, n, t, x)
     for function in (
-        repeats.predictions, induction.in_context_learning_score, markov.predicted,
+        repeats.predictions, markov.predicted,
     )
 }  # fmt: skip
 """What asks for logits and patterns alone gets those of NumPy."""

@@ -50,13 +50,13 @@ def in_context_learning_score(
     def last(batch: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch length n_vocab"]:
         if isinstance(model, Transformer):  # nothing is predicted at the other places
             places = torch.arange(batch.shape[1] - length, batch.shape[1], device=batch.device)
-            return model.unembed(stream_at(model, batch, places))
+            return model.unembed(_stream_at(model, batch, places))
         return model(batch)[:, -length:]
 
     return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
 
 
-def stream_at(
+def _stream_at(
     model: Transformer, tokens: Int[Tensor, "batch pos"], places: Int[Tensor, " place"]
 ) -> Float[Tensor, "batch place d_model"]:
     """The residual stream after all layers at some places alone: the last layer asks nowhere else."""
