@@ -1,6 +1,8 @@
-"""Every page of the built book in a real browser, from file://, with no network.
+"""The built book in a real browser, from file://, with no network.
 
-Run by `make test` after the book is built: `pytest -m browser`.
+Every page is opened for what its own words and figures can break: something too wide, cut off or covered, an
+error. What all pages of a kind share is asked of one: every width, paper, the dark, weight, axe. Run by
+`make test` after the book is built: `pytest -m browser`.
 """
 
 import re
@@ -18,8 +20,17 @@ from transformer_circuits.claims import registry
 
 pytestmark = pytest.mark.browser
 LIVE = "chapters/browser/live-model"
+KINDS = [
+    "chapters/a-name-comes-again", "chapters/11-induction-heads", "chapters/21-scorecard", LIVE,
+    "chapters/browser/train-here", "chapters/reference/glossary", "seminar/slides", "seminar/before-and-after",
+    "search",
+]  # fmt: skip
+"""A page of each kind: of the story, with the stage; of the evidence, with views, charts, formulas, boxes and
+exercises; of verdicts; two with models; a list of words; slides with notes; a form; and the search."""
+one_of_each_kind = pytest.mark.parametrize("opened", KINDS, indirect=True)
 WIDTHS = (320, 390, 768, 1200, 1280, 1440)
-PHONE = 390
+PHONE, DESK = 390, 1440
+"""Every page has these widths, and those of `KINDS` the others and paper, too."""
 PRINTED = (718, 907)
 """A4 in pixels: with the browser's own scale and 10 mm of margin, and as `make pdf` prints it."""
 FORMULAS = """() => [...document.querySelectorAll("div.math")]
@@ -100,15 +111,24 @@ CROWDED = """() => {
 how many signs of a link on a mark."""
 
 
+FIGURES = """() => [
+    ...[...document.querySelectorAll("article img:not([hidden], [alt=''])")].map(
+        (img) => [img.alt, img.complete && img.naturalWidth > 0]),
+    ...[...document.querySelectorAll(
+        "article .circuit-plot[role=img]:not([hidden], .figure-choice > div ~ div *)")].map(
+        (plot) => [plot.ariaLabel, plot.querySelector("svg").getBoundingClientRect().height > 50])]"""
+"""What is read aloud of each figure, and whether it shows."""
+
+
 @pytest.fixture(scope="session")
 def widths(opened):
-    """The page at every width, and on paper: what the tests ask there, so that it is laid out once for all.
+    """The page at its widths, and on paper: what the tests ask there, so that it is laid out once for all.
 
     It is the story; on a phone and where it is narrowest and widest, its code is shown for a moment.
     """
-    found = {}
+    found, of_its_kind = {}, opened.name in KINDS
     opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
-    for width in at_every_width(opened, WIDTHS):
+    for width in at_every_width(opened, WIDTHS if of_its_kind else (PHONE, DESK)):
         at = found[width] = {
             "needs": opened.evaluate(NEEDS),
             "strayed": opened.evaluate(STRAYED),
@@ -121,13 +141,13 @@ def widths(opened):
             opened.evaluate(UNFOLDED)
             opened.wait_for_function(FITS)  # stacked, if it is too wide
         at["formulas"] = opened.evaluate(FORMULAS)
-        if width in (PHONE, max(WIDTHS)):
+        if width in (PHONE, DESK):
             at["texts"] = collisions(opened)
-        if width in (min(WIDTHS), PHONE, max(WIDTHS)):
+        if width in (min(WIDTHS), PHONE, DESK):
             read(opened, "code")
             at["with code"] = opened.evaluate(NEEDS)
             read(opened, "story")
-    if at["formulas"]:
+    if of_its_kind and at["formulas"]:
         for width in at_every_width(opened, PRINTED, media="print"):
             found[width] = {"formulas": opened.evaluate(FORMULAS)}
     return found
@@ -151,7 +171,7 @@ def in_the_dark(opened):
     return found
 
 
-def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_paper(widths):
+def test_no_page_scrolls_sideways_and_no_formula_is_cut_off(widths):
     """On a narrow screen a formula may need to be pushed to be seen to its end; a table may not."""
     for width, at in widths.items():
         if width in WIDTHS:
@@ -165,25 +185,31 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off_at_any_width_or_on_p
 
 def test_no_text_of_a_figure_covers_another_or_is_cut_off(opened, widths):
     shown = opened.locator("article figure:has(svg)").count()
-    for width in (PHONE, max(WIDTHS)):
+    for width in (PHONE, DESK):
         count, wrong = widths[width]["texts"]
         assert wrong == [], width
         assert count >= shown  # else figures are held in a way that is not looked at
 
 
-def test_nothing_goes_wrong_or_leaves_the_book_light_or_dark(opened, widths, in_the_dark):
+def went_wrong(page):
+    """Errors of a page's scripts, files that are not there, and addresses outside of the book."""
     allowed = re.compile("asked for (file|data|blob):")
-    assert [message for message in opened.wrong if not allowed.match(message)] == []
+    return [message for message in page.wrong if not allowed.match(message)]
 
 
-def test_every_formula_is_set_no_id_is_there_twice_and_no_phone_zooms_into_a_text_box(
-    opened, widths
-):
+def test_nothing_goes_wrong_or_leaves_the_book(opened, widths):
+    assert went_wrong(opened) == []
+
+
+def test_every_formula_is_set_no_id_is_there_twice_and_figures_are_read_aloud(opened, widths):
     assert opened.locator(".math").count() == opened.locator(".math .katex").count()
     assert opened.locator(".katex-error").count() == 0
     ids = opened.eval_on_selector_all("[id]", "all => all.map((element) => element.id)")
     assert sorted({name for name in ids if ids.count(name) > 1}) == []
-    assert min(widths[PHONE]["boxes"]) >= 16
+    assert min(widths[PHONE]["boxes"]) >= 16, "a phone would zoom into a box"
+    for alt, shows in opened.evaluate(FIGURES):
+        assert shows, alt
+        assert len(alt.split()) >= 3 and not re.search(r"\.(png|svg)$", alt), alt
 
 
 def weight(page, kind):
@@ -197,6 +223,7 @@ def weight(page, kind):
     return sum(path.stat().st_size for path in files) + inline
 
 
+@one_of_each_kind
 def test_a_page_is_light(opened):
     """At most .9 MB of scripts, and 4.5 MB with all the rest.
 
@@ -206,20 +233,7 @@ def test_a_page_is_light(opened):
     assert opened.name == LIVE or weight(opened, ".js") <= 900_000
 
 
-def test_every_figure_shows_and_can_be_read_aloud(opened):
-    figures = opened.evaluate(
-        """() => [
-            ...[...document.querySelectorAll("article img:not([hidden], [alt=''])")].map(
-                (img) => [img.alt, img.complete && img.naturalWidth > 0]),
-            ...[...document.querySelectorAll(
-                "article .circuit-plot[role=img]:not([hidden], .figure-choice > div ~ div *)")].map(
-                (plot) => [plot.ariaLabel, plot.querySelector("svg").getBoundingClientRect().height > 50])]"""
-    )
-    for alt, shows in figures:
-        assert shows, alt
-        assert len(alt.split()) >= 3 and not re.search(r"\.(png|svg)$", alt), alt
-
-
+@one_of_each_kind
 def test_no_barrier_that_axe_finds(opened, in_the_dark):
     """Of words, contrast is asked where a page has a colour, ground or class that none before it has."""
     read(opened, "code")
@@ -227,11 +241,8 @@ def test_no_barrier_that_axe_finds(opened, in_the_dark):
     found = barriers(opened, known=KNOWN)
     read(opened, "story")
     assert found == [] and in_the_dark["barriers"] == []
-
-
-def test_words_have_no_light_panel_behind_them_in_the_dark(in_the_dark):
-    """The theme puts one behind all output in HTML; only pictures and data frames may have it."""
-    assert in_the_dark["panels"] == []
+    assert in_the_dark["panels"] == [], "a light one, behind words in the dark"
+    assert went_wrong(opened) == []
 
 
 def test_what_is_served_comes_with_its_licence():

@@ -91,9 +91,8 @@ def test_colours_with_different_meanings_look_different(mode):
 
 
 PAGES = [
-    "a-name-comes-again", "one-channel", "the-induction-circuit", "watch-it-grow",
-    "02-residual-stream", "10-who-reads-whom", "11-induction-heads", "13-how-they-form",
-    "21-scorecard", "browser/live-model", "browser/train-here", "browser/hunt-here",
+    "a-name-comes-again", "11-induction-heads", "21-scorecard", "browser/live-model",
+    "browser/train-here", "browser/hunt-here",
 ]  # fmt: skip
 
 

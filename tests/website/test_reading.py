@@ -49,7 +49,7 @@ def test_one_button_opens_all_solutions_and_folds_them_again(watched):
     folded = watched.locator(".solution.toggle-hidden")
     n_solutions = watched.locator(".solution").count()
     expect(folded).to_have_count(n_solutions)
-    watched.locator(".solution .admonition-title").first.click()
+    watched.locator(".solution .toggle-button").first.click()
     watched.get_by_role("button", name="Open all solutions").press("Enter")
     expect(folded).to_have_count(0)
     expect(watched.locator(".solution div.cell_input").last).to_be_visible()
