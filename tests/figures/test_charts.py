@@ -65,23 +65,16 @@ def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(make)
     assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
 
 
-def test_chosen_names_stand_beside_their_points_those_of_points_on_each_other_in_one_line():
+def test_chosen_names_stand_beside_their_points_and_none_on_another():
     points = [(0.0, 0.0), (0.5, 0.5), (0.99, 0.99), (0.99, 0.985), (0.95, 0.99)]
     xs, ys = zip(*points, strict=True)
     words = {"labels": "pqrst", "written": "prst", "x": "a", "y": "b", **WORDS}
-    names = re.findall(r">([pqrst, ]+)</text>", charts.scatter(xs, ys, **words).svg)
-    assert sorted(names) == ["p", "r, s", "t"]
-    pixels, widths = [(100 * x, 100 * y) for x, y in points], [7.5, None, 7.5, 7.5, 7.5]
-    centres = [place[0] for place in labels.near(pixels, widths, (110, 110)) if place]
-    for (x, y), (other, its) in itertools.combinations(centres, 2):
-        assert abs(x - other) >= 7.5 or abs(y - its) >= labels.LINE
-    ring = [np.exp(2j * np.pi * k / 12) for k in range(12) if k not in (8, 9, 10)]
-    dots = [(100.0, 100.0), *((100 + 22 * of.real, 100 + 22 * of.imag) for of in ring)]
-    dots += [(85.0, 74.0), (115.0, 74.0)]
-    (_, (x, y)), *_ = labels.near(dots, [40.0] + [None] * 11, (200, 200))
-    assert y < 70 and abs(x - 100) < 10, "its line goes out between dots, where there are none"
-    with pytest.raises(ValueError, match="there is no room for 2 names"):
-        labels.near([(5.0, 5.0)] * 2, [30.0, 30.0], (50, 30))
+    chart = charts.scatter(xs, ys, **words)
+    assert sorted(re.findall(r">([pqrst])</text>", chart.svg)) == ["p", "r", "s", "t"]
+    named = {row["name"]: row for row in values(chart) if "dy" in row}
+    assert named["p"]["align"] == "left" and {named[k]["align"] for k in "rst"} == {"right"}
+    heights = sorted(-named[k]["y"] * 235 + named[k]["dy"] for k in "rs")  # the plane is 260 high
+    assert min(np.diff(heights)) >= labels.LINE - 1
 
 
 def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_what_they_beat():
@@ -103,18 +96,6 @@ def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_wha
     apart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside)
     wide, high = (scale["domain"] for scale in apart.spec["scales"][:2])
     assert wide[1] < 3.5 and high[1] > 5
-
-
-def test_no_line_to_a_name_crosses_another_name():
-    points = [(50.0 + 9 * k, 50.0 + 4 * (k % 3)) for k in range(8)]
-    places = labels.near(points, [40.0] * 8, (200, 120))
-    for (x, y), (_, (to, at)) in zip(points, places, strict=True):
-        line = [(x + (to - x) * k / 12, y + (at - y) * k / 12) for k in range(1, 12)]
-        for other in places:
-            (across, up), own = other[0], other[1] == (to, at)
-            assert own or not any(
-                abs(a - across) < 20 and abs(b - up) < labels.LINE / 2 for a, b in line
-            )
 
 
 def test_dots_of_a_diagram_have_the_colours_of_their_layers():

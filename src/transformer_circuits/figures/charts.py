@@ -8,8 +8,7 @@ import numpy as np
 
 from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.drawings.words import width
-from transformer_circuits.figures.labels import DOT, GREY, near, shared
+from transformer_circuits.figures.labels import GREY, LINE
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
 SCATTER = (300, 260)
@@ -53,7 +52,7 @@ def scatter(
 
     Raises:
         ValueError: if the values and labels differ in number, both axes have the same title, or a
-            name to print is no label or finds no room.
+            name to print is no label.
     """
     xs, ys = array(x_values), array(y_values)
     if x == y:  # a table has one column of a name
@@ -126,7 +125,7 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equal: str):
-    """Crosses beside a dot for each point (name, x, y), and a line from it to its name if `written`."""
+    """Crosses beside a dot for each point (name, x, y), and its name if `written`."""
     of = [theme.role_of_head(name) or "ink" for name, *_ in points]
     kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
     kinds |= {(name, "cross"): GREY for name, *_ in beside}
@@ -147,15 +146,9 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
     # An empty layer would be read aloud as a picture of nothing.
     crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
-    (left, right), (low, high), (wide, tall) = plane
-    crossed = [  # by lines, and at the top by their names
-        (name, v + along / wide * (right - left), high - down / tall * (high - low))
-        for name, v in places.items()
-        for along in range(0, int(width(name, vega.WORDS)), DOT)
-        for down in range(0, tall if along == 0 else DOT + 1, DOT)
-    ]
-    lines, texts = names(plane, points, [*beside, *crossed], written, across, up)
-    layers = [lines, dots, *crosses, texts]
+    layers = [dots, *crosses]
+    if told := [point for point in points if point[0] in written]:
+        layers.append(_names(plane, told, 1.5 * LINE if places else 0.0, across, up))
     if places:
         upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
         upright = upright.encode(across)
@@ -172,36 +165,22 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     return altair.layer(*layers)
 
 
-def names(
-    plane: Plane,
-    points: Sequence[tuple[str, float, float]],
-    others: Sequence[tuple[str, float, float]],
-    written: Collection[str],
-    across: altair.X,
-    up: altair.Y,
-) -> tuple[altair.Chart, altair.Chart]:
-    """Lines from points to their names, and these.
-
-    `points`, `others`: name, x and y; only names of the first that are `written` are printed, where
-    they hide no dot. Those of dots that lie on each other are printed as one. `across`, `up`: the
-    axes, of "x:Q" and "y:Q".
-    """
-    at = [plane.pixels(x, y) for _, x, y in (*points, *others)]
-    said = shared([name if name in written else None for name, *_ in points], at[: len(points)])
-    widths = [name and width(name, vega.WORDS) + 6 for name in said] + [None] * len(others)
-    rows = []
-    for (_, x, y), name, (px, py), place in zip(
-        points, said, at, near(at, widths, plane.size), strict=False
-    ):
-        if place:
-            (dx, dy), (lx, ly) = ((round(a - px, 1), round(b - py, 1)) for a, b in place)
-            rows.append({"name": name, "x": x, "y": y, "dx": dx, "dy": dy, "lx": lx, "ly": ly})
-    named = vega.chart(rows, *plane.size)
-    ends = {f"{axis}2Offset": altair.expr(f"datum.l{axis}") for axis in "xy"}
-    lines = named.mark_rule(color=GREY, strokeWidth=0.8, aria=False, **ends)
-    texts = named.mark_text(**{f"d{axis}": altair.expr(f"datum.d{axis}") for axis in "xy"})
-    lines = lines.encode(across, up, altair.X2("x"), altair.Y2("y"))
-    return lines, texts.encode(across, up, text="name:N")
+def _names(plane: Plane, points, top: float, across: altair.X, up: altair.Y) -> altair.Chart:
+    """Names of points, on the side with more room; from above, each moves down until it is on no other."""
+    rows, taken = [], []
+    for name, x, y in sorted(points, key=lambda point: -point[2]):
+        px, line = plane.pixels(x, y)
+        long, to_right = 6.5 * len(name), px < plane.size[0] / 2
+        start, at = px + 9 if to_right else px - 9 - long, max(line, top)
+        while any(abs(at - y) < LINE and start < b and a < start + long for a, b, y in taken):
+            at += 1
+        taken.append((start, start + long, at))
+        rows.append(
+            {"name": name, "x": x, "y": y, "dx": 9 if to_right else -9, "dy": round(at - line, 1),
+             "align": "left" if to_right else "right"}
+        )  # fmt: skip
+    offset = {name: altair.expr(f"datum.{name}") for name in ("dx", "dy", "align")}
+    return vega.chart(rows, *plane.size).mark_text(**offset).encode(across, up, text="name:N")
 
 
 def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega.HoverChart:

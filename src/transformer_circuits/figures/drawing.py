@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.image import imsave
 
-from transformer_circuits.figures import labels, theme
+from transformer_circuits.figures import theme
 from transformer_circuits.figures.html import Figure
 from transformer_circuits.record import SVG, Record
 
@@ -67,7 +67,6 @@ class Plot:
 def _svg(figure: MplFigure) -> str:
     buffer = io.StringIO()
     with style.context(STYLE):
-        labels.wrap(figure.axes[0])
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().replace("'DejaVu Sans'", theme.SANS)  # laid out in a wider font
     return theme.themed(svg).replace(theme.GROUND["light"], f"var(--on,{theme.GROUND['light']})")
@@ -83,6 +82,9 @@ def draw(paint: Callable, record: Record, *heights: float) -> Plot:
         for width, height in zip(WIDTHS, (heights * 2)[:2], strict=True):
             figures.append(MplFigure(figsize=(width, height), layout="constrained"))
             paint(figures[-1].subplots())
+            for axes in figures[-1].axes:  # 12 letters an inch; longer titles take several lines
+                for title, inches in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
+                    title.set_text(textwrap.fill(title.get_text(), int(9 * inches)))
     return Plot(figures, dataclasses.replace(record, picture=SVG))
 
 

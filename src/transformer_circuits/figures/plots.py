@@ -7,6 +7,7 @@ Every figure has a title that states the finding and an `alt` text for those who
 """
 
 import itertools
+import math
 import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
@@ -103,11 +104,13 @@ def matrix(
         for each in every:
             if len(row_labels) or len(col_labels):
                 each.tick_params("y", labelleft=narrow or each is every[0])
-                labels.ticks(each, row_labels, col_labels)
+                _names(each, row_labels, col_labels)
             else:  # there is no row between two rows
                 for axis in (each.xaxis, each.yaxis):
                     axis.get_major_locator().set_params(integer=True)
-        labels.tighten(every[0])
+        for _ in range(2):  # square cells leave height over; room between parts shrinks with it
+            figure.draw_without_rendering()
+            figure.set_figheight(figure.get_tightbbox().height + 0.08)
 
     record = _record(
         title,
@@ -119,6 +122,18 @@ def matrix(
     height = np.clip(1.6 + 0.28 * high, 2.4, 6.0)
     low = n * min(height, 4.4) if n > 1 else height  # on a phone
     return draw(paint, record, height, low + 0.8)  # the bar of colours stands below
+
+
+def _names(axes, rows: Sequence[str], cols: Sequence[str]) -> None:
+    """Name rows and columns: upright where columns are narrow, and of many every second, third … one."""
+    wide, high = (0.6 * 72 * inches for inches in axes.figure.get_size_inches())
+    if axes.get_aspect() != "auto":  # cells are squares
+        wide = high = min(wide, high)
+    upright = 6 * max(map(len, cols), default=0) > wide / (len(cols) or 1)
+    for names, room, setter in ((rows, high, axes.set_yticks), (cols, wide, axes.set_xticks)):
+        step = math.ceil(12 * len(names) / room) or 1
+        setter(range(0, len(names), step), names[::step])
+    axes.tick_params("x", rotation=90 * upright)
 
 
 def _frame(axes, row: int, col: int, wide: float) -> None:
@@ -245,7 +260,10 @@ def bundles(
                 for kind, names in curves_of.items()
             }
             colours = [of[names[0]].get_color() for names in curves_of.values()]
-        labels.beside(axes, _floats(baselines or {}), levels, colours)
+        named = _floats(baselines or {})
+        for level in named.values():
+            axes.axhline(level, color=labels.GREY, lw=1, ls=":")
+        labels.ends(axes, named | levels, [*[None] * len(named), *colours])
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)
