@@ -1,10 +1,10 @@
 """What is claimed of how the heads of two layers compose."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import torch
-from einops import einsum, rearrange
+from einops import einsum
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
@@ -14,11 +14,10 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import controls, kept, rules, samples, subjects
+from transformer_circuits.claims import kept, rules, samples, subjects
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     turned_heads,
-    turned_often,
     untrained,
 )
 from transformer_circuits.claims.measurement import decides
@@ -27,15 +26,13 @@ from transformer_circuits.claims.planted import (
     graded_edges,
     hidden_k_composition,
 )
-from transformer_circuits.claims.rewritings import SPLIT
+from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
-DRAWS = 20
-"""How often heads are turned, where the largest of the draws must stay short of a bound."""
 RANDOM = 4
 """Models with random weights whose pairs of heads are the null in the white basis."""
 Scores = Float[Tensor, "kind later_head earlier_head"]
@@ -146,29 +143,10 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     return (scores(subject) < mean - 2 * spread).double().mean(dim=(0, 2))
 
 
-def when_turned(subject: Subject) -> Iterator[Scores]:
-    """Scores of `DRAWS` draws of turned heads, each made white again if the subject's stream is.
-
-    Turned heads bring what they brought, so one pass does for the second moments of all streams.
-    """
-    model, moment, n_places = subject.model, torch.empty(0), 0
-    if subject.as_stored:
-        x, W_P = model.embed(subjects.of_white(subject))
-        r = rearrange(model.layers[0].results(x, W_P, None), "b h pos k -> b pos (h k)")
-        parts = torch.cat([x, r], dim=-1).flatten(0, 1).double()
-        moment, n_places = parts.T @ parts / len(parts), len(parts)
-    for seed in range(DRAWS):
-        turned, basis = controls.turned(model, seed), "stored"
-        if subject.as_stored:
-            W_O = turned.layers[0].W_O_concat.double()
-            writes = torch.cat([torch.eye(len(W_O), dtype=W_O.dtype), W_O], dim=1)
-            basis = composition.whitening(writes @ moment @ writes.T, n_places)
-        yield scores_in(turned, basis)
-
-
 @decides(
     "k-composition",
-    controls=[untrained, turned_often, heads_without_effect],
+    controls=[untrained, turned_heads, heads_without_effect],
+    draws=20,
     reads_basis=True,
     moved_by=[SPLIT],
 )
@@ -176,25 +154,23 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     """By how much the best K score with the previous-token head leads the best other score.
 
     In units of the score of random heads; negative if another pair or kind leads. A fact of the
-    weights, but for which head that is; not a number if heads do nothing. Where heads are turned, the
-    largest lead of all draws (paper: "Analyzing a Two-Layer Model").
+    weights, but for which head that is; not a number if heads do nothing (paper: "Analyzing a
+    Two-Layer Model").
     """
     if _nothing_done(subject):
         return torch.tensor(torch.nan)
-    turned = subject.instead == subjects.TURNED
-    measured = torch.stack([*when_turned(subject)] if turned else [scores(subject)]).double()
-    config, keys = subject.model.config, composition.KINDS.index("K")
-    theirs = torch.zeros_like(measured[0], dtype=torch.bool)
-    theirs[keys, :, subject.previous_token_head.head] = True
-    leads = measured[:, theirs].amax(dim=1) - measured[:, ~theirs].amax(dim=1)
-    return leads.max() / chance(config.d_model, config.d_head)[0]
+    config, measured = subject.model.config, scores(subject).double()
+    theirs = torch.zeros_like(measured, dtype=torch.bool)
+    theirs[composition.KINDS.index("K"), :, subject.previous_token_head.head] = True
+    lead = measured[theirs].max() - measured[~theirs].max()
+    return lead / chance(config.d_model, config.d_head)[0]
 
 
 @decides(
     "k-composition-use",
     controls=[untrained, turned_heads, heads_without_effect],
     sample=samples.OF_EDGES,
-    moved_by=[SPLIT],
+    moved_by=[SPLIT, EMBEDDED],
 )
 def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
     """How much more the K edge from the previous-token head changes predictions than any other.

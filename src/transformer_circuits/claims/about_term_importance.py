@@ -229,13 +229,13 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     "pattern-preserving", controls=[one_layer, untrained], planted=built_induction, moved_by=[SPLIT]
 )
 def pattern_preserving_hides(subject: Subject) -> Float[Tensor, " passage"]:
-    """A tenth of what a full ablation costs repeats, less what one with patterns kept does. [nats]
+    """Half of what a full ablation costs repeats, less what one with patterns kept does. [nats]
 
     Of the previous-token head, see `cost_for_repeats`. What the second costs counts by its size,
-    whichever way it goes. Above 0 where it shows less than a tenth of the whole.
+    whichever way it goes. Above 0 where it shows less than half of the whole.
     """
     cost = cost_for_repeats(subject)
-    return cost["full"] / 10 - _size(cost["patterns kept"])
+    return cost["full"] / 2 - _size(cost["patterns kept"])
 
 
 def _of_copy(logits: Tensor, tokens: Tensor, length: int, copy: int) -> Float[Tensor, " passage"]:
