@@ -108,11 +108,11 @@ def test_chapters_count_the_rules_as_the_claims_do():
     assert of in why.lower()
 
 
-def test_what_the_paper_took_back_and_what_others_say_is_told_from_what_they_do_not():
+def test_what_the_paper_corrected_and_what_others_say_is_told_from_what_they_do_not():
     """A reading of ours names who says something else, or whom we know at second hand."""
-    retracted = {c.id: c for c in registry.read().values() if c.retracted}
-    assert retracted.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
-    assert all(c.source == "paper" and "Correction" in c.retracted for c in retracted.values())
+    corrected = {c.id: c for c in registry.read().values() if c.corrected}
+    assert corrected.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
+    assert all(c.source == "paper" and "Correction" in c.corrected for c in corrected.values())
 
     ours = [c for c in registry.read().values() if c.section.startswith("a reading of this book")]
     assert {c.id for c in ours} == {

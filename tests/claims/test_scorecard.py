@@ -90,16 +90,16 @@ def test_facts_are_counted_by_who_claims_them(few, monkeypatch):
         return {row.pop("claims of"): {v: n for v, n in row.items() if n} for row in rows}
 
     expected = {
-        "paper": {"reproduced": 1, "not reproduced": 1}, "paper, retracted": {}, "follow-up": {},
+        "paper": {"reproduced": 1, "not reproduced": 1}, "paper, corrected": {}, "follow-up": {},
         "retelling": {"mixed": 1}, "this book": {},
         "all": {"reproduced": 1, "mixed": 1, "not reproduced": 1},
     }  # fmt: skip
     assert counts() == expected
     rows = registry.read()
-    rows["two"] = replace(rows["two"], retracted="its Correction")
+    rows["two"] = replace(rows["two"], corrected="its Correction")
     rows["three"] = replace(rows["three"], source="follow-up", section="a reading of this book")
     monkeypatch.setattr(registry, "read", lambda: rows)
-    expected |= {"paper": {"reproduced": 1}, "paper, retracted": {"not reproduced": 1}}
+    expected |= {"paper": {"reproduced": 1}, "paper, corrected": {"not reproduced": 1}}
     assert counts() == expected | {"retelling": {}, "this book": {"mixed": 1}}
 
 

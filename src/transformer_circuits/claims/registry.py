@@ -34,8 +34,8 @@ class Claim(settings.Table):
     """The notebook that decides it; empty if none does."""
     untested: str = UNTESTED[-1]
     """One of `UNTESTED`, of a claim without a chapter."""
-    retracted: str = ""
-    """Where its authors took it back or changed it; empty if they did not."""
+    corrected: str = ""
+    """Where its authors added to it, changed it or took it back; empty if they did not."""
 
     def __post_init__(self):
         for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
@@ -53,7 +53,7 @@ class Claim(settings.Table):
         if self.own:
             return f"this book{self.section.partition('of this book')[2]}"
         if self.source == "paper":
-            return "the paper, before its Correction" if self.retracted else "the paper"
+            return "the paper, before its Correction" if self.corrected else "the paper"
         return "the paper's Correction" if self.section.startswith("Correction") else self.section
 
 
@@ -85,7 +85,7 @@ def _file() -> dict[str, tuple[Claim, Rule | None]]:
     by_id = {}
     for row in files.read_toml(files.data_dir() / "claims.toml")["claim"]:
         words = {name: value for name, value in row.items() if name != "decided"}
-        claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], "retracted": "", **words})
+        claim = Claim.from_dict({"chapter": "", "untested": UNTESTED[-1], "corrected": "", **words})
         rule = Rule.from_dict({"sometimes": False, **row["decided"]}) if "decided" in row else None
         by_id[claim.id] = claim, rule
     return by_id

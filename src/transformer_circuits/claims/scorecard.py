@@ -256,14 +256,14 @@ class Scorecard:
     def counts(self) -> list[dict[str, str | int]]:
         """How many facts about trained models have each verdict, by who claims them; at last, of all.
 
-        Apart from each other stand what the paper says and what its authors took back, and what
+        Apart from each other stand what the paper says and what its Correction speaks of, and what
         others say and what are beliefs or readings of this book.
         """
-        groups: dict[str, list[Claim]] = {"paper": [], "paper, retracted": []}
+        groups: dict[str, list[Claim]] = {"paper": [], "paper, corrected": []}
         groups |= {source: [] for source in registry.SOURCES[1:]} | {"this book": []}
         for claim in self.trained:
             name = "this book" if claim.own else claim.source
-            groups[f"{name}, retracted" if claim.retracted else name].append(claim)
+            groups[f"{name}, corrected" if claim.corrected else name].append(claim)
         return [
             {"claims of": name}
             | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
