@@ -124,7 +124,6 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
 @decides(
     "two-spectra",
     controls=[untrained, random_heads, heads_without_effect],
-    draws=20,
     moved_by=[SPLIT, EMBEDDED],
 )
 def weakest_spectrum(subject: Subject) -> Float[Tensor, ""]:
