@@ -33,20 +33,6 @@ def test_all_heads_that_match_are_in_the_corner_and_apart_from_the_others(monkey
         assert float(apart(subject)) == pytest.approx(gap, nan_ok=True)
 
 
-def test_what_the_sum_makes_good_is_a_share_of_what_the_better_head_misses(monkeypatch, subject):
-    n_vocab = subject.model.config.n_vocab
-    tokens = torch.arange(n_vocab)
-    asked = iter(
-        (tokens < n_vocab - 2, (tokens > 0) & (tokens < 6), tokens < 4)
-    )  # sum, better, other
-    monkeypatch.setattr(
-        about_how_they_work.copying_scores, "own_ranks", lambda _: (~next(asked)).long()
-    )
-    found = about_how_they_work.made_good_by_summed_ov.function(subject)
-    assert found.mean == pytest.approx((n_vocab - 7) / (n_vocab - 5))
-    assert found.low < found.mean < found.high
-
-
 def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subject):
     above = torch.tensor([[9.0, 9.0, 9.0, 0.0, 1.0], [9.0, 9.0, 1.0, 9.0, 1.0]])
     monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: above)
@@ -54,11 +40,7 @@ def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subjec
     assert share(subject)[:3].tolist() == [1, 1, 0] and share(subject)[3:].isnan().all()
     nothing = controls.heads_without_effect(subject)
     assert share.interval(nothing) == rules.NOTHING
-    for other in (
-        about_how_they_work.weakest_spectrum,
-        about_how_they_work.made_good_by_summed_ov,
-        about_how_they_work.other_form_as_key,
-    ):
+    for other in (about_how_they_work.weakest_spectrum,):
         assert other.interval(nothing) == rules.NOTHING, other.claim_id
     monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: 0 * above)
     assert share(subject).isnan().all(), "no copier, no case"

@@ -256,7 +256,7 @@ def test_a_verdict_is_the_same_in_every_basis_or_says_that_it_is_not(name):
     assert theirs.mean == pytest.approx(ours.mean, abs=1e-3, nan_ok=True)
 
 
-STILL = {"one-layer-no-induction", "score-is-not-use", "credit-over-scores", "gradient-where-sure"}
+STILL = {"one-layer-no-induction", "score-is-not-use", "gradient-where-sure"}
 """Rules that hold where heads do next to nothing: two claim that something is absent, and two ask how
 well a derivative tells effects, which it does best where they are small (in the book's models, they
 fail there)."""

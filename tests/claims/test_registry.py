@@ -46,7 +46,8 @@ def test_every_testable_claim_is_decided_in_its_chapter_and_no_verdict_is_writte
             words = {word.arg for word in node.keywords}
             assert words <= {"claim", "ours"}, ast.unparse(node)
     assert "Decision(" not in source
-    assert chapter == SCORECARD or "rules.verdict(" not in source
+    of_study = ("22-which-basis", "23-what-changes-with-size")  # they mark what was recorded
+    assert chapter in (SCORECARD, *of_study) or "rules.verdict(" not in source
 
 
 def test_the_claims_are_many_and_complete():
@@ -103,9 +104,8 @@ def test_chapters_count_the_rules_as_the_claims_do():
     assert mended in scorecard.lower()
     referee = sum("after a referee's look, before it was measured again" in r for r in registered)
     assert f"{referee} rules were mended" in scorecard
-    why = prose("20-why-they-form")
-    of = f"{n('before the first record')} of the twelve rules of this chapter were in the history"
-    assert of in why.lower()
+    blind = sum("blind reader" in r for r in registered)
+    assert f"{blind} were mended once more" in scorecard
 
 
 def test_what_the_paper_corrected_and_what_others_say_is_told_from_what_they_do_not():
@@ -113,11 +113,4 @@ def test_what_the_paper_corrected_and_what_others_say_is_told_from_what_they_do_
     corrected = {c.id: c for c in registry.read().values() if c.corrected}
     assert corrected.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
     assert all(c.source == "paper" and "Correction" in c.corrected for c in corrected.values())
-
-    ours = [c for c in registry.read().values() if c.section.startswith("a reading of this book")]
-    assert {c.id for c in ours} == {
-        "copying-capacity", "form-context", "form-law", "form-planted", "form-root", "form-root-rate",
-        "form-repeats-nothing", "form-repeats-thrice", "few-singular-directions", "credit-over-scores",
-        "form-code", "full-distribution", "fuzzy-induction", "statistical-induction",
-    }  # fmt: skip
-    assert all(c.source != "paper" for c in ours)
+    assert not any(c.own for c in registry.read().values()), "a verdict judges others"

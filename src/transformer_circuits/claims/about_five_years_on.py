@@ -8,11 +8,6 @@ from transformer_circuits.analysis import composition, repeats
 from transformer_circuits.analysis.later_work import credit, edge_sets, singular_directions
 from transformer_circuits.claims import about_composition, about_induction, samples
 from transformer_circuits.claims.about_composition import Scores
-from transformer_circuits.claims.controls import turned_heads, untrained
-from transformer_circuits.claims.measurement import decides
-from transformer_circuits.claims.planted import graded_edges
-from transformer_circuits.claims.rewritings import SPLIT
-from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
 
 FRACTION = 8
@@ -24,7 +19,6 @@ def key_edge(subject: Subject) -> edge_sets.EdgeName:
     return "K", subject.induction_head, subject.previous_token_head
 
 
-@decides("few-singular-directions", controls=[untrained, turned_heads], reads_basis=True)
 def kept_by_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
     """Which share of what an edge saves its strongest singular directions keep. About 0 to 1.
 
@@ -79,21 +73,3 @@ def rankings(subject: Subject) -> dict[str, Scores]:
         "credit in proportion": credit_in_proportion(subject),
         "credit by derivative": credit.gradients(model, *_other_places(subject)).mean(dim=0),
     }
-
-
-@decides(
-    "credit-over-scores",
-    controls=[graded_edges],
-    sample=samples.OF_EDGES,
-    reads_basis=True,
-    moved_by=[SPLIT],
-)
-def lead_of_credit(subject: Subject) -> Interval:
-    """How much better credit in proportion orders edges by their effect than composition scores do.
-
-    The difference of two of Spearman's rank correlations with what edges change of predictions on
-    held-out text, each the mean over Q, K and V; from -2 to 2, above 0 if credit is better. Its
-    interval is over windows (Chen et al. 2026, in our own reading; see `credit`).
-    """
-    ours, theirs = credit_in_proportion(subject), about_composition.scores(subject)
-    return about_composition.agreement_of(subject, ours, less=theirs)

@@ -10,9 +10,8 @@ from transformer_circuits.analysis import head_roles, repeats
 from transformer_circuits.analysis.later_work import markov, over_text
 from transformer_circuits.analysis.later_work.over_text import Looks
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import one_layer, shuffled_text, untrained
+from transformer_circuits.claims.controls import shuffled_text, untrained
 from transformer_circuits.claims.measurement import decides
-from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
@@ -41,7 +40,6 @@ def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Ten
     return subject.by_document(grid)
 
 
-@decides("full-distribution", controls=[untrained, built_induction], sample=samples.MANY, draws=20)
 def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     """How much rarer exact matches are on text than the usual test of a head has them. -1 to 1.
 
@@ -80,7 +78,6 @@ def near_matches(subject: Subject) -> Float[Tensor, " document"]:
     return near / whole if whole >= GAIN else torch.full_like(near, torch.nan)
 
 
-@decides("induction-by-frequency", controls=[one_layer, untrained], draws=20)
 def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
     """How much better the order of frequent tokens is repeated than that of rare ones. -1 to 1.
 
@@ -101,7 +98,6 @@ def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
     return shares[0] - shares[1]
 
 
-@decides("statistical-induction", controls=[one_layer, untrained])
 def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     """How much nearer a model's predictions are to in-context bigrams than to unigrams. [nats]
 

@@ -18,7 +18,7 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import about_induction, rules, samples
+from transformer_circuits.claims import about_induction, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     random_heads,
@@ -28,9 +28,7 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import decides
 from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
-from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
-from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.text import tokenizer
 
 MATCHES = 0.4
@@ -194,32 +192,6 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
 
 
 @decides(
-    "summed-ov",
-    controls=[untrained, random_heads, heads_without_effect],
-    draws=20,
-    moved_by=[SPLIT, EMBEDDED],
-)
-def made_good_by_summed_ov(subject: Subject) -> Interval:
-    """Of the tokens that the better head alone does not put first for themselves, what the sum gains.
-
-    Of the two heads that match best: for how many more tokens of the vocabulary the sum of their OV
-    circuits does, as a share of those for which the better of the two does not. At most 1: it gains
-    all; below 0: it loses. Not a number if one of them does nothing (ARENA, chapter 1.2).
-    """
-    subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
-    model, best = subject.model, subject.matching.topk(2).indices.tolist()
-    named = [(len(model.layers) - 1, head) for head in best]
-    if not all(map(subject.does, named)):
-        return rules.NOTHING
-    pair = [heads.full_ov(model, head) for head in named]
-    both = LowRank(torch.cat([ov.left for ov in pair], dim=1), torch.cat([ov.right for ov in pair]))
-    own, *alone = ((copying_scores.own_ranks(ov) == 0).double() for ov in (both, *pair))
-    missed = 1 - max(alone, key=lambda of: float(of.mean()))
-    of_tokens = torch.stack([own - (1 - missed), missed], dim=1)
-    return rules.interval_of(lambda mean: float(mean[0] / mean[1]), of_tokens)
-
-
-@decides(
     "causal-scrubbing", controls=[built_induction], sample=samples.SHORT, moved_by=[SPLIT, EMBEDDED]
 )
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
@@ -261,11 +233,6 @@ def scrubbed_losses(
     return torch.stack([subject.by_document(row) for row in losses])
 
 
-@decides(
-    "fuzzy-induction",
-    controls=[untrained, random_heads, heads_without_effect],
-    moved_by=[SPLIT, EMBEDDED],
-)
 def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
     """How well the best head matches a token with its other form: with a space, or with a capital.
 

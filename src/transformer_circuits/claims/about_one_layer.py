@@ -65,7 +65,6 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     return subject.by_document(samples.spread(torch.cat(rows), inputs.shape[1]))
 
 
-@decides("copying-capacity", controls=[without_heads, random_heads], sample=samples.MANY)
 def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     """How much more of the loss heads save by copying earlier tokens than by all else of these.
 
