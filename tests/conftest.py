@@ -14,7 +14,8 @@ import yaml
 
 from transformer_circuits import files
 from transformer_circuits.book import dependencies, notebooks
-from transformer_circuits.claims import registry
+from transformer_circuits.claims import catalogue
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
@@ -113,15 +114,15 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(dependencies, "_SOURCE", tmp_path / "src")
     monkeypatch.setattr(notebooks, "CHAPTERS", "*.ipynb")
     rows = {
-        name: registry.Claim(
-            name, "paper", kind, "Model Details", "it holds", "1", "must hold", where
+        name: Claim(
+            id=name, source="paper", kind=kind, section="Model Details", statement="it holds",
+            reported="1", rule="must hold", chapter=where,
         )
         for name, kind, where in (
             ("first", "identity", "x"), ("second", "trained", "x"), ("far", "trained", ""),
         )
     }  # fmt: skip
-    monkeypatch.setattr(registry, "read", lambda: rows)
-    monkeypatch.setattr(registry, "rules", lambda: {})
+    monkeypatch.setattr(catalogue, "claims", lambda: rows)
 
     def written(chapter, *cells, prose="prose"):
         code = [nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]

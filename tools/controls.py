@@ -24,7 +24,7 @@ def renewed(*, everything: bool) -> Iterator[dict[str, dict[str, Any]]]:
     measurements, rows = catalogue.measurements(), dict(recorded.read())
     todo = [m for m in measurements.values() if everything or not recorded.matches(m)]
     # Rules of one module share what they measure.
-    groups = [[m.claim_id for m in of] for _, of in groupby(sorted(todo, key=_module), key=_module)]
+    groups = [[m.claim.id for m in of] for _, of in groupby(sorted(todo, key=_module), key=_module)]
     with (
         ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool,
         tqdm(total=len(todo), unit="rule", disable=not sys.stderr.isatty()) as bar,
@@ -48,7 +48,7 @@ def _measured(names: list[str]) -> dict[str, dict[str, Any]]:
     rows = {}
     for name in names:
         measurement = catalogue.measurements()[name]
-        subject = measurement.trained(subjects.of_seeds(measurement.rule.of)[0])
+        subject = measurement.trained(subjects.of_seeds(measurement.claim.of)[0])
         rows[name] = recorded.row(measurement, measurement.beside(subject))
     return rows
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from transformer_circuits import files, record
 from transformer_circuits.book import dependencies, notebooks
-from transformer_circuits.claims import registry, scorecard
-from transformer_circuits.claims.registry import Claim
+from transformer_circuits.claims import catalogue, scorecard
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.text import corpus
 
 COMMITTED = "results/manifest.json"
@@ -66,7 +66,7 @@ def made() -> dict:
         "files": _hashes(),
         "models": _models(),
         "claims": {
-            name: _of_claim(claim, evidence.get(name)) for name, claim in registry.read().items()
+            name: _of_claim(claim, evidence.get(name)) for name, claim in catalogue.claims().items()
         },
         "chapters": {
             name: {
@@ -99,12 +99,11 @@ def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
         row["ours"] = found.ours
     if found and found.decision:
         row["why"] = found.decision["why"]
-        for group in ("seeds", "controls", "white", "other"):
+        for group in ("seeds", "controls", "other"):
             of_group = found.decision[group].items()
             row[group] = {name: estimate(interval) for name, interval in of_group if interval}
-        for group in ("white", "other"):
-            if not row[group]:  # the claim does not read the basis, or is not looked at in two ways
-                del row[group]
+        if not row["other"]:  # it is not looked at in two ways
+            del row["other"]
     return row
 
 

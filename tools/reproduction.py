@@ -13,7 +13,7 @@ from transformer_circuits.claims import recorded
 
 MOST_LISTED = 100
 """Differences that are listed one by one; of more, only how many they are."""
-_GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls", "white", "other")
+_GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls", "other")
 """Levels of a manifest that a difference need not name."""
 _LEFT_OUT = ("seconds", "tolerance")
 """How long a chapter ran, and what follows from the interval beside it."""

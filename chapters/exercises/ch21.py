@@ -6,7 +6,7 @@ Read it after you have tried: some of it comes close to an answer.
 from dataclasses import replace
 
 from transformer_circuits.book.exercises import Exercise
-from transformer_circuits.claims import registry, rules
+from transformer_circuits.claims import about_induction, catalogue, rules
 
 
 def paper_only(counts) -> Exercise:
@@ -35,7 +35,7 @@ def padding(every, trained, n_held) -> Exercise:
 
 def rule() -> Exercise:
     """The rule of the verdicts."""
-    a_rule = replace(next(iter(registry.rules().values())), side="above", threshold=0.0)
+    a_rule = replace(about_induction.best_matching.claim, side="above", threshold=0.0)
     over, across, under = (rules.Interval(x, x - 1, x + 1, 9) for x in (2.0, 0.0, -2.0))
     expected = {}
     for case in [(b, s, n, c) for n in (1, 2, 3, 4) for b in range(n + 1)
@@ -60,9 +60,9 @@ def disputed(open_claims) -> Exercise:
 
     def is_open(named):  # an id, the end of a link, or the claim itself
         name = str(getattr(named, "id", named)).rpartition("#claim-")[2].strip()
-        if name not in registry.read():
+        if name not in catalogue.claims():
             raise ValueError(f"there is no claim with the id {name!r}")
         return name in open_claims
 
-    wrong = [c.id for c in registry.read().values() if c.kind == "identity"][:2]
+    wrong = [c.id for c in catalogue.claims().values() if c.kind == "identity"][:2]
     return Exercise(is_open, wrong=wrong)

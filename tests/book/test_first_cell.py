@@ -77,9 +77,9 @@ def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path
     code = f"""{UNINSTALLED}
 sys.path.insert(0, {str(checkout / "src")!r})
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry, scorecard
+from transformer_circuits.claims import catalogue, scorecard
 notebooks.run_missing()
-print(scorecard.verdict(registry.read()["one"], scorecard.evidence()["one"]))
+print(scorecard.verdict(catalogue.claims()["one"], scorecard.evidence()["one"]))
 """
     environment = os.environ | {"JUPYTER_PATH": str(tmp_path / "jupyter")}
     environment.pop("PYTHONPATH", None)

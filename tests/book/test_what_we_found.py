@@ -7,7 +7,7 @@ import pytest
 
 from transformer_circuits.book import notebooks
 from transformer_circuits.book.notebooks import FOUND
-from transformer_circuits.claims import catalogue, findings, registry, rules, scorecard
+from transformer_circuits.claims import catalogue, findings, rules, scorecard
 from transformer_circuits.claims.rules import Interval
 
 CELLS = notebooks.read(notebooks.path(FOUND))["cells"]
@@ -21,9 +21,11 @@ LATER = ("no case", "depends on the basis")
 
 def decided(verdicts):
     """A scorecard on which rules came to these verdicts, by the claim's id."""
-    found = {name: scorecard.Evidence(["holds"]) for name in registry.read()}
+    found = {name: scorecard.Evidence(["holds"]) for name in catalogue.claims()}
     for name, verdict in verdicts.items():
-        said = findings.say(name, verdict, {"a": Interval(0.2, 0.1, 0.3, 9)}, CONTROLS[name])
+        said = findings.say(
+            catalogue.claims()[name], verdict, {"a": Interval(0.2, 0.1, 0.3, 9)}, CONTROLS[name]
+        )
         details = {"verdict": verdict, "finding": said}
         found[name] = scorecard.Evidence([said], [], details)
     return scorecard.Scorecard(found)
@@ -62,7 +64,7 @@ def every_mark(picture, card):
 
 def all_with(verdict):
     """Every rule with this verdict; but what is one number over pairs of trainings is never mixed."""
-    of = dict.fromkeys(registry.rules(), verdict)
+    of = dict.fromkeys(catalogue.measurements(), verdict)
     if verdict == rules.MIXED:
         pairs = [name for name, each in catalogue.measurements().items() if each.mean_of]
         of |= dict.fromkeys(pairs, rules.UNDECIDED)
@@ -77,7 +79,7 @@ def test_every_claim_of_the_page_is_told_once_by_its_verdict(verdict, monkeypatc
     assert told[0]._repr_mimebundle_()[1]["record"]["text"] == str(told[0])
     each = [one for paragraph in told for one in paragraph.sentences]
     behind = {to.href.rpartition("#claim-")[2]: to.text for _, to in each if to}
-    assert all(f"({registry.read()[name].by}; " in behind[name] for name in every), "whose it is"
+    assert all(f"({catalogue.claims()[name].by}; " in behind[name] for name in every), "whose it is"
     sentences = [said for said, link in each if link and "#claim-" in link.href]
     card = decided(all_with(verdict))
     expected = [findings.bare(card.evidence[name].decision["finding"]) for name in every]
@@ -106,7 +108,6 @@ def test_the_page_is_short_and_its_prose_says_no_result(monkeypatch):
     assert not re.search(r"\d", prose) and "reproduced" not in prose
     assert ":::{container} lead" in TEXT, "so that Story shows no code"
     committed = json.loads((notebooks.root() / "results/manifest.json").read_text("utf-8"))
-    today = {name: committed["claims"][name]["verdict"] for name in registry.rules()}
-    for verdicts in (today, *map(all_with, ("reproduced", "not reproduced", "undecided"))):
-        paragraphs, _ = shown(verdicts, monkeypatch)
-        assert len(f"{prose} {' '.join(map(str, paragraphs))}".split()) <= 700
+    today = {name: committed["claims"][name]["verdict"] for name in catalogue.measurements()}
+    paragraphs, _ = shown(today, monkeypatch)
+    assert len(f"{prose} {' '.join(map(str, paragraphs))}".split()) <= 700

@@ -40,7 +40,10 @@ def test_scores_on_two_sides_in_two_bases_are_not_decided_by_the_basis(subject):
     other = subjects.in_basis(subject, "scaled", scale.diag())
     tokens, _ = subject.windows(8)
     torch.testing.assert_close(other.model(tokens), model(tokens), atol=1e-5, rtol=0)
-    measured, rule = about_composition.share_below_random, about_composition.share_below_random.rule
+    measured, rule = (
+        about_composition.share_below_random,
+        about_composition.share_below_random.claim,
+    )
     found = [measured.decision([one]) for one in (subject, other)]
     stored = [
         decision.seeds[one.name] for decision, one in zip(found, (subject, other), strict=True)
@@ -180,7 +183,7 @@ def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
         about_composition.best_of_queries_and_values,
         about_composition.use_of_hidden_edges,
     ):
-        assert measurement.interval(nothing) == rules.NOTHING, measurement.claim_id
+        assert measurement.interval(nothing) == rules.NOTHING, measurement.claim.id
 
 
 def test_a_basis_changes_scores_and_no_effect(subject):

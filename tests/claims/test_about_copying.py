@@ -56,7 +56,7 @@ def test_without_a_negative_head_nothing_is_deleted_or_suppressed_and_that_is_no
         about_copying.suppression_by_negative_head,
     ):
         found = measurement.interval(dataclasses.replace(subject, name="copiers"))
-        assert found == rules.NOTHING, measurement.claim_id
+        assert found == rules.NOTHING, measurement.claim.id
 
 
 def test_what_is_moved_is_as_long_in_whatever_basis_a_head_has_and_a_value_is_not(subject):

@@ -63,7 +63,7 @@ MEASUREMENTS = (
 )
 
 
-@pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda measurement: measurement.claim_id)
+@pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda measurement: measurement.claim.id)
 def test_what_is_claimed_is_found_and_every_placebo_refused(formed, measurement):
     found = measurement.decision([formed])
     assert found.verdict == rules.REPRODUCED, found
@@ -81,7 +81,7 @@ def test_what_is_claimed_is_found_and_every_placebo_refused(formed, measurement)
 )
 def test_what_is_not_as_claimed_is_refused(formed, measurement, otherwise):
     other = dataclasses.replace(formed, log=log_of(**CLAIMED | otherwise))
-    assert rules.short_of(measurement.rule, measurement.interval(other))
+    assert rules.short_of(measurement.claim, measurement.interval(other))
 
 
 def test_a_head_that_never_forms_has_no_formation(formed):
@@ -97,7 +97,7 @@ def test_the_factor_is_that_of_the_curve_and_the_one_asked_for_is_that_of_the_so
     measurement = about_how_they_form.factor_of_tokens
     assert float(measurement(formed)) == pytest.approx(math.exp(2 * math.log(9) * 0.12), rel=0.02)
     start, end = map(float, re.findall(r"[\d.]+", measurement.claim.reported))
-    assert measurement.rule.threshold == end / start
+    assert measurement.claim.threshold == end / start
 
 
 def test_the_bigram_table_is_that_of_the_training_text(subject, monkeypatch):

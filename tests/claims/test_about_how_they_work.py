@@ -40,8 +40,8 @@ def test_copiers_are_those_that_copy_and_of_these_some_match(monkeypatch, subjec
     assert share(subject)[:3].tolist() == [1, 1, 0] and share(subject)[3:].isnan().all()
     nothing = controls.heads_without_effect(subject)
     assert share.interval(nothing) == rules.NOTHING
-    for other in (about_how_they_work.weakest_spectrum,):
-        assert other.interval(nothing) == rules.NOTHING, other.claim_id
+    weakest = about_how_they_work.weakest_spectrum
+    assert weakest.interval(nothing) == rules.NOTHING
     monkeypatch.setattr(about_how_they_work, "_above_random", lambda _: 0 * above)
     assert share(subject).isnan().all(), "no copier, no case"
 

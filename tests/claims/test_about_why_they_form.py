@@ -77,7 +77,7 @@ MEASUREMENTS = [
 ]
 
 
-@pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda measurement: measurement.claim_id)
+@pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda measurement: measurement.claim.id)
 def test_what_is_claimed_is_found_and_refused_on_each_control(trained, measurement):
     found = measurement.decision([trained()])
     assert found.verdict == rules.REPRODUCED, found
@@ -91,7 +91,7 @@ def test_what_is_claimed_is_found_and_refused_on_each_control(trained, measureme
     ],
 )
 def test_what_is_not_as_claimed_is_refused(trained, measurement, otherwise):
-    assert rules.short_of(measurement.rule, measurement.interval(trained(**otherwise)))
+    assert rules.short_of(measurement.claim, measurement.interval(trained(**otherwise)))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_what_matches_is_shown_and_what_does_not_is_measured_again(record, subje
     anew = {"one layer": Interval(5.0, 4.0, 6.0, 9)}
     monkeypatch.setattr(Measurement, "beside", lambda *_: anew)
     assert recorded.beside(MEASUREMENT, subject) == anew  # nothing is recorded yet
-    recorded.write({MEASUREMENT.claim_id: recorded.row(MEASUREMENT, FOUND)})
+    recorded.write({MEASUREMENT.claim.id: recorded.row(MEASUREMENT, FOUND)})
     kept = recorded.beside(MEASUREMENT, subject)
     assert kept.keys() == FOUND.keys() and kept["absent"].n == 0
     shown = [name for name in FOUND if name != "absent"]  # not a number is not equal to itself
@@ -36,12 +36,41 @@ def test_what_matches_is_shown_and_what_does_not_is_measured_again(record, subje
 
 def test_code_that_measures_weights_and_text_are_what_it_is_made_of(monkeypatch):
     module, seen = MEASUREMENT.__module__, []
-    monkeypatch.setattr(recorded, "_sha256", lambda path: seen.append(path) or path.name)
+    for kind in ("_sha256", "_code"):
+        monkeypatch.setattr(recorded, kind, lambda path: seen.append(path) or path.name)
     recorded.made_of.__wrapped__(module)
     names = {"/".join(path.parts[-2:]) for path in seen}
     assert {"claims/about_induction.py", "analysis/repeats.py", "model/transformer.py"} <= names
     assert {"two-layer/weights.safetensors", "data/corpus.toml", "data/tokenizer.json"} <= names
     assert not any(path.parts[-2] in ("figures", "book", "website") for path in seen)
+
+
+def test_words_of_a_claim_may_change_and_what_it_measures_may_not(tmp_path):
+    """Or a sentence mended would have all controls measured again."""
+    source = """
+@claim("one", "it holds", above=0.5, found="{range}", of="two-layer", controls=[untrained])
+def share(subject):
+    \"\"\"A share.\"\"\"
+    return subject.share  # of one
+"""
+
+    def hashed(old="", new=""):
+        assert old in source
+        (file := tmp_path / f"about_{len(list(tmp_path.iterdir()))}.py").write_text(
+            source.replace(old, new)
+        )
+        return recorded._code(file)
+
+    said = [
+        ("it holds", "it does"),
+        ("0.5", "0.6"),
+        ("{range}", "so"),
+        ("A share", "One"),
+        ("of one", ""),
+    ]
+    assert {hashed(*change) for change in said} == {hashed()}
+    does = [('"two-layer"', '"one-layer"'), ("[untrained]", "[random_heads]"), (".share", ".sum")]
+    assert len({hashed(*change) for change in does} | {hashed()}) == 4
 
 
 def test_a_damaged_record_is_named(record):

@@ -6,11 +6,14 @@ import math
 import pytest
 import torch
 
-from transformer_circuits.claims import catalogue, registry, rules
-from transformer_circuits.claims.registry import Rule
+from transformer_circuits.claims import catalogue, rules
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.rules import Interval
 
-RULE = Rule("two-layer", "above", 1.0, "the paper", "2026-11-22")
+RULE = Claim(
+    id="one", statement="it holds", source="paper", section="Model Details", reported="1",
+    rule="above 1", of="two-layer", side="above", threshold=1.0,
+)  # fmt: skip
 HIGH, LOW, ACROSS = (
     Interval(*map(float, x), n=9) for x in ((3, 2, 4), (0, -1, 0.5), (1.5, 0.5, 2.5))
 )
@@ -93,20 +96,23 @@ def test_undecided_names_how_much_text_would_decide(mean, said):
 
 def test_the_verdict_depends_on_the_basis_only_where_one_says_yes_and_the_other_no():
     yes, no = ("reproduced", "3 of 3 seeds"), ("not reproduced", "3 of 3 seeds on the other side")
-    assert rules.in_both(yes, yes)[0] == "reproduced"
-    assert rules.in_both(yes, no) == (
+    bases = {"way": "white basis", "of_basis": True}
+    assert rules.in_both(yes, yes, **bases) == (
+        "reproduced",
+        "3 of 3 seeds (white basis: the same)",
+    )
+    assert rules.in_both(yes, no, **bases) == (
         "depends on the basis",
-        "as stored reproduced (3 of 3 seeds); where the stream is white "
+        "as stored reproduced (3 of 3 seeds); white basis "
         "not reproduced (3 of 3 seeds on the other side)",
     )
-    assert rules.in_both(no, yes)[0] == "depends on the basis"
+    assert rules.in_both(no, yes, **bases)[0] == "depends on the basis"
+    assert rules.in_both(no, yes, "short windows", of_basis=False)[0] == rules.UNDECIDED
     for other in (rules.UNDECIDED, rules.MIXED, rules.UNPOWERED, rules.NO_CASE):
         for one in (yes, no):
-            found, why = rules.in_both(one, (other, "as it came about"))
+            found, why = rules.in_both(one, (other, "as it came about"), **bases)
             assert found == rules.UNDECIDED
-            assert why == (
-                f"as stored {one[0]} ({one[1]}); where the stream is white {other} (as it came about)"
-            )
+            assert why == (f"as stored {one[0]} ({one[1]}); white basis {other} (as it came about)")
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says_and_leaves_out_what_is_no_number():
@@ -136,22 +142,14 @@ def test_units_that_are_alike_are_drawn_together():
     assert one_package == alone, "one package alone says nothing about others"
 
 
-def test_each_rule_has_one_measurement_with_controls_and_each_measurement_a_rule(monkeypatch):
-    """A rule may be written down before its models are trained; its measurement as well."""
-    of_claims, rules_there_are = registry.read().values(), registry.rules()
-    trained = {c.id for c in of_claims if c.kind == "trained" and c.chapter}
-    waiting = {c.id for c in of_claims if c.kind == "trained" and c.untested == "not done"}
-    assert trained <= rules_there_are.keys() <= trained | waiting
-    for name, measurement in catalogue.measurements().items():
-        assert measurement.controls, name
-    one, *others = rules_there_are
-    for known, message in (
-        (rules_there_are | {"another": RULE}, "not measured, though there is a rule: another"),
-        (dict.fromkeys(others), f"measured without a rule, or twice: {one}"),
-    ):
-        monkeypatch.setattr(registry, "rules", lambda known=known: known)
-        with pytest.raises(ValueError, match=message):
-            catalogue.measurements()
+def test_every_measurement_has_controls_and_every_claim_is_decided_in_one_place(monkeypatch):
+    measurements = catalogue.measurements()
+    assert all(measurement.controls for measurement in measurements.values())
+    table = {name: c for name, c in catalogue.claims().items() if name not in measurements}
+    assert all(c.kind != "trained" or not c.chapter for c in table.values())
+    monkeypatch.setattr(catalogue.claim, "table", lambda: {"induction-head-exists": RULE})
+    with pytest.raises(ValueError, match="and at a measurement: induction-head-exists"):
+        catalogue.claims.__wrapped__()
 
 
 def test_the_mean_of_few_has_students_interval_and_of_one_none():

@@ -6,7 +6,8 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry, rules, scorecard
+from transformer_circuits.claims import catalogue, rules, scorecard
+from transformer_circuits.claims.claim import Claim
 
 STAND_IN = """
 from IPython.display import display
@@ -55,7 +56,7 @@ def test_verdicts_follow_from_evidence(executed):
     assert found["first"] == scorecard.Evidence(["a"], ["0.12"])
     assert found["second"].decision["verdict"] == "mixed"
     with pytest.raises(ValueError, match="x was executed and has no evidence for second"):
-        scorecard.verdict(registry.read()["second"], None)
+        scorecard.verdict(catalogue.claims()["second"], None)
     columns = ["any weights", "mixed", "not testable here"]
     assert {name: [*row] for name, row in card.parts().items()} == {"Appendix": columns}
     linked = card.overview().rows["Appendix"]
@@ -67,15 +68,15 @@ def test_verdicts_follow_from_evidence(executed):
 @pytest.fixture
 def few(monkeypatch):
     """Four claims about trained models, of two sources, one of them untested; and an identity."""
-    about = {"one": "paper", "two": "paper", "three": "retelling", "left": "paper"}
+    about = {"one": "paper", "two": "paper", "three": "follow-up", "left": "paper"}
     rows = {
-        name: registry.Claim(
-            name, source, "trained", "Model Details", f"{name} holds", "1", "why",
-            "" if name == "left" else "x",
+        name: Claim(
+            id=name, source=source, section="Model Details", statement=f"{name} holds",
+            reported="1", rule="why", chapter="" if name == "left" else "x",
         )
         for name, source in about.items()
     }  # fmt: skip
-    monkeypatch.setattr(registry, "read", lambda: rows)
+    monkeypatch.setattr(catalogue, "claims", lambda: rows)
     found = {}
     for name, verdict in {"one": "reproduced", "two": "not reproduced", "three": "mixed"}.items():
         details = {"verdict": verdict, "forest plot": "<svg/>", "finding": f"This of {name}."}
@@ -90,17 +91,16 @@ def test_facts_are_counted_by_who_claims_them(few, monkeypatch):
         return {row.pop("claims of"): {v: n for v, n in row.items() if n} for row in rows}
 
     expected = {
-        "paper": {"reproduced": 1, "not reproduced": 1}, "paper, corrected": {}, "follow-up": {},
-        "retelling": {"mixed": 1}, "this book": {},
+        "paper": {"reproduced": 1, "not reproduced": 1}, "paper, corrected": {},
+        "follow-up": {"mixed": 1},
         "all": {"reproduced": 1, "mixed": 1, "not reproduced": 1},
     }  # fmt: skip
     assert counts() == expected
-    rows = registry.read()
+    rows = catalogue.claims()
     rows["two"] = replace(rows["two"], corrected="its Correction")
-    rows["three"] = replace(rows["three"], source="follow-up", section="a reading of this book")
-    monkeypatch.setattr(registry, "read", lambda: rows)
+    monkeypatch.setattr(catalogue, "claims", lambda: rows)
     expected |= {"paper": {"reproduced": 1}, "paper, corrected": {"not reproduced": 1}}
-    assert counts() == expected | {"retelling": {}, "this book": {"mixed": 1}}
+    assert counts() == expected
 
 
 def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
@@ -115,17 +115,16 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     assert few.held("identity") == []
 
 
-def test_what_several_sentences_open_with_is_said_once_before_them(few):
+def test_a_paragraph_has_the_sentence_of_each_claim(few):
     for name, found in few.evidence.items():
         found.decision.update(verdict="undecided", finding=f"We cannot tell whether {name}: so.")
     paragraph = few.told(few.evidence, "undecided", "reproduced")
-    assert str(paragraph) == "We cannot tell whether one: so. two: so. three: so."
-    shown = paragraph._repr_mimebundle_()[0]["text/html"]
-    assert shown.startswith(
-        '<p class="told">We cannot tell whether …</p><ul class="told"><li>one: so. <a'
+    assert str(paragraph) == " ".join(
+        f"We cannot tell whether {name}: so." for name in few.evidence
     )
-    assert str(few.told(["one"], "undecided")) == "We cannot tell whether one: so."
-    assert few.decided("undecided")[0]["what was found"] == "~ So."
+    shown = paragraph._repr_mimebundle_()[0]["text/html"]
+    assert shown.startswith('<ul class="told"><li>We cannot tell whether one: so. <a')
+    assert few.decided("undecided")[0]["what was found"] == "~ We cannot tell whether one: so."
 
 
 def test_a_verdict_by_hand_is_refused(executed):
@@ -144,7 +143,7 @@ def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(exec
 
 
 def test_every_claim_has_its_part_of_the_paper_and_every_verdict_a_row_on_the_page():
-    parts = {claim.id: scorecard.part(claim) for claim in registry.read().values()}
+    parts = {claim.id: scorecard.part(claim) for claim in catalogue.claims().values()}
     assert {*parts.values()} <= {*scorecard.PARTS, "Follow-ups", "Retellings", "This book"}
     cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells)

@@ -13,7 +13,7 @@ from tools import __main__ as cli
 from tools import controls, manifest, reproduction
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks, runners
-from transformer_circuits.claims import findings, recorded, registry, scorecard
+from transformer_circuits.claims import catalogue, recorded, scorecard
 from transformer_circuits.figures import tables
 from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
@@ -21,8 +21,6 @@ from transformer_circuits.text import corpus
 ROOT = Path(__file__).parents[2]
 CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
-SENTENCES = {verdict: "it is {range}." for verdict in findings.ANSWERS}
-RULE = registry.Rule("m", "above", 0.3, "ours", "before")
 
 
 def check(**parts):
@@ -35,7 +33,7 @@ def chapter(loss=1.25, ours="0.12", mean=0.5, verdict="reproduced"):
     table = tables.table([{"head": "0.1", "loss": loss}], caption="Losses")
     seeds = {"m": ESTIMATE | {"mean": mean}}
     details = {"verdict": verdict, "why": "1 of 1 seeds", "seeds": seeds,
-               "controls": {"null": ESTIMATE, "unavailable": None}, "white": {}, "other": {}}  # fmt: skip
+               "controls": {"null": ESTIMATE, "unavailable": None}, "other": {}}  # fmt: skip
     return [
         {"data": {}, "metadata": table.record.metadata},
         check(kind="check", claim="first", text=ours),
@@ -58,8 +56,6 @@ def executed(checkout, monkeypatch):
     (root / "CITATION.cff").write_text("version: 1.2.3\nauthors: [{name: Someone}]\n")
     (root / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2"]\n')
     monkeypatch.setattr(corpus, "build", lambda profile: {"train": root / "data/text"})
-    monkeypatch.setattr(registry, "rules", lambda: {"second": RULE})
-    monkeypatch.setattr(findings, "read", lambda: {"general": {}, "second": SENTENCES})
 
     def put_out(outputs):
         whole = json.loads(notebooks.path("x").read_text())
@@ -231,7 +227,7 @@ def test_no_edit_of_a_claim_passes(where, edited):
 
 def test_the_committed_manifest_has_the_claims_chapters_and_files_of_today():
     committed = manifest.read(ROOT / manifest.COMMITTED)
-    now = {c.id: (c.kind, c.chapter) for c in registry.read().values()}
+    now = {c.id: (c.kind, c.chapter) for c in catalogue.claims().values()}
     was = {name: (of["kind"], of.get("chapter", "")) for name, of in committed["claims"].items()}
     assert was == now, "run `python -m tools reproduce --write`"
     assert [*committed["chapters"]] == [n for n in notebooks.names() if n != notebooks.FOUND]
@@ -243,7 +239,7 @@ def test_the_committed_manifest_has_the_claims_chapters_and_files_of_today():
 @pytest.mark.browser  # in this run the book is built, so its chapters are executed
 def test_committed_verdicts_are_the_scorecards():
     found, committed = scorecard.evidence(), manifest.read(ROOT / manifest.COMMITTED)["claims"]
-    for claim in registry.read().values():
+    for claim in catalogue.claims().values():
         verdict = scorecard.verdict(claim, found.get(claim.id))
         assert committed[claim.id]["verdict"] == verdict, claim.id
 

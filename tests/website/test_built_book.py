@@ -16,7 +16,7 @@ from texts_in_browser import collisions
 
 from transformer_circuits import record
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import registry
+from transformer_circuits.claims import catalogue
 
 pytestmark = pytest.mark.browser
 LIVE = "chapters/browser/live-model"
@@ -312,7 +312,7 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((HTML / "chapters/21-scorecard.html").as_uri())
     marks = page.locator("table.marks a")
-    assert marks.count() == len(registry.read())
+    assert marks.count() == len(catalogue.claims())
     marks.last.focus()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").count(": ")
     assert (
@@ -328,7 +328,7 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check
     line.locator("summary").press("Enter")
     expect(line.locator("dl")).to_be_visible()
     page.close()
-    testable = sum(bool(claim.chapter) for claim in registry.read().values())
+    testable = sum(bool(claim.chapter) for claim in catalogue.claims().values())
     assert len(links) == 2 * testable and len({*links}) == testable, "a mark and a row for each"
     for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")

@@ -45,7 +45,7 @@ SHORT = (
 """The notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
-CLAIMS = ("data/claims.toml", "data/findings.toml", "data/controls.json")
+CLAIMS = ("data/claims.toml", "data/controls.json")
 """What verdicts say, from where on, and what controls came to; nothing is measured with it."""
 _STAMP = "transformer_circuits"
 

@@ -11,7 +11,7 @@ from transformer_circuits.analysis.later_work import markov, over_text
 from transformer_circuits.analysis.later_work.over_text import Looks
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import shuffled_text, untrained
-from transformer_circuits.claims.measurement import decides
+from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
@@ -63,7 +63,36 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     )
 
 
-@decides("fuzzy-on-text", controls=[shuffled_text, untrained], sample=samples.MANY)
+@claim(
+    "fuzzy-on-text",
+    "an induction head also gains where what precedes the place that it looks at matches only nearly",
+    source="follow-up",
+    section="Luger et al. 2026",
+    reported="qualitative",
+    chapter="19-heads-over-text",
+    rule=(
+        "of what the best matching head gains by looking at exact and at near matches "
+        "together, beyond what a random look gains so, near ones (the same word with another "
+        "capital or space stands before the place) bring more than a tenth; no case if it "
+        "gains less than a hundredth; for every seed"
+    ),
+    of="two-layer",
+    above=0.1,
+    threshold_from="a tenth is the least that we would count; the source gives no number",
+    registered=(
+        "12d4168, 2026-11-23, with the weights: 2026-11-22 by our notes, unproven; mended on "
+        "2026-11-24 after a referee's look, before it was measured again: near matches must be"
+        " a tenth of what the head gains; 128 windows of 256 tokens in place of 24 whole ones"
+    ),
+    verdict="not reproduced",
+    found=(
+        "near matches bring the induction head little on text: {range} of what exact and near "
+        "ones bring it together, and more than {threshold} would count."
+    ),
+    unit="%",
+    controls=[shuffled_text, untrained],
+    sample=samples.MANY,
+)
 def near_matches(subject: Subject) -> Float[Tensor, " document"]:
     """Which share of what the best matching head gains by matches is due to near ones. About 0 to 1.
 

@@ -216,7 +216,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
     rows, few = [], _with_few_tokens(subject)
     for name in ALL_FORMS:
         measurement = catalogue.measurements()[name]
-        rule = measurement.rule
+        rule = measurement.claim
         row = {
             "rule": name, "claim": measurement.claim.statement, "must be": f"{rule.side} {rule.threshold:g}",
             "threshold from": rule.threshold_from, "registered": rule.registered,

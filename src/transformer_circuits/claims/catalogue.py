@@ -1,6 +1,6 @@
-"""Every measurement, by the claim that it decides: for whoever tries all rules, or asks which there are."""
+"""Every claim, and every measurement: for the scorecard, and for whoever tries all rules."""
 
-from collections import Counter
+from functools import cache
 
 from transformer_circuits.claims import (
     about_attention_heads,
@@ -19,8 +19,9 @@ from transformer_circuits.claims import (
     about_the_correction,
     about_why_they_form,
     about_zero_layers,
-    registry,
+    claim,
 )
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.measurement import Measurement
 
 MODULES = (
@@ -31,19 +32,43 @@ MODULES = (
 )  # fmt: skip
 
 
+@cache
 def measurements() -> dict[str, Measurement]:
-    """In the order of `data/claims.toml`.
+    """By the claim that each decides, in the order of modules.
 
     Raises:
-        ValueError: if a rule has no measurement, a measurement no rule, or a claim two measurements.
+        ValueError: if two measurements decide one claim.
     """
-    of_modules = (value for module in MODULES for value in vars(module).values())
-    measured = {measurement for measurement in of_modules if isinstance(measurement, Measurement)}
-    if odd := Counter(measurement.claim_id for measurement in measured) - Counter(
-        [*registry.rules()]
-    ):
-        raise ValueError(f"measured without a rule, or twice: {', '.join(odd)}")
-    by_claim = {measurement.claim_id: measurement for measurement in measured}
-    if missing := registry.rules().keys() - by_claim:
-        raise ValueError(f"not measured, though there is a rule: {', '.join(sorted(missing))}")
-    return {name: by_claim[name] for name in registry.rules()}
+    by_claim: dict[str, Measurement] = {}
+    for module in MODULES:
+        for value in vars(module).values():
+            if not isinstance(value, Measurement):
+                continue
+            if by_claim.setdefault(value.claim.id, value) is not value:
+                raise ValueError(f"{value.claim.id} is decided twice")
+    return by_claim
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """Every claim, by id: chapter after chapter, then those that were not tested.
+
+    Raises:
+        ValueError: if a row of `data/claims.toml` has the id of a claim that a rule decides.
+    """
+    ruled = {name: measurement.claim for name, measurement in measurements().items()}
+    if twice := ruled.keys() & claim.table().keys():
+        raise ValueError(f"in data/claims.toml and at a measurement: {', '.join(sorted(twice))}")
+    return dict(sorted((claim.table() | ruled).items(), key=lambda row: row[1].chapter or "~"))
+
+
+def testable(name: str) -> Claim:
+    """The claim with this id.
+
+    Raises:
+        ValueError: if there is no such claim, or it counts as not testable.
+    """
+    found = claims().get(name)
+    if found is None or not found.chapter:
+        raise ValueError(f'there is no testable claim "{name}"')
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from transformer_circuits.analysis import ablation, heads
-from transformer_circuits.claims import subjects
+from transformer_circuits.claims import findings, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -179,6 +179,10 @@ def token_frequencies(subject: Subject) -> Subject:
     model.W_E.data.zero_()[0] = 1
     model.W_U.data[:, 0] = (often / often.sum()).log()
     return subject.with_model("token frequencies", model)
+
+
+white_basis = Control(findings.WHITE, subjects.white)
+"""The same function of tokens, its residual stream written so that text uses all directions alike."""
 
 
 @named("rotated basis")

@@ -1,86 +1,68 @@
-"""What is found, in a sentence: `data/findings.toml` has one for every verdict, and the verdict chooses.
+"""What is found, in a sentence: a claim's own for the verdict that it has, a general one for any other.
 
-A sentence says what is the case. Its numbers are filled in from what was measured.
+A sentence says what is the case. Its numbers are filled in from what was measured, at these places:
+
+{range}      what was measured, from the least to the most of the seeds, with the unit
+{size}       the same without signs
+{off}        how far that is from the threshold, without signs
+{threshold}  the claim's
+{other}      what was measured in the other way to look at the models, where there is one
+{seeds}      "all three seeds"; {beyond}: "two of three seeds", those beyond the threshold
+{units}      on how many independent units, at least
+{interval}   where the mean lies in 95 of 100 such measurements, over all seeds
+{untrained}, {one_layer}, {two_layers}   what these controls came to
+
+The unit "%" or "percentage points" shows a hundred times what was measured; "doublings" shows two to
+its power, a number of times.
 """
 
 import html
 import math
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING
 
-from transformer_circuits import files
-from transformer_circuits.claims import registry, rules
+from transformer_circuits.claims import rules
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.figures.values import written
 
-if TYPE_CHECKING:
-    from transformer_circuits.claims.measurement import Decision
-
 ANSWERS = {rules.REPRODUCED: "Yes: ", rules.MIXED: "In part: ", rules.NOT_REPRODUCED: "No: "}
-"""The verdicts for which every claim has its own sentence, and what stands before it."""
+"""What stands before a sentence that answers."""
 CONTROL_PASSES = f"{rules.UNDECIDED}, as a control passes"
-BASES_DIFFER = f"{rules.UNDECIDED}, as the bases differ"
-GENERAL = (
-    rules.UNDECIDED,
-    CONTROL_PASSES,
-    BASES_DIFFER,
-    rules.UNPOWERED,
-    "no case",
-    "depends on the basis",
-)
-"""What has a sentence for all claims; a claim may have its own."""
+WAYS_DIFFER = f"{rules.UNDECIDED}, as two ways to look differ"
+GENERAL = {
+    rules.REPRODUCED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
+    rules.MIXED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
+    rules.NOT_REPRODUCED: "asked whether {whether}, we measure {range}, and {side} {threshold} was asked.",
+    rules.UNDECIDED: "We cannot tell whether {whether}: {range} ({interval}) is not clear of {threshold}.",
+    CONTROL_PASSES: "We cannot tell whether {whether}: {range} is enough, but what must fail the test "
+    "passes it, too ({passed}).",
+    WAYS_DIFFER: "We cannot tell whether {whether}: {first} ({range}), {otherwise} ({other}).",
+    rules.UNPOWERED: "We cannot tell whether {whether}: our test would not have seen an effect of the "
+    "size that counts.",
+    rules.NO_CASE: "Our models do not show whether {whether}: they have no case of it.",
+    rules.DEPENDS: "It depends on how one writes a model down whether {whether}: {first} ({range}), "
+    "{otherwise} ({other}).",
+}
+"""The sentence of every claim for a verdict that it has none for; {whether} is its statement."""
 CONTROLS = ("untrained", "one layer", "two layers")
 """What a sentence may compare with, if it is among the claim's controls."""
 NOTHING = "At present, none of what this page tells."
 """The paragraph of verdicts that no claim has."""
 NO_NUMBER = "(not to be had)"
 """Stands for what was not measured, as a control that a reader's own model lacks."""
-WHITE = ", white basis"
-"""With what the name of a control in the white basis ends."""
+WHITE = "white basis"
+"""What the basis is called in which the stream is white."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
 
 
-@cache
-def read() -> dict[str, dict[str, str]]:
-    """The sentences of each claim that a rule decides, by verdict; with `unit` and `whether`, if given.
-
-    Those for all claims are under "general".
-    """
-    return files.read_toml(files.data_dir() / "findings.toml")
-
-
-def sentence(decision: "Decision") -> str:
-    """What a decision found."""
-    return say(
-        decision.measurement.claim_id,
-        decision.verdict,
-        decision.seeds,
-        decision.controls,
-        decision.white,
-        decision.other,
-    )
-
-
-def as_html(decision: "Decision") -> str:
-    """The sentence as a paragraph that opens with its answer."""
-    answer = ANSWERS.get(decision.verdict, "")
-    rest = html.escape(sentence(decision).removeprefix(answer))
+def as_html(said: str) -> str:
+    """A sentence as a paragraph that opens with its answer."""
+    answer = next((of for of in ANSWERS.values() if said.startswith(of)), "")
+    rest = html.escape(said.removeprefix(answer))
     answer = f"<strong>{answer.strip()}</strong> " if answer else ""
     return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
-
-
-def unit(claim_id: str) -> str:
-    """The unit of a claim's estimates as they are measured: shares of one, where sentences have percent."""
-    given = shown_unit(claim_id)
-    return "share of 1" if given in _PERCENT else given or "no unit"
-
-
-def shown_unit(claim_id: str) -> str:
-    """The unit that a claim's sentences have; "", if there is none."""
-    return read()[claim_id].get("unit", "")
 
 
 def scaled(value: float, unit: str) -> float:
@@ -103,56 +85,50 @@ def bare(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def opened(said: str) -> tuple[str, str, str]:
-    """With what a sentence of `general` opens, whether what, and what is said of it; else only the last.
-
-    >>> opened("We cannot tell whether heads copy: 60 % is not clear of 50 %.")
-    ('We cannot tell whether', 'heads copy', '60 % is not clear of 50 %.')
-    """
-    for wording in read()["general"].values():
-        opening, found, _ = wording.partition(" {whether}: ")
-        if found and said.startswith(f"{opening} "):
-            whether, _, rest = said.removeprefix(f"{opening} ").partition(": ")
-            return opening, whether, rest
-    return "", "", said
-
-
 def say(
-    claim_id: str,
+    claim: Claim,
     verdict: str,
     seeds: Mapping[str, Interval],
     controls: Mapping[str, Interval | None],
-    white: Mapping[str, Interval] | None = None,
     other: Mapping[str, Interval] | None = None,
+    way: str = "",
 ) -> str:
     """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
 
-    `white`: the seeds once more, in the basis in which the stream is white; `other`: looked at in
-    another way.
+    `other`: the seeds once more, looked at in another way, which is called `way`.
     """
-    sentences, general, rule = read()[claim_id], read()["general"], registry.rules()[claim_id]
     passed = [
-        name for name, estimate in controls.items() if estimate and rules.holds(rule, estimate)
+        name for name, estimate in controls.items() if estimate and rules.holds(claim, estimate)
     ]
-    n_beyond = sum(rules.beyond(rule, estimate) for estimate in seeds.values())
-    as_stored = _answer(rule, seeds, _of(controls, white=False))
-    in_white = _answer(rule, white or {}, _of(controls, white=True))
-    if verdict == rules.UNDECIDED and white and as_stored != in_white:
-        verdict = BASES_DIFFER
+    n_beyond = sum(rules.beyond(claim, estimate) for estimate in seeds.values())
+    ends_with_way = f", {way}" if way else "\0"
+    first, otherwise = (
+        _answer(
+            claim,
+            of,
+            {n: c for n, c in controls.items() if c and n.endswith(ends_with_way) == also},
+        )
+        for of, also in ((seeds, False), (other or {}, True))
+    )
+    kind = verdict
+    if verdict == rules.UNDECIDED and other and first != otherwise:
+        kind = WAYS_DIFFER
     elif verdict == rules.UNDECIDED and passed and n_beyond == len(seeds):
-        verdict = CONTROL_PASSES
-    wording = sentences.get(verdict) or general[verdict]
-    unit, means = shown_unit(claim_id), [estimate.mean for estimate in seeds.values()]
-    of_white = [estimate.mean for estimate in (white or {}).values() if estimate.n]
+        kind = CONTROL_PASSES
+    wording = claim.found if claim.found and verdict == claim.verdict else GENERAL[kind]
+    unit, means = claim.unit, [estimate.mean for estimate in seeds.values()]
+    stored, there = (
+        ("as stored", "where the stream is white") if way == WHITE else ("as it is", f"in {way}")
+    )
     places = {
         "range": _range(means, unit),
         "size": _range(map(abs, means), unit),
-        "off": _range((abs(mean - rule.threshold) for mean in means), unit),
-        "threshold": _range([rule.threshold], unit),
-        "white": _range(of_white, unit),
-        "as_stored": as_stored,
-        "in_white": in_white,
+        "off": _range((abs(mean - claim.threshold) for mean in means), unit),
+        "threshold": _range([claim.threshold], unit),
+        "side": claim.side,
         "other": _range((one.mean for one in (other or {}).values() if one.n), unit),
+        "first": f"{first} {stored}",
+        "otherwise": f"{otherwise} {there}",
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(
@@ -160,7 +136,7 @@ def say(
         ),
         "units": str(min((estimate.n for estimate in seeds.values()), default=0)),
         "passed": ", ".join(passed),
-        "whether": sentences.get("whether") or registry.read()[claim_id].statement,
+        "whether": claim.whether or claim.statement,
     }
     for name in CONTROLS:
         estimate = controls.get(name)
@@ -168,22 +144,11 @@ def say(
     return ANSWERS.get(verdict, "") + wording.format(**places)
 
 
-def _answer(
-    rule: rules.Rule, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]
-) -> str:
-    """What a rule says of these seeds, in a word or two; where nothing decides, "undecided" or "no case"."""
-    verdict = rules.verdict(rule, seeds, controls)[0] if seeds else rules.NO_CASE
-    other = verdict if verdict == rules.NO_CASE else rules.UNDECIDED
-    return ANSWERS.get(verdict, other).strip(": ").lower()
-
-
-def _of(controls: Mapping[str, Interval | None], *, white: bool) -> dict[str, Interval]:
-    """The controls that are there, in one of the two bases."""
-    return {
-        name: estimate
-        for name, estimate in controls.items()
-        if estimate and name.endswith(WHITE) == white
-    }
+def _answer(claim: Claim, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]) -> str:
+    """What a claim comes to on these seeds, in a word or two; where nothing decides, "undecided" or "no case"."""
+    verdict = rules.verdict(claim, seeds, controls)[0] if seeds else rules.NO_CASE
+    unanswered = verdict if verdict == rules.NO_CASE else rules.UNDECIDED
+    return ANSWERS.get(verdict, unanswered).strip(": ").lower()
 
 
 def _of_seeds(n: int, of: int) -> str:

@@ -1,4 +1,4 @@
-"""How a claim about trained models is decided: a function that measures, bound to claim and controls."""
+"""How a claim about trained models is decided: `@claim(…)` binds it to the function that measures it."""
 
 import functools
 import html
@@ -12,16 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims import (
-    findings,
-    recorded,
-    registry,
-    rewritings,
-    rules,
-    subjects,
-)
-from transformer_circuits.claims.controls import Control, Drawn, Graded
-from transformer_circuits.claims.registry import Claim, Rule
+from transformer_circuits.claims import findings, recorded, rewritings, rules, subjects
+from transformer_circuits.claims.claim import Claim
+from transformer_circuits.claims.controls import Control, Drawn, Graded, white_basis
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.samples import Sample
 from transformer_circuits.claims.subjects import Subject
@@ -30,49 +23,61 @@ from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
 
-def decides(
-    claim_id: str,
+def claim(
+    id: str,
+    statement: str,
     *,
+    above: float | None = None,
+    below: float | None = None,
     controls: Sequence[Control],
     planted: Control | Graded | None = None,
     sample: Sample | None = None,
     draws: int = 1,
-    reads_basis: bool = False,
     moved_by: Sequence[str] = (),
     also: Control | None = None,
     trained: Callable[[Subject], Subject] = lambda subject: subject,
     mean_of: str = "",
+    **words,
 ) -> Callable[[Callable], "Measurement"]:
-    """Make a function the `Measurement` that decides a claim of `data/claims.toml`.
+    """Make a function the `Measurement` that decides a claim about trained models.
 
     The function takes a `Subject`, and returns one value for each independent unit that it was
     measured on (a document, a passage, a window), from which the interval follows; a single value,
     if it is a fact of the weights alone; values that are not a number, where a unit has nothing of
     the kind. Or it returns an `Interval`.
 
+    `above` or `below`: the threshold, and on which side of it the claim holds. `words`: all else
+    that is said of it, see `Claim`.
     `controls`: where the rule must fail. `planted`: where it must hold, for what is claimed was
     built in there; if in several sizes, it must see the one that counts.
     `sample`: the windows of text that units come from, so that those of one package are drawn
     together. `draws`: how many of each control that is `Drawn`, where the bound is near to what chance
-    gives: it must be beyond all of them. `reads_basis`: whether another basis of the stream may give another value. The claim
-    is then decided as stored and in the white basis, see `subjects.white`.
+    gives: it must be beyond all of them.
     `moved_by`: which of the other `rewritings` of the same function may move what is measured, as it
     counts heads, speaks of one, or of the very basis that training left; all the rest must not.
     `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
-    undecided.
+    undecided; in the `white_basis`, a yes against a no *depends on the basis*.
     `trained`: for a claim about training, what a model of the book is made before it is measured:
     the same with the log of another training from its seed.
     `mean_of`: what the mean is over, if it is one for all that there is ("pairs" of trainings), so that
     the models' own seeds are not asked one by one.
+
+    Raises:
+        ValueError: unless one of `above` and `below` is given.
     """
+    if (above is None) == (below is None):
+        raise ValueError(
+            f"{id} is above {above} and below {below}, but one of the two must be given"
+        )
+    side, threshold = ("below", below) if above is None else ("above", above)
+    said = Claim(id=id, statement=statement, side=side, threshold=threshold, **words)
     return lambda function: Measurement(
-        claim_id,
+        said,
         function,
         tuple(controls),
         planted,
         sample,
         draws,
-        reads_basis,
         tuple(moved_by),
         also,
         trained,
@@ -84,13 +89,12 @@ def decides(
 class Measurement:
     """The function that decides a claim; called, it measures a subject."""
 
-    claim_id: str
+    claim: Claim
     function: Callable
     controls: tuple[Control, ...]
     planted: Control | Graded | None
     sample: Sample | None
     draws: int
-    reads_basis: bool
     moved_by: tuple[str, ...]
     also: Control | None
     trained: Callable[[Subject], Subject]
@@ -106,9 +110,9 @@ class Measurement:
         return self
 
     @property
-    def claim(self) -> Claim:
-        """What is said, and by whom."""
-        return registry.testable(self.claim_id)
+    def reads_basis(self) -> bool:
+        """Whether another basis of the stream may give another value, so that two are asked."""
+        return self.also is white_basis
 
     @property
     def left_alone_by(self) -> list[str]:
@@ -122,11 +126,6 @@ class Measurement:
     def pooled(self) -> str:
         """What stands in the place of the seeds where the mean is over something else; or nothing."""
         return self.mean_of and f"mean of all {self.mean_of}"
-
-    @property
-    def rule(self) -> Rule:
-        """When it counts."""
-        return registry.rules()[self.claim_id]
 
     def interval(self, subject: Subject) -> Interval:
         """What is measured on a subject, with its interval; measured once."""
@@ -147,7 +146,7 @@ class Measurement:
         Controls are made of the first of them.
         """
         own = bool(of)
-        of = of or [self.trained(subject) for subject in subjects.of_seeds(self.rule.of)]
+        of = of or [self.trained(subject) for subject in subjects.of_seeds(self.claim.of)]
         of = of[:1] if self.pooled else of
         seeds, single = {subject.name: self.interval(subject) for subject in of}, rules.ALONE
         if self.pooled:
@@ -159,8 +158,8 @@ class Measurement:
         def asked(of_seeds: Mapping, of_controls: Mapping, **more) -> tuple[str, str]:
             """The verdict on the seeds as they are looked at in one way."""
             had = {name: estimate for name, estimate in of_controls.items() if estimate}
-            verdict = rules.verdict(self.rule, of_seeds, had, windows=windows, **more)
-            return self._of_some(verdict, of_seeds, had) if self.rule.sometimes else verdict
+            verdict = rules.verdict(self.claim, of_seeds, had, windows=windows, **more)
+            return self._of_some(verdict, of_seeds, had) if self.claim.sometimes else verdict
 
         planted, power = self._planted(beside)
         controls = {name: beside[name] for name in self._control_names()}
@@ -170,20 +169,10 @@ class Measurement:
         if self.also:
             other = {subject.name: self.interval(self.also(subject)) for subject in of}
             there = {name: beside[name] for name in self._control_names(f", {self.also.name}")}
-            controls |= there
-            found = asked(other, there)
-            if found[0] != verdict[0]:
-                told = (
-                    f"{verdict[0]} ({verdict[1]}), but in {self.also.name} {found[0]} ({found[1]})"
-                )
-                verdict = rules.UNDECIDED, told
-        white: dict[str, Interval] = {}
-        if self.reads_basis:
-            white = {subject.name: self.interval(subjects.white(subject)) for subject in of}
-            there = {name: beside[name] for name in self._control_names(findings.WHITE)}
             controls |= {name: estimate for name, estimate in there.items() if estimate}
-            verdict = rules.in_both(verdict, asked(white, there))
-        return Decision(self, *verdict, seeds, controls, planted, power, white, other)
+            again, way = asked(other, there), self.also.name
+            verdict = rules.in_both(verdict, again, way, of_basis=self.reads_basis)
+        return Decision(self, *verdict, seeds, controls, planted, power, other)
 
     def _control_names(self, way: str = "") -> list[str]:
         """What the controls are called in verdicts; `way`: how the model is looked at, if otherwise."""
@@ -203,11 +192,11 @@ class Measurement:
         for name, control in zip(self._control_names(), self.controls, strict=True):
             found[name] = self._on(control, subject)
             if self.also:
-                found[f"{name}, {self.also.name}"] = self._on(control, self.also(subject))
-            if self.reads_basis:
-                # Made of the white subject, so that the basis it was stored in has no say in them either.
-                made_white = self._on(control, subjects.white(subject), white=True)
-                found[name + findings.WHITE] = made_white
+                # Made of the subject as it is looked at there, and then looked at so once more: the
+                # basis that it was stored in has no say in a control in the white one.
+                found[f"{name}, {self.also.name}"] = self._on(
+                    control, self.also(subject), self.also
+                )
         plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
         plants += [self.planted] if isinstance(self.planted, Control) else []
         return found | {f"planted, {one.name}": self.interval(one(subject)) for one in plants}
@@ -230,9 +219,9 @@ class Measurement:
         self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
     ) -> tuple[str, str]:
         """The verdict where the claim is of some models only: one shows it, and no few refute it."""
-        seen = {name: one for name, one in seeds.items() if rules.beyond(self.rule, one)}
+        seen = {name: one for name, one in seeds.items() if rules.beyond(self.claim, one)}
         if seen:
-            found, why = rules.verdict(self.rule, seen, controls)
+            found, why = rules.verdict(self.claim, seen, controls)
             of = f"in {len(seen)} of {len(seeds)} seeds, and it is claimed of some models"
             return found, of if found == rules.REPRODUCED else why
         if verdict[0] == rules.NOT_REPRODUCED:
@@ -243,21 +232,21 @@ class Measurement:
         self,
         control: Control,
         subject: Subject,
-        white: bool = False,
+        looked_at: Callable[[Subject], Subject] | None = None,
     ) -> Interval | None:
-        """What is measured on a control, or on its draws; made white again, if the subject is.
+        """What is measured on a control, or on its draws; `looked_at` in another way, if the subject is.
 
         None, if the control cannot be made, which happens to a reader's own model.
         """
         several = self.draws > 1 and isinstance(control, Drawn)
         made: Iterable[Callable[[], Subject]] = [functools.partial(control, subject)]
         if several:
-            draw = control.anew if white else control.draw
+            draw = control.anew if looked_at else control.draw
             made = [functools.partial(draw, subject, seed) for seed in range(1, 1 + self.draws)]
         found = []
         for make in made:
             try:
-                one = subjects.white(make()) if white else make()
+                one = looked_at(make()) if looked_at else make()
             except subjects.NotToBeHad:
                 return None
             found.append(self.interval(one))
@@ -289,8 +278,6 @@ class Decision:
     """One, by its name, or none."""
     power: rules.Power | None = None
     """What the rule sees of an effect that was planted in several sizes."""
-    white: dict[str, Interval] = field(default_factory=dict)
-    """The seeds once more, where the stream is white; empty if the claim does not read the basis."""
     other: dict[str, Interval] = field(default_factory=dict)
     """The seeds once more, looked at in another way; empty if there is none (`decides`, `also`)."""
 
@@ -307,10 +294,8 @@ class Decision:
 
     @property
     def _once_more(self) -> dict[str, Interval | None]:
-        """The seeds in the white basis, or looked at in another way, under names of their own."""
-        return {f"{Path(name).name}, white": estimate for name, estimate in self.white.items()} | {
-            f"{Path(name).name}, {self._way}": estimate for name, estimate in self.other.items()
-        }
+        """The seeds looked at in another way, under names of their own."""
+        return {f"{Path(name).name}, {self._way}": one for name, one in self.other.items()}
 
     @property
     def _way(self) -> str:
@@ -318,27 +303,31 @@ class Decision:
         return self.measurement.also.name if self.measurement.also else ""
 
     @property
+    def _claim(self) -> Claim:
+        return self.measurement.claim
+
+    @property
     def _must(self) -> str:
-        rule = self.measurement.rule
-        return f"{rule.side} {written(rule.threshold, 'g')}"
+        return f"{self._claim.side} {written(self._claim.threshold, 'g')}"
 
     @property
     def finding(self) -> str:
         """What was found, in a sentence."""
-        return findings.sentence(self)
+        beside = self.controls, self.other, self._way
+        return findings.say(self._claim, self.verdict, self.seeds, *beside)
 
     @property
     def _said(self) -> str:
         """The claim, who makes it, and its verdict."""
-        claim = self.measurement.claim
+        claim = self._claim
         told = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
         return f"{told}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
 
     def __str__(self) -> str:
         """In the unit of its sentence, as the plot of the page."""
-        rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
-        threshold = written(findings.scaled(rule.threshold, unit), ".3g")
-        must = f"must be {rule.side} {threshold}"
+        unit = self._claim.unit
+        threshold = written(findings.scaled(self._claim.threshold, unit), ".3g")
+        must = f"must be {self._claim.side} {threshold}"
         ours = ", ".join(str(_scaled(estimate, unit)) for estimate in self.seeds.values())
         others = "".join(
             f"; {name} {_or_not(estimate and _scaled(estimate, unit))}"
@@ -355,7 +344,7 @@ class Decision:
         return {
             "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values()))
             + (over if least else ""),
-            "must be": f"{self._must}: {self.measurement.rule.threshold_from}",
+            "must be": f"{self._must}: {self._claim.threshold_from}",
             "controls": "; ".join(
                 f"{name} {_or_not(estimate)}"
                 for name, estimate in (self._once_more | self._beside).items()
@@ -367,8 +356,6 @@ class Decision:
         """The seeds against the threshold; as a whole, with controls and what was planted beside them."""
         name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
         rows = {name: _spans(self.seeds.values())}
-        if self.white:
-            rows[f"{name}, white basis"] = _spans(self.white.values())
         if self.other:
             rows[f"{name}, {self._way}"] = _spans(self.other.values())
         ours = [*rows]
@@ -377,11 +364,11 @@ class Decision:
                 name: estimate for name, estimate in self._beside.items() if estimate is not None
             }
             rows |= {name: _spans([estimate]) for name, estimate in had.items()}
-        rule, unit = self.measurement.rule, findings.shown_unit(self.measurement.claim_id)
+        unit = self._claim.unit
         return forest_plot.forest_plot(
             rows,
-            rule.threshold,
-            rule.side,
+            self._claim.threshold,
+            self._claim.side,
             ours=ours,
             unit=findings.called(unit),
             scaled=functools.partial(findings.scaled, unit=unit),
@@ -390,7 +377,8 @@ class Decision:
     @property
     def _folded(self) -> str:
         """The whole plot, and the function that measures: what was done to which tokens."""
-        code = html.escape(inspect.getsource(self.measurement.function))
+        source = inspect.getsource(self.measurement.function)
+        code = html.escape(source[source.index("def ") :])  # what is said of the claim stands above
         summary = "<summary>Controls, and how it is measured</summary>"
         code = f"<pre><code>{code}</code></pre>"
         ways = "; ".join(self.measurement.left_alone_by)
@@ -401,7 +389,9 @@ class Decision:
     def _paragraphs(self) -> str:
         """The sentence, and the line of the verdict."""
         kind = self.verdict.replace(" ", "-")
-        return f'{findings.as_html(self)}<p class="claim {kind}">{html.escape(self._said)}</p>'
+        return (
+            f'{findings.as_html(self.finding)}<p class="claim {kind}">{html.escape(self._said)}</p>'
+        )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         plot = self._forest_plot(whole=False)
@@ -419,7 +409,6 @@ class Decision:
             "why": self.why,
             "seeds": {name: _json(estimate) for name, estimate in self.seeds.items()},
             "controls": {name: _json(estimate) for name, estimate in self.controls.items()},
-            "white": {name: _json(estimate) for name, estimate in self.white.items()},
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
             "row": self.row,
             "finding": self.finding,
@@ -427,14 +416,14 @@ class Decision:
         }
         return Record(
             "verdict",
-            self.measurement.claim.statement,
+            self._claim.statement,
             ", ".join(map(str, self.seeds.values())),
             {
                 name: astuple(estimate)
                 for name, estimate in measured.items()
                 if estimate and estimate.n
             },
-            claim=self.measurement.claim_id,
+            claim=self._claim.id,
             details=details,
         )
 

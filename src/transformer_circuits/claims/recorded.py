@@ -6,6 +6,7 @@ from there, as long as weights, text and the code that measures are those of the
 not match is measured again.
 """
 
+import ast
 import dataclasses
 import hashlib
 import json
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_circuits import files
 from transformer_circuits.book import dependencies
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.rules import NOTHING, Draws, Interval
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
 """The folders of the package whose modules a measured number of the book's models depends on."""
-WORDS = ("findings.py", "kept.py", "recorded.py", "registry.py")
+WORDS = ("claim.py", "findings.py", "kept.py", "recorded.py")
 """Modules among them that only say or keep what was measured."""
 Estimates = Mapping[str, Interval | None]
 """By the name that verdicts give it; None for what cannot be had."""
@@ -39,13 +41,13 @@ def beside(measurement: "Measurement", subject: "Subject") -> Estimates:
     """`Measurement.beside` of a model of the book: from the record, or measured if that does not match."""
     if not matches(measurement):
         return measurement.beside(subject)
-    estimates = read()[measurement.claim_id]["estimates"]
+    estimates = read()[measurement.claim.id]["estimates"]
     return {name: _interval(estimate) for name, estimate in estimates.items()}
 
 
 def matches(measurement: "Measurement") -> bool:
     """Whether the record has a claim, measured with these weights, this text and this code."""
-    row = read().get(measurement.claim_id, {})
+    row = read().get(measurement.claim.id, {})
     return row.get("made of") == made_of(measurement.function.__module__)
 
 
@@ -99,10 +101,36 @@ def made_of(module: str) -> str:
         for file in root.glob(pattern)
         if file.is_file()
     }
-    hashes = map(_sha256, [*measuring, *sorted(data)])
+    hashes = [*map(_code, measuring), *map(_sha256, sorted(data))]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
 
 
+@cache
+def _code(file: Path) -> str:
+    """A hash of what a module does: not of its comments and docstrings, or of the words of its claims."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "claim":
+            node.args = node.args[:1]
+            node.keywords = [given for given in node.keywords if given.arg not in _SAID]
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [part for part in body if not _is_text(part)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+_SAID = {field.name for field in dataclasses.fields(Claim)} - {"of"} | {
+    "above",
+    "below",
+    "moved_by",
+}
 _FOLDERS = {(folder,) for folder in MEASURES}
 _modules = cache(dependencies.every_module)
 _sha256 = cache(files.sha256)

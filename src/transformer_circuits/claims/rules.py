@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.claims.registry import Rule
+from transformer_circuits.claims.claim import Claim
 from transformer_circuits.figures.values import written
 
 DRAWS = 2000
@@ -153,22 +153,26 @@ def of_few(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, n)
 
 
-def beyond(rule: Rule, estimate: Interval) -> bool:
+def beyond(claim: Claim, estimate: Interval) -> bool:
     """Whether an interval lies wholly where the claim says; on the threshold is not there."""
-    return estimate.low > rule.threshold if rule.side == "above" else estimate.high < rule.threshold
+    return (
+        estimate.low > claim.threshold if claim.side == "above" else estimate.high < claim.threshold
+    )
 
 
-def short_of(rule: Rule, estimate: Interval) -> bool:
+def short_of(claim: Claim, estimate: Interval) -> bool:
     """Whether an interval lies wholly on the other side; on the threshold is not there, either."""
-    return estimate.high < rule.threshold if rule.side == "above" else estimate.low > rule.threshold
+    return (
+        estimate.high < claim.threshold if claim.side == "above" else estimate.low > claim.threshold
+    )
 
 
-def holds(rule: Rule, control: Interval) -> bool:
+def holds(claim: Claim, control: Interval) -> bool:
     """Whether a rule holds where it must fail: wholly beyond the threshold; of several draws, any."""
     if isinstance(control, Draws):
-        end = control.high if rule.side == "above" else control.low
+        end = control.high if claim.side == "above" else control.low
         control = Interval(end, end, end, n=1)
-    return beyond(rule, control)
+    return beyond(claim, control)
 
 
 def of_draws(means: Sequence[float]) -> Interval:
@@ -192,11 +196,11 @@ class Power:
     estimates: Mapping[float, Interval]
     """By size."""
 
-    def smallest(self, rule: Rule) -> float | None:
+    def smallest(self, claim: Claim) -> float | None:
         """From which size on the rule sees every one; None if it misses the largest."""
         seen = None
         for size in sorted(self.estimates, reverse=True):
-            if not beyond(rule, self.estimates[size]):
+            if not beyond(claim, self.estimates[size]):
                 break
             seen = size
         return seen
@@ -207,7 +211,7 @@ ALONE = "this one model"
 
 
 def verdict(
-    rule: Rule,
+    claim: Claim,
     seeds: Mapping[str, Interval],
     controls: Mapping[str, Interval],
     planted: Mapping[str, Interval] | None = None,
@@ -236,18 +240,18 @@ def verdict(
     if absent := sum(not estimate.n for estimate in seeds.values()):
         return NO_CASE, f"{told(absent)} without what it speaks of"
     for name, estimate in (planted or {}).items():
-        if not beyond(rule, estimate):
+        if not beyond(claim, estimate):
             return UNPOWERED, f"the rule misses what was planted ({name}: {estimate})"
-    over = [estimate for estimate in seeds.values() if beyond(rule, estimate)]
-    under = [estimate for estimate in seeds.values() if short_of(rule, estimate)]
+    over = [estimate for estimate in seeds.values() if beyond(claim, estimate)]
+    under = [estimate for estimate in seeds.values() if short_of(claim, estimate)]
     if len(over) == len(seeds):
-        if held := [name for name in controls if holds(rule, controls[name])]:
+        if held := [name for name in controls if holds(claim, controls[name])]:
             return UNDECIDED, f"it holds for {', '.join(held)}, too"
         if (why := told(len(over))) == ALONE:
             why += " is beyond the threshold, no control is"
         return REPRODUCED, why
     if len(under) == len(seeds):
-        if power and ((seen := power.smallest(rule)) is None or seen > power.counts):
+        if power and ((seen := power.smallest(claim)) is None or seen > power.counts):
             least = "none that was planted" if seen is None else power.what.format(f"{seen:g}")
             return UNPOWERED, f"it sees {least}, where {power.counts:g} would count"
         return NOT_REPRODUCED, f"{told(len(under))} on the other side"
@@ -259,14 +263,14 @@ def verdict(
         estimate for estimate in seeds.values() if estimate not in over and estimate not in under
     ]
     why = f"across the threshold in {told(len(across))}"
-    return UNDECIDED, "; ".join([why, *filter(None, [_needed(rule, across, windows, unit)])])
+    return UNDECIDED, "; ".join([why, *filter(None, [_needed(claim, across, windows, unit)])])
 
 
-def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
+def _needed(claim: Claim, across: list[Interval], windows: int, unit: str) -> str:
     """How much more text would decide, if estimates stay and intervals shrink by 1/√n."""
     most = 0.0
     for estimate in across:
-        off = estimate.mean - rule.threshold
+        off = estimate.mean - claim.threshold
         half = estimate.mean - estimate.low if off > 0 else estimate.high - estimate.mean
         most = max(most, (half / off) ** 2 if off else math.inf)
     what = "as much text" if windows else f"as many {unit}"
@@ -279,17 +283,20 @@ def _needed(rule: Rule, across: list[Interval], windows: int, unit: str) -> str:
     return f"about {most:.1f} times {what}{amount} would decide it, if estimates stay"
 
 
-def in_both(stored: tuple[str, str], white: tuple[str, str]) -> tuple[str, str]:
-    """The verdict on what reads the basis of the stream, from that as stored and that in the white.
+def in_both(
+    first: tuple[str, str], other: tuple[str, str], way: str, *, of_basis: bool
+) -> tuple[str, str]:
+    """The verdict where a model is looked at in two ways, from that of each.
 
-    `DEPENDS`: one says *reproduced*, the other *not reproduced*. Two that differ otherwise leave
-    the claim undecided, with both answers as the reason.
+    `way`: what the other one is called. `of_basis`: whether both are the same function of tokens in
+    two bases. Then one *reproduced* and one *not reproduced* is `DEPENDS`. Two that differ otherwise
+    leave the claim undecided, with both answers as the reason.
     """
-    if stored[0] == white[0]:
-        return stored[0], f"{stored[1]}; where the stream is white, too"
-    told = (f"{verdict} ({why})" for verdict, why in (stored, white))
-    flips = {stored[0], white[0]} == {REPRODUCED, NOT_REPRODUCED}
+    if first[0] == other[0]:
+        return first[0], f"{first[1]} ({way}: the same)"
+    as_it_is, otherwise = (f"{verdict} ({why})" for verdict, why in (first, other))
+    flips = of_basis and {first[0], other[0]} == {REPRODUCED, NOT_REPRODUCED}
     return (
         DEPENDS if flips else UNDECIDED,
-        "as stored {}; where the stream is white {}".format(*told),
+        f"{'as stored' if of_basis else 'as it is'} {as_it_is}; {way} {otherwise}",
     )

@@ -6,20 +6,19 @@ of the executed copy, so half a chapter, or one executed with other code, has de
 """
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import findings, registry, rules
-from transformer_circuits.claims.registry import Claim
+from transformer_circuits.claims import catalogue, findings, rules
+from transformer_circuits.claims.claim import SOURCES, UNTESTED, Claim
 from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.tables import Link, Picture, Table, table
 from transformer_circuits.record import Record
 
-VERDICTS = (*rules.VERDICTS, *registry.UNTESTED)
+VERDICTS = (*rules.VERDICTS, *UNTESTED)
 """The first are for claims about trained models."""
 HOLDS = {"identity": "any weights", "built": "built"}
 """What an identity and a construction count as: they hold, or the chapter stops at their check."""
@@ -81,7 +80,7 @@ def evidence() -> dict[str, Evidence]:
         UserError: naming the chapters, if some were not executed with the present code.
         ValueError: if a claim about trained models was checked by hand, or another by a rule.
     """
-    chapters = sorted({claim.chapter for claim in registry.read().values() if claim.chapter})
+    chapters = sorted({claim.chapter for claim in catalogue.claims().values() if claim.chapter})
     copies = notebooks.fresh()
     if missing := [chapter for chapter in chapters if chapter not in copies]:
         raise files.UserError(f"not executed with this code: {', '.join(missing)}; run `make book`")
@@ -91,7 +90,7 @@ def evidence() -> dict[str, Evidence]:
             if not (name := check["claim"]):
                 continue
             ruled = check["kind"] == "verdict"
-            if ruled != (registry.testable(name).kind == "trained"):
+            if ruled != (catalogue.testable(name).kind == "trained"):
                 raise ValueError(f"{chapter} decides {name} {'by a rule' if ruled else 'by hand'}")
             of_claim = by_claim.setdefault(name, Evidence())
             of_claim.statements.append(check["title"])
@@ -121,10 +120,8 @@ def verdict(claim: Claim, evidence: Evidence | None) -> str:
 
 def part(claim: Claim) -> str:
     """The part of the paper in which a claim is made; of others, who makes it."""
-    if claim.own:
-        return "This book"
     if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
-        return {"follow-up": "Follow-ups", "retelling": "Retellings"}[claim.source]
+        return "Follow-ups"
     if "video" in claim.section:
         return VIDEOS
     return next(name for name, sections in PARTS.items() if claim.section in sections)
@@ -135,45 +132,26 @@ Row = dict[str, str | Link | Picture]
 _SYMBOLS = (
     dict(zip(HOLDS.values(), "=+", strict=True))
     | rules.SYMBOLS
-    | dict(zip(registry.UNTESTED, "…–", strict=True))
+    | dict(zip(UNTESTED, "…–", strict=True))
 )
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text.
-
-    With what several open, one after the other, is said once, before them.
-    """
+    """Sentences of findings, each with a link to what decided it. Jupyter shows it as running text."""
 
     sentences: tuple[tuple[str, Link | None], ...]
     about: str
 
-    def groups(self) -> Iterator[tuple[str, list[tuple[str, Link | None]]]]:
-        """The sentences, without what stands before them."""
-        for opening, group in groupby(self.sentences, lambda each: findings.opened(each[0])[0]):
-            alike = list(group)
-            if len(alike) == 1 or not opening:
-                yield "", alike
-            else:
-                yield opening, [(said.removeprefix(f"{opening} "), link) for said, link in alike]
-
     def __str__(self) -> str:
-        return " ".join(
-            " ".join(filter(None, (opening, *(said for said, _ in items))))
-            for opening, items in self.groups()
-        )
+        return " ".join(said for said, _ in self.sentences)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        shown = "".join(
-            (opening and f'<p class="told">{html.escape(opening)} …</p>') + _listed(items)
-            for opening, items in self.groups()
-        )
         record = Record("paragraph", self.about, str(self))
-        return {"text/html": shown, "text/plain": str(self)}, record.metadata
+        return {"text/html": _listed(self.sentences), "text/plain": str(self)}, record.metadata
 
 
-def _listed(sentences: list[tuple[str, Link | None]]) -> str:
+def _listed(sentences: Iterable[tuple[str, Link | None]]) -> str:
     items = [
         html.escape(sentence)
         + (f' <a href="{html.escape(link.href)}">{html.escape(link.text)}</a>' if link else "")
@@ -203,7 +181,7 @@ class Scorecard:
     @property
     def claims(self) -> list[Claim]:
         """All, in the order of the file."""
-        return [*registry.read().values()]
+        return [*catalogue.claims().values()]
 
     @property
     def trained(self) -> list[Claim]:
@@ -223,7 +201,7 @@ class Scorecard:
         chosen = [*claims] or self.claims
         found = {self.verdicts[claim.id] for claim in chosen}
         order = [name for name in _SYMBOLS if name in found]
-        names = (*PARTS, "Follow-ups", "Retellings", "This book")
+        names = (*PARTS, "Follow-ups")
         by_part: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
         for claim in chosen:
             by_part[part(claim)][self.verdicts[claim.id]].append(claim)
@@ -247,7 +225,7 @@ class Scorecard:
         """Those of the claims, by id, that do not hold here, and what was found instead."""
         rows = [
             {"claim": _link(claim), "found": self.evidence[claim.id].decision["finding"]}
-            for claim in map(registry.read().__getitem__, claims)
+            for claim in map(catalogue.claims().__getitem__, claims)
             if self.verdicts[claim.id] == rules.NOT_REPRODUCED
         ]
         title = "Some of what the paper says and our models do not do"
@@ -256,14 +234,13 @@ class Scorecard:
     def counts(self) -> list[dict[str, str | int]]:
         """How many facts about trained models have each verdict, by who claims them; at last, of all.
 
-        Apart from each other stand what the paper says and what its Correction speaks of, and what
-        others say and what are beliefs or readings of this book.
+        What the Correction of the paper speaks of stands apart.
         """
         groups: dict[str, list[Claim]] = {"paper": [], "paper, corrected": []}
-        groups |= {source: [] for source in registry.SOURCES[1:]} | {"this book": []}
+        groups |= {source: [] for source in SOURCES[1:]}
         for claim in self.trained:
-            name = "this book" if claim.own else claim.source
-            groups[f"{name}, corrected" if claim.corrected else name].append(claim)
+            name = f"{claim.source}, corrected" if claim.corrected else claim.source
+            groups[name].append(claim)
         return [
             {"claims of": name}
             | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
@@ -271,14 +248,11 @@ class Scorecard:
         ]
 
     def decided(self, *verdicts: str) -> list[Row]:
-        """The facts about trained models with these verdicts, each with its seeds and controls.
-
-        Of what was found a row has what is said of its claim, which stands before it.
-        """
+        """The facts about trained models with these verdicts, each with its seeds and controls."""
         rows: list[Row] = []
         for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
             decision = self.evidence[claim.id].decision
-            row, found = decision["row"], findings.opened(decision["finding"])[-1]
+            row, found = decision["row"], decision["finding"]
             rows.append(
                 _told(claim)
                 | {
@@ -295,7 +269,7 @@ class Scorecard:
 
         Behind each stands who claims it, and the chapter that decides it.
         """
-        chosen = [registry.read()[name] for name in claims]
+        chosen = [catalogue.claims()[name] for name in claims]
         return _paragraph(
             ", ".join(verdicts),
             (

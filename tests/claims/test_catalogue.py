@@ -1,4 +1,4 @@
-"""The rows of data/claims.toml, and that no claim goes without a check, nor a check without its claim."""
+"""All claims, and that no claim goes without a check, nor a check without its claim."""
 
 import ast
 import dataclasses
@@ -9,7 +9,8 @@ import pytest
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.book.notebooks import SCORECARD
-from transformer_circuits.claims import catalogue, registry
+from transformer_circuits.claims import catalogue
+from transformer_circuits.claims.claim import UNTESTED, table
 
 
 def named(source):
@@ -20,7 +21,7 @@ def named(source):
             given = [word.value for word in node.keywords if word.arg == "claim"]
             checked |= {ast.literal_eval(each) for each in given}
     for module, function in re.findall(r"\b(about_\w+)\.(\w+)\.decide\(\)", source):
-        decided.add(getattr(getattr(catalogue, module), function).claim_id)
+        decided.add(getattr(getattr(catalogue, module), function).claim.id)
     return checked, decided
 
 
@@ -36,7 +37,7 @@ def prose(chapter):
 @pytest.mark.parametrize("chapter", notebooks.names())
 def test_every_testable_claim_is_decided_in_its_chapter_and_no_verdict_is_written_by_hand(chapter):
     """Claims about trained models by their rule, the others by checks, which take no side."""
-    here = [claim for claim in registry.read().values() if claim.chapter == chapter]
+    here = [claim for claim in catalogue.claims().values() if claim.chapter == chapter]
     source = code(chapter)
     checked, decided = named(source)
     assert checked == {claim.id for claim in here if claim.kind != "trained"}
@@ -51,12 +52,12 @@ def test_every_testable_claim_is_decided_in_its_chapter_and_no_verdict_is_writte
 
 
 def test_the_claims_are_many_and_complete():
-    found = registry.read()
+    found = catalogue.claims()
     text = (files.data_dir() / "claims.toml").read_text(encoding="utf-8")
-    assert text.count("\n[[claim]]") == len(found), "no id comes twice"
+    assert text.count("\n[[claim]]") == len(table()), "no id comes twice"
     assert sum(claim.source == "paper" for claim in found.values()) >= 45
     for claim in found.values():
-        assert claim.untested == registry.UNTESTED[-1] or not claim.chapter, claim.id
+        assert claim.untested == UNTESTED[-1] or not claim.chapter, claim.id
         for name in ("id", "source", "kind", "section", "statement", "reported", "rule"):
             assert getattr(claim, name), (claim.id, name)
     [one, *_] = found.values()
@@ -64,12 +65,14 @@ def test_the_claims_are_many_and_complete():
         with pytest.raises(ValueError, match=f'has {name} "rumour" but it is one of'):
             dataclasses.replace(one, **{name: "rumour"})
     with pytest.raises(ValueError, match="must be above or below"):
-        dataclasses.replace(next(iter(registry.rules().values())), side="beside")
+        dataclasses.replace(
+            next(iter([each.claim for each in catalogue.measurements().values()])), side="beside"
+        )
 
 
 def test_every_rule_names_the_commit_that_registers_it():
     """By this, a reader can ask git; what git cannot prove is called unproven."""
-    rules = registry.rules()
+    rules = {n: m.claim for n, m in catalogue.measurements().items()}
     for name, rule in rules.items():
         assert re.match(r"[0-9a-f]{7}, 2026-11-\d\d", rule.registered), name
     first = {name: rule.registered[:7] for name, rule in rules.items()}
@@ -90,7 +93,9 @@ def test_chapters_count_the_rules_as_the_claims_do():
         9: "nine",
         11: "eleven",
     }
-    registered = [rule.registered for rule in registry.rules().values()]
+    registered = [
+        rule.registered for rule in [each.claim for each in catalogue.measurements().values()]
+    ]
 
     def n(*parts):
         return words[sum(all(part in one for part in parts) for one in registered)]
@@ -110,7 +115,9 @@ def test_chapters_count_the_rules_as_the_claims_do():
 
 def test_what_the_paper_corrected_and_what_others_say_is_told_from_what_they_do_not():
     """A reading of ours names who says something else, or whom we know at second hand."""
-    corrected = {c.id: c for c in registry.read().values() if c.corrected}
+    corrected = {c.id: c for c in catalogue.claims().values() if c.corrected}
     assert corrected.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
     assert all(c.source == "paper" and "Correction" in c.corrected for c in corrected.values())
-    assert not any(c.own for c in registry.read().values()), "a verdict judges others"
+    assert not any("this book" in c.section for c in catalogue.claims().values()), (
+        "it judges others"
+    )
