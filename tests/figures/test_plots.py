@@ -9,7 +9,6 @@ from matplotlib.colors import to_hex
 
 from transformer_circuits.figures import plots, theme
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.html import BREAK
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [
@@ -87,7 +86,9 @@ def test_a_figure_is_an_svg_with_words_that_are_text_and_no_ground_of_its_own(ma
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', picture)
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", picture)]
     assert min(sizes) * int(wide[2]) / float(box) == pytest.approx(9, abs=0.05), "words can be read"
-    assert BREAK / int(wide[1]) * 14 >= 12.8, "nor are they small before the narrow one is shown"
+    assert theme.BREAK / int(wide[1]) * 14 >= 12.8, (
+        "nor are they small before the narrow one is shown"
+    )
     assert 342 / int(narrow[1]) * 14 >= 13, "and on a phone they are as large"
 
 

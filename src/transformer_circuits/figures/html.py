@@ -17,9 +17,6 @@ from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE, LARGE = 9.0, 15.0
 """The least size of words in a figure, and the most that one has which grows. [pixels]"""
-BREAK = 610
-"""Columns narrower than this show the narrow one of two pictures: the words of the wide one would be
-below 13 pixels. [pixels]"""
 SCRIPTS = Path(__file__).parent / "scripts"
 """Where the scripts of charts and views lie."""
 
@@ -52,7 +49,7 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
     Its names carry the title in front, and its style holds for itself alone: two pictures on one page
     do not take from each other. Its smallest words are as high as text in figures, and shrink with
     the page until they are `LEGIBLE`; a page narrower than that moves it to and fro in its own box.
-    `narrow`: the same picture for screens whose column is less than `BREAK` wide. Only one of the two
+    `narrow`: the same picture for screens whose column is less than `theme.BREAK` wide. Only one of the two
     is shown, and their words are read aloud once. `grows`: it fills its column until its words are
     `LARGE`.
     """
@@ -60,7 +57,7 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
         ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
         ".circuit-plot>.narrow{display:none}"
         ".circuit-plot:has(>.narrow){container-type:inline-size}"
-        f"@media screen{{@container (max-width:{BREAK - 0.02}px){{.circuit-plot>.wide{{display:none}}"
+        f"@media screen{{@container (max-width:{theme.BREAK - 0.02}px){{.circuit-plot>.wide{{display:none}}"
         ".circuit-plot>.narrow{display:inline}}}"
         + f"{theme.on_dark('.circuit-plot image')}{{filter:var(--darkening)}}"
         + theme.style("circuit-plot", theme.ROLES | theme.SIGNS)

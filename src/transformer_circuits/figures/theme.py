@@ -89,8 +89,8 @@ LINE, THIN, STREAM = 2.0, 1.25, 8.0
 """Widths of lines in pixels."""
 WIDE, TALL = 720, 340
 """Widths of the two layouts in pixels."""
-BREAK = 680
-"""Columns narrower than this, in pixels, show the layout for phones."""
+BREAK = 640
+"""Columns narrower than this show what is laid out for phones; scripts and styles repeat it. [pixels]"""
 SANS = (
     "'Source Sans 3', 'Words until then', system-ui, -apple-system, 'Segoe UI', Roboto, "
     "'DejaVu Sans', sans-serif"

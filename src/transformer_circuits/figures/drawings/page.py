@@ -1,4 +1,4 @@
-"""How a drawing is shown: two layouts, of which the page's width chooses one."""
+"""How a drawing is shown: in one layout, or in two, of which the page's width chooses one."""
 
 import html
 import re
@@ -23,20 +23,20 @@ LAYOUTS = ("wide", "tall")
 class Drawing:
     """A drawing that Jupyter shows under its title."""
 
-    svgs: tuple[str, str]
-    """The layout for columns of at least `theme.BREAK` pixels and the one for phones, each an SVG
-    document of its own."""
+    svgs: tuple[str, ...]
+    """The layout for columns of at least `theme.BREAK` pixels, where it has one, and the narrow one,
+    each an SVG document of its own."""
     record: Record
 
     @property
     def body(self) -> str:
-        """HTML with both layouts; the width of the column, not of the screen, chooses between them."""
+        """HTML with its layouts; the width of the column, not of the screen, chooses between two."""
         choice = (
             "<style>.circuit-drawings{container-type:inline-size}"
             ".circuit-drawings>svg{display:block;width:100%;height:auto;overflow:visible}"
             f".circuit-drawings>.wide{{max-width:{theme.WIDE * 1.1:.0f}px}}"
             f".circuit-drawings>.tall{{max-width:{theme.TALL * 1.2:.0f}px}}"
-            f"@container (min-width:{theme.BREAK}px){{.circuit-drawings>.tall{{display:none}}}}"
+            f"@container (min-width:{theme.BREAK}px){{.circuit-drawings:has(>.wide)>.tall{{display:none}}}}"
             f"@container (max-width:{theme.BREAK - 0.02}px){{.circuit-drawings>.wide{{display:none}}}}"
             "</style>"
         )
@@ -48,15 +48,17 @@ class Drawing:
 
 
 def load(name: str, **data: object) -> Drawing:
-    """A drawing whose lines take no data: `svg/NAME-wide.svg` and `svg/NAME-tall.svg`, its source.
+    """A drawing whose lines take no data: `svg/NAME.svg`, its source, which is narrow; or, where a wide
+    column deserves another, `svg/NAME-wide.svg` and `svg/NAME-tall.svg`.
 
     Where a file says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
     """
     numbers = {key: array(value) for key, value in data.items() if not isinstance(value, str)}
     words = {key: _Text(text) for key, text in data.items() if isinstance(text, str)}
     svgs = []
-    for layout in LAYOUTS:
-        text = (FOLDER / f"{name}-{layout}.svg").read_text(encoding="utf-8").strip()
+    one = FOLDER / f"{name}.svg"
+    for path in [one] if one.is_file() else [FOLDER / f"{name}-{way}.svg" for way in LAYOUTS]:
+        text = path.read_text(encoding="utf-8").strip()
         head, style, body = re.split("(<style>.*</style>)", text)  # its braces are its own
         svgs.append(head.format(**numbers, **words) + style + body.format(**numbers, **words))
     root = ElementTree.fromstring(svgs[0])

@@ -5,7 +5,7 @@
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const TEXT = 14, LEGIBLE = 9, LARGE = 15; // the size of words in a figure, the least, and the most, in pixels, as in html.py
-  const PHONE = 430; // where what wraps does so [pixels]
+  const PHONE = 640; // where what wraps does so [pixels]
   const WIDEST = 660; // about as wide as text; what stretches becomes no wider [pixels]
   const SQUARE = 400; // nor a square, in its own units
   const STYLE = `
@@ -25,7 +25,7 @@
 .hover-chart .vega-bind:has([type=range]){flex:1 1 100%}
 .hover-chart .vega-bind label:has([type=range]){display:flex;align-items:center;gap:6px}
 .hover-chart .vega-bind [type=range]{flex:1;min-width:0}
-@media(max-width:600px){.hover-chart .vega-bind label:has([type=range]){flex-wrap:wrap}.hover-chart .vega-bind label:has([type=range]) .vega-bind-name{flex-basis:100%}.hover-chart .vega-bind [type=range]{height:44px}}
+@media(max-width:640px){.hover-chart .vega-bind label:has([type=range]){flex-wrap:wrap}.hover-chart .vega-bind label:has([type=range]) .vega-bind-name{flex-basis:100%}.hover-chart .vega-bind [type=range]{height:44px}}
 .hc-tip{position:fixed;z-index:2000;pointer-events:none;background:#222;color:#fff;font:12px/1.4 var(--type-words,system-ui,sans-serif);
   padding:4px 8px;border-radius:4px;max-width:20em;white-space:pre-line}`;
 

@@ -37,7 +37,7 @@
     const again = stage.querySelector(".play"), next = stage.querySelector(".next");
     const inTime = "inTime" in stage.dataset; // the runs are moments of a training
     // On a phone the line may have left the screen when its bars come; there it waits to be asked.
-    const byItself = !STILL.matches && innerWidth >= 700;
+    const byItself = !STILL.matches && innerWidth > 640;
     let plays = again.textContent;
     if (!byItself && !inTime) again.textContent = plays = "Play";
     // What is under way has this number; whatever finds another number stops.
