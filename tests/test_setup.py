@@ -81,7 +81,6 @@ def imported(paths):
 
 
 SOURCE = ROOT / "src" / "transformer_circuits"
-EXTRAS = PROJECT["optional-dependencies"]
 
 
 def packages(requirements):
@@ -96,13 +95,6 @@ def test_what_chapters_import_is_what_pyproject_asks_for():
     modules = {path for path in reached if path.is_relative_to(SOURCE)}
     used = imported(modules)
     assert used | STARTED == packages(PROJECT["dependencies"]) | IN_NOTEBOOKS
-
-
-def test_what_is_imported_besides_is_an_extra():
-    paths = [*SOURCE.rglob("*.py"), *(ROOT / "tools").glob("*.py")]
-    used = imported(paths) - packages(PROJECT["dependencies"]) - IN_NOTEBOOKS
-    extras = packages(EXTRAS["peers"]) | packages(EXTRAS["vocabulary"])
-    assert used - extras == packages(EXTRAS["website"])
 
 
 @pytest.fixture
@@ -138,18 +130,6 @@ def test_a_python_that_is_too_old_is_refused_before_anything_is_installed(fresh)
     assert not (fresh / ".venv").exists()
 
 
-def test_an_environment_of_another_python_than_asked_for_is_named(fresh):
-    program(fresh / "new", "Python 3.13.1")
-    program(fresh / ".venv/bin/python", "Python 3.12.4")
-    for name in ("pip", "uv"):
-        program(fresh / ".venv/bin" / name)
-    refused = make(fresh, "PYTHON=./new", ".venv/.done")
-    assert refused.returncode
-    assert "./new is Python 3.13.1, and .venv was made with Python 3.12.4" in refused.stderr
-    assert not (fresh / ".venv/.done").exists()
-    assert make(fresh, ".venv/.done").returncode == 0, "the environment's own Python is the default"
-
-
 def test_it_is_made_in_a_folder_with_spaces_and_umlauts(fresh):
     (fresh / "data/cache").mkdir()
     (fresh / "node_modules").mkdir()
@@ -158,27 +138,6 @@ def test_it_is_made_in_a_folder_with_spaces_and_umlauts(fresh):
     made = make(fresh, "book")
     said = ".venv/bin/python -m transformer_circuits book"
     assert made.returncode == 0 and said in made.stdout.splitlines(), made.stderr
-
-
-@pytest.mark.parametrize(
-    ("target", "place"),
-    [(".venv/.done", ".venv"), (".venv/.lab", ".venv"), (".venv/peers4/.done", ".venv/peers4")],
-)
-def test_packages_go_where_make_looks_whatever_uv_is_told_elsewhere(
-    fresh, monkeypatch, target, place
-):
-    """As in dev containers, whose environment names another place and another Python."""
-    monkeypatch.setenv("UV_PROJECT_ENVIRONMENT", "/elsewhere")
-    monkeypatch.setenv("UV_PYTHON", "3.12")
-    for name in ("python", "pip"):
-        program(fresh / ".venv/bin" / name, "Python 3.12.4")
-    program(fresh / ".venv/bin/uv", "into $UV_PROJECT_ENVIRONMENT: $*")
-    (fresh / ".venv/peers4").mkdir()
-    made = make(fresh, target)
-    assert made.returncode == 0, made.stderr
-    told = [line for line in made.stdout.splitlines() if line.startswith("into ")]
-    assert told[-1].startswith(f"into {place}: sync ")
-    assert all(" --python .venv/bin/python" in line for line in told)
 
 
 def test_the_book_and_its_edition_are_built_before_they_are_tested(fresh):
@@ -194,12 +153,3 @@ def test_the_readme_names_the_pinned_torch_and_every_python():
     assert asked and set(asked) == {str(versions()["torch"])}
     pythons = [each.split()[-1] for each in PROJECT["classifiers"] if "Python ::" in each]
     assert pythons and all(version in readme for version in pythons)
-
-
-def test_help_lists_every_target_that_says_what_it_does(fresh):
-    text = (fresh / "Makefile").read_text(encoding="utf-8")
-    targets = dict(re.findall(r"^([a-z-]+):[^#\n]*## (.+)$", text, re.MULTILINE))
-    (fresh / "README.md").symlink_to(ROOT / "README.md")
-    *lines, measured = make(fresh, "help").stdout.splitlines()
-    assert dict(line.split(maxsplit=1) for line in lines) == targets and len(targets) > 10
-    assert all(f"`make {command}`" in measured for command in ("book", "test", "quick"))
