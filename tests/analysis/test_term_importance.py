@@ -107,3 +107,17 @@ def test_a_head_that_looks_at_the_present_token_is_found(model, tokens, generato
     model.W_E[:3] = 0
     model.W_P[:, :3] = F.normalize(places, dim=1)
     assert present_token.heads(model, tokens) == (Head(0, 3),)
+
+
+@pytest.mark.parametrize("n_layers", [0, 1, 2, 3])
+@pytest.mark.parametrize("frozen", [True, False])
+def test_streams_at_some_places_are_the_streams_there(n_layers, frozen, tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers)).double()
+    model.randomise(generator=generator)
+    places = torch.tensor([1, tokens.shape[1] - 1])
+    whole, some = (term_importance.streams(model, tokens, frozen, places=p) for p in (None, places))
+    pairs = [*zip(whole.orders + whole.layers, some.orders + some.layers, strict=True)]
+    patterns = term_importance.patterns_of_embeddings(model, tokens)
+    alone = term_importance.under_patterns_of_embeddings(model, tokens, places=places)
+    for x, there in [*pairs, (model.stream(tokens, patterns=patterns), alone)]:
+        torch.testing.assert_close(there, x[:, places])

@@ -121,6 +121,7 @@ CALLS = {
     term_importance.streams: lambda f, m, t, x: f(m, x.IN),
     term_importance.streams_by_steps: lambda f, m, t, x: f(m, x.IN),
     term_importance.patterns_of_embeddings: lambda f, m, t, x: f(m, x.IN),
+    term_importance.under_patterns_of_embeddings: lambda f, m, t, x: f(m, x.IN),
     term_importance.losses: lambda f, m, t, x: f(m, x.IN, x.OUT),
     term_importance.losses_by_steps: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ensemble.copying: lambda f, m, t, x: f(m, x.IN, t.patterns[0], x.FORMS),
@@ -381,6 +382,7 @@ NO_MATTER = {heads.every, heads.of_layer, heads.layer_of, heads.require_two_laye
 BY_PARTS = {
     singular_directions.strengths, singular_directions.channel, composition.white_basis,
     edge_sets.interaction, over_text.strongest, term_importance.patterns_of_embeddings,
+    term_importance.under_patterns_of_embeddings,
     ablation.without_mlps, ablation.losses_at, expansion.score_terms, present_token.heads,
 }  # fmt: skip
 """What is made of results above by its own arithmetic, which other tests try."""

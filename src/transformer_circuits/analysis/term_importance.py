@@ -34,39 +34,53 @@ def streams(
     tokens: Int[Tensor, "batch pos"],
     frozen: bool = True,
     embedding: Sequence[tuple[int, int]] = (),
+    places: Int[Tensor, " place"] | None = None,
 ) -> Streams:
     """The paper's algorithm: each run adds what the heads wrote in the run before.
 
     One run records the patterns. In the next, heads read the embeddings and their outputs are
     saved, not added; that is order 0. In each further one the outputs saved by the run before are
     added instead, which is one order more. So n_layers + 2 runs do what an explicit sum does with
-    (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here.
+    (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here. The first
+    layer reads the embeddings in every run, so what it writes is made once.
 
     `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
     `embedding`: heads of the first layer that are counted as part of the embedding, see
     `present_token`. They write what they would if they looked at the present token alone, it is
     there from the start, and the other heads of their layer do not read it.
+    `places`: where streams are wanted, if not everywhere; the last layer is asked nowhere else.
     """
     model.require_attention_only(*general.all_but(general.NORM))
     embedded, W_P = model.embed(tokens)
     direct, rest = present_token.written_out(model, embedded, embedding)
-    patterns: list[Pattern | None] = [None] * model.config.n_layers
+    n_layers, wanted = model.config.n_layers, slice(None) if places is None else places
+    asked = [None] * (n_layers - 1) + [places]  # where each layer writes, if not everywhere
+    patterns: list[Pattern | None] = [None] * n_layers
+    outputs: list[Tensor] = []
     if frozen:
         x = direct
         for index, layer in enumerate(rest):
             read = x if index else embedded
-            patterns[index] = layer.pattern(read, read, W_P)
-            x = x + layer(read, W_P, patterns[index])
-    saved = [torch.zeros_like(direct)] * model.config.n_layers
-    orders, layers = [direct], ()
-    for _ in range(model.config.n_layers):
-        x, outputs = direct, []
-        for index, (layer, pattern, add) in enumerate(zip(rest, patterns, saved, strict=True)):
-            outputs.append(layer(x if index else embedded, W_P, pattern))
-            x = x + add
-        orders.append(sum(outputs, start=direct))
-        layers = layers or tuple(direct + output for output in outputs)
-        saved = outputs
+            patterns[index] = layer.pattern(read, read, W_P, places=asked[index])
+            if index + 1 < n_layers:
+                outputs.append(layer(read, W_P, patterns[index]))
+                x = x + outputs[-1]
+    first, saved = outputs[:1], [torch.zeros_like(direct)] * n_layers
+    orders, layers = [direct[:, wanted]], ()
+    for _ in range(n_layers):
+        x, outputs = direct, first[:]
+        for index, layer in enumerate(rest):
+            if index == len(outputs):
+                read, A = x if index else embedded, patterns[index]
+                if A is None:
+                    A = layer.pattern(read, read, W_P, places=asked[index])
+                outputs.append(layer(read, W_P, A))
+            if index + 1 < n_layers:
+                x = x + saved[index]
+        written = [output[:, wanted] for output in outputs[:-1]] + outputs[-1:]
+        orders.append(sum(written, start=orders[0]))
+        layers = layers or tuple(orders[0] + output for output in written)
+        first, saved = outputs[: n_layers > 1], outputs
     return Streams(tuple(orders), layers)
 
 
@@ -112,6 +126,25 @@ def patterns_of_embeddings(
         read = direct if index else embedded
         patterns.append(layer.pattern(read, read, W_P))
     return tuple(patterns)
+
+
+@torch.no_grad()
+def under_patterns_of_embeddings(
+    model: Transformer,
+    tokens: Int[Tensor, "batch pos"],
+    embedding: Sequence[tuple[int, int]] = (),
+    places: slice | Int[Tensor, " place"] = slice(None),
+) -> Float[Tensor, "batch place d_model"]:
+    """The last residual stream of the whole model under `patterns_of_embeddings`, at some places."""
+    patterns = patterns_of_embeddings(model, tokens, embedding)
+    embedded, W_P = model.embed(tokens)
+    x, rest = present_token.written_out(model, embedded, embedding)
+    for index, (layer, A) in enumerate(zip(rest, patterns, strict=True)):
+        read = x if index else embedded
+        if index + 1 == len(patterns):
+            return x[:, places] + layer(read, W_P, A[:, :, places])
+        x = x + layer(read, W_P, A)
+    return x[:, places]
 
 
 @torch.no_grad()

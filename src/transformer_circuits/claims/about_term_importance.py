@@ -16,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import ablation, present_token, repeats, term_importance
+from transformer_circuits.analysis import ablation, repeats, term_importance
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
 from transformer_circuits.claims.kept import for_all_chapters
@@ -53,18 +53,17 @@ def losses_by_document(
     """
     model, losses = subject.model, defaultdict(list)
     inputs, targets = subject.windows(*samples.MANY)
+    places = torch.arange(inputs.shape[1])[samples.PLACES]
     for batch, after in cross_entropy.batches(inputs, targets):
-        kept = term_importance.streams(model, batch, embedding=embedding)
+        kept = term_importance.streams(model, batch, embedding=embedding, places=places)
         rows = {f"order {n}": x for n, x in enumerate(kept.orders)}
         rows |= {f"layer {n}": x for n, x in enumerate(kept.layers)}
-        embedded, W_P = model.embed(batch)
-        x, rest = present_token.written_out(model, embedded, embedding)
-        patterns = term_importance.patterns_of_embeddings(model, batch, embedding)
-        for index, (layer, A) in enumerate(zip(rest, patterns, strict=True)):
-            x = x + layer(x if index else embedded, W_P, A)
-        for name, stream in (rows | {"patterns": x}).items():
-            logits = F.linear(samples.at_targets(stream), model.W_U)
-            losses[name].append(cross_entropy.per_token(logits, samples.at_targets(after)))
+        rows["patterns"] = term_importance.under_patterns_of_embeddings(
+            model, batch, embedding, places
+        )
+        for name, stream in rows.items():
+            logits = F.linear(stream, model.W_U)
+            losses[name].append(cross_entropy.per_token(logits, after[:, places]))
     n_ctx = inputs.shape[1]
     return {
         name: subject.by_document(samples.spread(torch.cat(rows), n_ctx))
