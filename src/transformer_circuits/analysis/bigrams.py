@@ -7,6 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+ROWS = 64
+"""Of so many outputs at once logits are summed."""
+
 
 def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_vocab n_vocab"]:
     """How often each token (row) follows each token (column) in a stream."""
@@ -58,7 +61,14 @@ def entropy(table: Float[Tensor, "out src"]) -> float:
 def cross_entropy(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
     """Loss, on text with these counts, of predicting column `src` of softmax(logits). [nats]"""
     table = table.to(logits.device)
-    return float(-(table * logits.double().log_softmax(dim=0)).sum() / table.sum())
+    how_often, largest = table.sum(dim=0), logits.amax(dim=0).double()  # [src]
+    summed, of_pairs = torch.zeros_like(largest), torch.zeros_like(largest)
+    # Some rows at a time: a copy of the whole table in double costs more time than the sums.
+    for rows, counted in zip(logits.split(ROWS), table.split(ROWS), strict=True):
+        rows = rows.double()
+        of_pairs += (counted * rows).sum(dim=0)
+        summed += (rows - largest).exp_().sum(dim=0)
+    return float((how_often @ (largest + summed.log()) - of_pairs.sum()) / how_often.sum())
 
 
 def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> float:
