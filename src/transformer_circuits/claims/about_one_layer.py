@@ -81,11 +81,13 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     inputs, targets = subject.windows(*samples.MANY)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
     layer, rows, saved = model.layers[0], [], []
+    places = torch.arange(inputs.shape[1])[samples.PLACES]
     for of, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(of)
         pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E), samples.PLACES)
         present = x[:, samples.PLACES]
-        added = layer(x, W_P)[:, samples.PLACES], 0, layer(x, W_P, pattern)
+        competing = layer.pattern(x, x, W_P, places=places)
+        added = layer(x, W_P, competing), 0, layer(x, W_P, pattern)
         whole, direct, by_itself = (
             cross_entropy.per_token(model.unembed(present + more), wanted[:, samples.PLACES])
             for more in added

@@ -77,8 +77,9 @@ def each_by_itself(
     model.require()
     layer, config = model.layers[0], model.config
     x, W_P = model.embed(inputs)
-    scores = layer.scores(x, x, W_P)[:, :, places]  # [batch, head, dst, src], -inf beyond
     n_pos, rows = inputs.shape[1], []
+    # [batch, head, dst, src], -inf beyond
+    scores = layer.scores(x, x, W_P, places=torch.arange(n_pos, device=x.device)[places])
     future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)[places]
     share = (frequency / frequency.sum()).log()
     for h in range(config.n_heads):
