@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis import patterns
 from transformer_circuits.model import cross_entropy
-from transformer_circuits.model.transformer import Pattern, Transformer, causal_scores
+from transformer_circuits.model.transformer import Pattern, Transformer
 from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
@@ -64,9 +65,7 @@ def _stream_at(
     if not model.layers:
         return x[:, places]
     x, layer = model.stream(tokens, len(model.layers) - 1), model.layers[-1]
-    q = layer.queries(x, W_P)[:, :, places]
-    A = causal_scores(q, layer.keys(x, W_P), places).softmax(dim=-1)
-    x = x[:, places] + layer(x, W_P, A)
+    x = x[:, places] + layer(x, W_P, patterns.at(layer, x, W_P, places))
     return x + model.mlps[-1](x) if model.mlps else x
 
 

@@ -8,7 +8,12 @@ from torch import Tensor
 from transformer_circuits.analysis import heads
 from transformer_circuits.model import general
 from transformer_circuits.model.trace import Trace
-from transformer_circuits.model.transformer import Pattern, Transformer
+from transformer_circuits.model.transformer import (
+    Attention,
+    Pattern,
+    Transformer,
+    causal_scores,
+)
 
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
@@ -24,6 +29,19 @@ def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple
         if model.mlps:
             x = x + model.mlps[index](x)
     return tuple(patterns)
+
+
+def at(
+    layer: Attention,
+    x: Float[Tensor, "batch pos d_model"],
+    W_P: Float[Tensor, "pos d_model"],
+    places: Int[Tensor, " dst"] | None,
+) -> Pattern:
+    """The pattern of a layer at some destinations alone, or at all: batch, head, dst, src."""
+    if places is None:
+        return layer.pattern(x, x, W_P)
+    q = layer.queries(x, W_P)[:, :, places]
+    return causal_scores(q, layer.keys(x, W_P), places).softmax(dim=-1)
 
 
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import present_token
+from transformer_circuits.analysis.patterns import at as pattern_at
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Pattern, Transformer
@@ -61,7 +62,7 @@ def streams(
         x = direct
         for index, layer in enumerate(rest):
             read = x if index else embedded
-            patterns[index] = layer.pattern(read, read, W_P, places=asked[index])
+            patterns[index] = pattern_at(layer, read, W_P, asked[index])
             if index + 1 < n_layers:
                 outputs.append(layer(read, W_P, patterns[index]))
                 x = x + outputs[-1]
@@ -73,7 +74,7 @@ def streams(
             if index == len(outputs):
                 read, A = x if index else embedded, patterns[index]
                 if A is None:
-                    A = layer.pattern(read, read, W_P, places=asked[index])
+                    A = pattern_at(layer, read, W_P, asked[index])
                 outputs.append(layer(read, W_P, A))
             if index + 1 < n_layers:
                 x = x + saved[index]

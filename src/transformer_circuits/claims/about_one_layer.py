@@ -8,7 +8,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import bigrams, repeats
+from transformer_circuits.analysis import bigrams, patterns, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
@@ -86,7 +86,7 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
         x, W_P = model.embed(of)
         pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E), samples.PLACES)
         present = x[:, samples.PLACES]
-        competing = layer.pattern(x, x, W_P, places=places)
+        competing = patterns.at(layer, x, W_P, places)
         added = layer(x, W_P, competing), 0, layer(x, W_P, pattern)
         whole, direct, by_itself = (
             cross_entropy.per_token(model.unembed(present + more), wanted[:, samples.PLACES])

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model.transformer import Transformer, causal_scores
 from transformer_circuits.text.tokenizer import BEGIN
 
 
@@ -78,8 +78,8 @@ def each_by_itself(
     layer, config = model.layers[0], model.config
     x, W_P = model.embed(inputs)
     n_pos, rows = inputs.shape[1], []
-    # [batch, head, dst, src], -inf beyond
-    scores = layer.scores(x, x, W_P, places=torch.arange(n_pos, device=x.device)[places])
+    asked = torch.arange(n_pos, device=x.device)[places]
+    scores = causal_scores(layer.queries(x, W_P)[:, :, asked], layer.keys(x, W_P), asked)
     future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)[places]
     share = (frequency / frequency.sum()).log()
     for h in range(config.n_heads):
