@@ -111,6 +111,8 @@ def matrix(
         for _ in range(2):  # square cells leave height over; room between parts shrinks with it
             figure.draw_without_rendering()
             figure.set_figheight(figure.get_tightbbox().height + 0.08)
+        if n > 1:  # else the title of the bar of colours is cut where panels stand below each other
+            figure.get_layout_engine().set(rect=(0, 0.005, 1, 0.99))
 
     record = _record(
         title,
