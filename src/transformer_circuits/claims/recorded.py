@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
 """The folders of the package whose modules a measured number of the book's models depends on."""
-WORDS = ("claim.py", "findings.py", "kept.py", "recorded.py")
-"""Modules among them that only say or keep what was measured."""
+BESIDE = ("claim.py", "findings.py", "kept.py", "recorded.py", "general.py")
+"""Modules among them that only say or keep what was measured, or are for models of others."""
 Estimates = Mapping[str, Interval | None]
 """By the name that verdicts give it; None for what cannot be had."""
 
@@ -91,7 +91,7 @@ def made_of(module: str) -> str:
     measuring = [
         file
         for file in modules
-        if file.parent.relative_to(package).parts[:1] in _FOLDERS and file.name not in WORDS
+        if file.parent.relative_to(package).parts[:1] in _FOLDERS and file.name not in BESIDE
     ]
     patterns = (*dependencies.DATA_FILES, *dependencies.READ_BY.values())
     data = {
