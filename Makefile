@@ -107,6 +107,8 @@ lint: .venv/.done node_modules/.done  ## ruff and Biome; imports only go down; t
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome check
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyrefly check
+	@echo "lines: program $$(find src tools _static -name '*.py' -o -name '*.js' -o -name '*.css' | xargs cat | wc -l), at most 22,000;" \
+		"tests $$(find tests -name '*.py' | xargs cat | wc -l), at most 12,000"
 
 hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-config.yaml)
 	$(BIN)/pre-commit install

@@ -103,6 +103,14 @@ def execute(chapters: list[str], again: bool) -> None:
     if {*notebooks.READERS} & {*chosen}:  # they read what all others found
         chosen = {*chosen, *stale}
     if chosen:
+        from transformer_circuits.claims import recorded
+
+        if anew := recorded.stale():
+            print(
+                f"controls of {len(anew)} rules are measured again, since code, weights or text are "
+                "others: minutes more, until `python -m tools controls` keeps them",
+                flush=True,
+            )
         notebooks.execute(chosen)
     else:
         print(

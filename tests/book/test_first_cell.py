@@ -88,7 +88,9 @@ print(scorecard.verdict(catalogue.claims()["one"], scorecard.evidence()["one"]))
     environment.pop("PYTHONPATH", None)
     said = subprocess.run([*python, code], capture_output=True, text=True, env=environment)
     lines = said.stdout.splitlines()
-    assert lines[0].startswith("executed 1 of 1 chapters ") and lines[-1] == "any weights", said.stderr
+    assert lines[0].startswith("executed 1 of 1 chapters ") and lines[-1] == "any weights", (
+        said.stderr
+    )
 
 
 SHELL = """
