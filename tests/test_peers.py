@@ -92,7 +92,6 @@ def test_what_we_exported_comes_back_the_same(trained):
 
 
 SMALL = {"n_layers": 2, "d_model": 32, "n_ctx": 50, "d_head": 8, "n_heads": 4, "d_vocab": 40}
-MLP = {"attn_only": False, "d_mlp": 40}
 THEIRS = {
     "shortformer": {"positional_embedding_type": "shortformer", "normalization_type": None},
     "stream": {"normalization_type": None},
@@ -103,10 +102,6 @@ THEIRS = {
     "LN, rotary": {"normalization_type": "LN", "positional_embedding_type": "rotary", "rotary_dim": 6},
     "grouped": {"normalization_type": "LN", "n_key_value_heads": 2},
     "outputs": {"normalization_type": None, "d_vocab_out": 7},
-    "gelu": {"normalization_type": "LN", **MLP, "act_fn": "gelu"},
-    "relu": {"normalization_type": None, **MLP, "act_fn": "relu"},
-    "gated": {"normalization_type": "RMS", **MLP, "act_fn": "silu", "gated_mlp": True,
-              "positional_embedding_type": "rotary", "rotary_dim": 6},
 }  # fmt: skip
 
 
@@ -146,7 +141,7 @@ def test_transformer_lens_3_learns_induction_and_the_census_finds_it(generator, 
 
 
 FOUR = pytest.mark.parametrize(
-    "form", ["stream", "LN", "RMS", "rotary", "LN, rotary", "grouped", "outputs", "gelu"]
+    "form", ["stream", "LN", "RMS", "rotary", "LN, rotary", "grouped", "outputs"]
 )
 
 
@@ -173,82 +168,6 @@ def test_checkpoints_of_transformer_lens_4(generator, form):
 def test_transformer_lens_4_learns_induction_and_the_census_finds_it(generator, form):
     if doubled():
         trained_over_there(of_transformer_lens_4(form), generator, form)
-
-
-HUGGING_FACE = {
-    "gpt2": {"n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 50, "vocab_size": 40},
-    "gpt_neox": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
-                 "intermediate_size": 16, "max_position_embeddings": 50, "vocab_size": 40,
-                 "rotary_pct": 0.5},
-    "llama": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "hidden_size": 32, "intermediate_size": 16, "max_position_embeddings": 50,
-              "vocab_size": 40, "head_dim": 8},
-    "qwen2": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "hidden_size": 32, "intermediate_size": 16, "max_position_embeddings": 50,
-              "vocab_size": 40},
-}  # fmt: skip
-
-
-def of_hugging_face(kind, **changes):
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    config = AutoConfig.for_model(kind, **HUGGING_FACE[kind] | changes)
-    return AutoModelForCausalLM.from_config(config).eval()
-
-
-@torch.no_grad()
-def idle_mlps(peer):
-    """With MLPs that write nothing a model is attention-only."""
-    last = ("mlp.c_proj", "mlp.dense_4h_to_h", "mlp.down_proj")
-    for name, weight in peer.named_parameters():
-        if any(part in name for part in last):
-            weight.requires_grad_(False).zero_()
-
-
-IDLE = pytest.mark.parametrize("idle", [True, False])
-
-
-@IDLE
-@pytest.mark.parametrize("kind", HUGGING_FACE)
-def test_folders_of_hugging_face(generator, tmp_path, kind, idle):
-    """As `save_pretrained` writes them."""
-    peer = stirred(of_hugging_face(kind), generator)
-    if idle:
-        idle_mlps(peer)
-    peer.save_pretrained(tmp_path)
-    tokens = torch.randint(40, (2, 40), generator=generator)
-    if kind == "gpt_neox" and not idle:
-        with pytest.raises(ValueError, match="MLPs here read what attention wrote"):
-            own_model.load(tmp_path)
-        return
-    agree(tmp_path, None, lambda tokens: peer(tokens).logits, tokens)
-    assert bool(own_model.load(tmp_path).mlps) == (not idle)
-
-
-APART = {"gpt2": {"tie_word_embeddings": False}, "gpt_neox": {"use_parallel_residual": False}}
-
-
-@IDLE
-@pytest.mark.parametrize("kind", HUGGING_FACE)
-def test_hugging_face_learns_induction_and_the_census_finds_it(generator, tmp_path, kind, idle):
-    """GPT-2 of this size does not learn it with W_U tied to W_E, which random weights try above.
-
-    NeoX has its MLPs behind attention, as the parallel ones are refused.
-    """
-    peer = of_hugging_face(kind, **APART.get(kind, {}))
-    if idle:
-        idle_mlps(peer)
-
-    def written():
-        peer.save_pretrained(tmp_path)
-        return tmp_path, None
-
-    learners.learns(peer, lambda tokens: peer(tokens).logits, written, generator)
-
-
-def test_plain_torch_with_mlps_learns_induction_and_the_census_finds_it(generator):
-    peer = learners.Plain(64)
-    learners.learns(peer, peer, lambda: (peer.state_dict(), peer.settings), generator)
 
 
 def test_nnsight_saves_and_edits_our_modules_as_they_are():

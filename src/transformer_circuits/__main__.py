@@ -60,11 +60,11 @@ def evaluate(name: str) -> None:
     print(f"(two standard errors over {len(loss)} windows)")
 
 
-def card(model: str, config: Path | None, begin: int, folder: Path) -> None:
+def card(model: str, config: Path | None, names: Path | None, begin: int, folder: Path) -> None:
     """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
     from transformer_circuits.claims import card
 
-    page = card.write(model, folder, config, begin=begin)
+    page = card.write(model, folder, config, names=names, begin=begin)
     print(f"{card.read(page)}\nThe card is at {page}, and as data beside it")
 
 
@@ -150,6 +150,7 @@ COMMANDS: dict[str, tuple] = {
         card,
         option("model", metavar="MODEL", help="a folder, a file of weights, or a name on a model hub"),
         option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
+        option("--names", type=Path, help="a JSON file that says which tensor is which part, where that is unclear"),
         option("--begin", type=int, default=0, help="which token opens contexts over there"),
         option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),

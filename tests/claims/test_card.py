@@ -21,7 +21,13 @@ from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 
 LONG = {"n_ctx": 41, "d_vocab": 50, "d_model": 138, "d_head": 42}
-PLANTABLE = ["as in the paper", "layer norm, rotary", "grouped", "three layers", "gated"]
+PLANTABLE = [
+    "as in the paper",
+    "layer norm, rotary",
+    "grouped",
+    "three layers",
+    "RMS norm, rotary, grouped",
+]
 """Forms in which a head can look one back by its weights alone, as it does here."""
 
 
@@ -31,7 +37,6 @@ def planted(name):
     """
     c = forms.config(name) | LONG
     w = {k: 0.02 * W if W.ndim == 3 else W for k, W in forms.draw(c, bias=0.0).items()}
-    w = {k: 0.02 * W if ".mlp." in k else W for k, W in w.items()}
     rng, n, d, last = np.random.default_rng(1), 32, c["d_model"], c["n_layers"] - 1
     code = np.sign(rng.standard_normal((50, n))) * 3
     w["embed.W_E"] = np.zeros((50, d))
@@ -161,7 +166,7 @@ def test_too_small_a_vocabulary_is_refused(tmp_path, n_vocab):
         card.of_model(untrained(tmp_path, n_vocab))
 
 
-@pytest.fixture(scope="module", params=["layer norm", "gated"])
+@pytest.fixture(scope="module", params=["layer norm", "layer norm, rotary"])
 def written(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("card")
     w, c = planted(request.param)
@@ -182,18 +187,18 @@ def test_a_card_says_what_it_rests_on(written):
     assert known["estimate"]["low"] > 0.4 > known["controls"]["untrained"]["high"]
     assert known["power"]["built induction"]["low"] > 0.9
     cut = found["edges"]
-    if c["attn_only"]:
-        assert rules["induction-mechanism"]["verdict"].startswith("reproduced")
-        assert (cut[0]["kind"], cut[0]["later"], cut[0]["earlier"]) == ("K", "1.0", "0.0")
-        assert found["terms"]["order 2"] < found["terms"]["order 0"]
+    assert rules["induction-mechanism"]["verdict"].startswith("reproduced")
+    assert (cut[0]["kind"], cut[0]["later"], cut[0]["earlier"]) == ("K", "1.0", "0.0")
+    assert found["terms"]["order 2"] < found["terms"]["order 0"]
+    if c["positional_embedding_type"] == "rotary":
+        assert found["composition"] == "it does not know rotary positions"
+        assert rules["k-composition"]["verdict"] == "left out: it does not know rotary positions"
+    else:
         by_keys = [row for row in found["composition"] if row["kind"] == "K"]
         for measure in ("share", "score") if "share" in by_keys[0] else ("score",):
             strongest = max(by_keys, key=lambda row: row[measure])
             assert (strongest["later"], strongest["earlier"]) == ("1.0", "0.0")
-    else:  # with rotary positions, too
-        assert cut == found["terms"] == "it is exact without MLPs only"
-        assert found["composition"] == "it does not know rotary positions"
-        assert rules["k-composition"]["verdict"] == f"left out: {cut}"
+    assert found["read"]["settings used"]["n_heads"] == c["n_heads"] and "ln1.w" in page
     assert "<script" not in page and "http" not in page and "induction heads: 1.0" in page
 
 
@@ -215,19 +220,18 @@ def test_numpy_alone_recomputes_lines_of_the_card(written):
     rows = {row["head"]: row for row in found["heads"]}
     assert np.mean(shares) == pytest.approx(rows["1.0"]["matches"], abs=1e-6)
     assert np.mean(one_back) == pytest.approx(rows["0.0"]["one back"], abs=1e-6)
-    if c["attn_only"]:
-        tokens = groups[1][:2]
-        length = (tokens.shape[1] - 1) // 2
+    tokens = groups[1][:2]
+    length = (tokens.shape[1] - 1) // 2
 
-        def loss(**how):
-            each = forms.losses(forms.forward(w, c, tokens, **how)[:, :-1], tokens[:, 1:])
-            return each[:, length + 1 :].mean()
+    def loss(**how):
+        each = forms.losses(forms.forward(w, c, tokens, **how)[:, :-1], tokens[:, 1:])
+        return each[:, length + 1 :].mean()
 
-        assert loss() == pytest.approx(found["terms"]["order 2"], rel=1e-5)
-        edge = found["edges"][0]
-        head = tuple(map(int, edge["later"].split(".")))
-        cut = loss(unread=[(edge["kind"], head, tuple(map(int, edge["earlier"].split("."))))])
-        assert cut - loss() == pytest.approx(edge["nats"], rel=1e-4)
+    assert loss() == pytest.approx(found["terms"]["order 2"], rel=1e-5)
+    edge = found["edges"][0]
+    head = tuple(map(int, edge["later"].split(".")))
+    cut = loss(unread=[(edge["kind"], head, tuple(map(int, edge["earlier"].split("."))))])
+    assert cut - loss() == pytest.approx(edge["nats"], rel=1e-4)
 
 
 SHAPE = ModelConfig(
@@ -254,14 +258,14 @@ def test_the_card_is_json_where_a_head_writes_nothing_and_a_control_has_no_case(
     assert found["induction"].startswith("no head does induction: ")
 
 
-def test_rules_about_weights_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch):
+def test_rules_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch):
     monkeypatch.setattr(card, "TOKENS", 20)
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
     subject = Subject("large", model, card._random_text(50), own=True)
     rows = {row["rule"]: row for row in card.of_rules(subject)}
     took = {name: row["tokens"] for name, row in rows.items() if "tokens" in row}
-    assert took == dict.fromkeys(["k-composition", "only-k-composition"], "20 of 50")
+    assert took == dict.fromkeys(card.ALL_FORMS, "20 of 50")
     assert not any(row["verdict"].startswith("unavailable") for row in rows.values())
     few, tokens = card._with_few_tokens(subject).model, torch.arange(20)[None]
     [kept] = (few.W_E[:, :, None] == model.W_E[:, None]).all(dim=0).nonzero()[:, 1:].T

@@ -4,8 +4,6 @@ Weights have TransformerLens's names and shapes. Nothing of the package is impor
 only hands numbers over.
 """
 
-import math
-
 import numpy as np
 import torch
 
@@ -13,9 +11,9 @@ PLAIN = {
     "n_layers": 2, "n_heads": 4, "d_model": 14, "d_head": 6, "n_ctx": 11, "d_vocab": 17,
     "attn_only": True, "normalization_type": None, "positional_embedding_type": "shortformer",
 }  # fmt: skip
-STREAM, ROTARY = ({"positional_embedding_type": kind} for kind in ("standard", "rotary"))
+STREAM = {"positional_embedding_type": "standard"}
+ROTARY = {"positional_embedding_type": "rotary", "rotary_adjacent_pairs": False}
 LN, RMS = ({"normalization_type": kind} for kind in ("LN", "RMS"))
-MLP = {"attn_only": False, "d_mlp": 9}
 FORMS = {
     "as in the paper": {},
     "positions in the stream": STREAM,
@@ -26,22 +24,26 @@ FORMS = {
     "layer norm without gains": STREAM | {"normalization_type": "LNPre"},
     "layer norm, rotary": ROTARY | LN,
     "RMS norm": STREAM | RMS | {"eps": 1e-3},
-    "RMS norm, rotary, grouped": ROTARY | RMS | {"n_key_value_heads": 2},
+    "RMS norm, rotary, grouped": ROTARY | RMS | {"n_key_value_heads": 2, "eps": 1e-5},
     "grouped": {"n_key_value_heads": 2},
     "outputs of its own": STREAM | {"d_vocab_out": 5},
     "one head, odd stream": STREAM | {"n_heads": 1, "d_model": 13},
     "wide values": {"d_value": 8},
     "one layer, scaled": {"n_layers": 1, "attn_scale": 1.5},
     "three layers": STREAM | LN | {"n_layers": 3},
-    "gelu": MLP | {"act_fn": "gelu"},
-    "relu": STREAM | LN | MLP | {"act_fn": "relu"},
-    "gated": ROTARY | RMS | MLP | {"act_fn": "silu", "gated_mlp": True},
+    "a norm at the end alone": STREAM | RMS | {"eps": 1e-3, "norms": "last"},
+    "layer norm before heads alone": STREAM | LN | {"norm_first": True, "norms": "layers"},
 }
 """What each changes of `PLAIN`."""
 
 
 def config(name):
     return PLAIN | FORMS[name]
+
+
+def said(c):
+    """What a loader is told: all but what only `forward` needs."""
+    return {name: value for name, value in c.items() if name != "norms"}
 
 
 def draw(c, seed=0, bias=0.5):
@@ -58,18 +60,15 @@ def draw(c, seed=0, bias=0.5):
         shapes["pos_embed.W_pos"] = (c["n_ctx"], d)
     norms = ["ln_final"]
     for i in range(c["n_layers"]):
-        a, m = f"blocks.{i}.attn.", f"blocks.{i}.mlp."
+        a = f"blocks.{i}.attn."
         shapes |= {a + "W_Q": (n, d, e), a + "W_K": (kv, d, e), a + "W_V": (kv, d, v)}
         shapes |= {a + "b_Q": (n, e), a + "b_K": (kv, e), a + "b_V": (kv, v)}
         shapes |= {a + "W_O": (n, v, d), a + "b_O": (d,)}
         norms.append(f"blocks.{i}.ln1")
-        if not c["attn_only"]:
-            k = c["d_mlp"]
-            shapes |= {m + "W_in": (d, k), m + "b_in": (k,), m + "W_out": (k, d), m + "b_out": (d,)}
-            shapes |= {m + "W_gate": (d, k)} if c.get("gated_mlp") else {}
-            norms.append(f"blocks.{i}.ln2")
     if c["normalization_type"] in ("LN", "RMS"):
         for name in norms:
+            if c.get("norms") == ("layers" if name == "ln_final" else "last"):
+                continue
             shapes[name + ".w"] = (d,)
             shapes |= {name + ".b": (d,)} if c["normalization_type"] == "LN" else {}
     made = {}
@@ -84,16 +83,9 @@ def as_tensors(weights):
     return {name: torch.from_numpy(W) for name, W in weights.items()}
 
 
-ACT = {
-    "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / np.sqrt(2))) / 2,
-    "relu": lambda x: np.maximum(x, 0),
-    "silu": lambda x: x / (1 + np.exp(-x)),
-}
-
-
 def normed(w, c, name, x):
     kind, eps = c["normalization_type"], c.get("eps", 1e-5)
-    if kind is None:
+    if kind is None or c.get("norms") == ("layers" if name == "ln_final" else "last"):
         return x
     if kind[:2] == "LN":
         x = x - x.mean(-1, keepdims=True)
@@ -148,14 +140,6 @@ def forward(w, c, tokens, instead=(), unread=(), keep=None):
             if keep is not None:
                 keep[i, h] = A, out
         x = x + total
-        if not c["attn_only"]:
-            m, read = f"blocks.{i}.mlp.", normed(w, c, f"blocks.{i}.ln2", x)
-            inside, act = read @ w[m + "W_in"], ACT[c["act_fn"]]
-            if c.get("gated_mlp"):
-                inside = act(read @ w[m + "W_gate"]) * inside + w[m + "b_in"]
-            else:
-                inside = act(inside + w[m + "b_in"])
-            x = x + inside @ w[m + "W_out"] + w[m + "b_out"]
     return normed(w, c, "ln_final", x) @ w["unembed.W_U"] + w["unembed.b_U"]
 
 

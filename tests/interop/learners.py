@@ -14,37 +14,28 @@ N_VOCAB, N_CTX = 40, 50
 
 
 class Block(nn.Module):
-    def __init__(self, d_model, n_heads, d_mlp):
+    def __init__(self, d_model, n_heads):
         super().__init__()
         self.norm1 = nn.LayerNorm(d_model)
         self.attn = nn.MultiheadAttention(d_model, n_heads, batch_first=True)
-        if d_mlp:
-            self.norm2 = nn.LayerNorm(d_model)
-            self.linear1 = nn.Linear(d_model, d_mlp)
-            self.linear2 = nn.Linear(d_mlp, d_model)
 
     def forward(self, x):
         later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
         y = self.norm1(x)
-        x = x + self.attn(y, y, y, attn_mask=later, need_weights=False)[0]
-        if hasattr(self, "linear1"):
-            x = x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
-        return x
+        return x + self.attn(y, y, y, attn_mask=later, need_weights=False)[0]
 
 
 class Plain(nn.Module):
     """A model as people write it with torch.nn."""
 
-    def __init__(self, d_mlp, d_model=32, n_heads=2):
+    def __init__(self, d_model=32, n_heads=2):
         super().__init__()
         self.embed = nn.Embedding(N_VOCAB, d_model)
         self.pos = nn.Embedding(N_CTX, d_model)
-        self.blocks = nn.ModuleList(Block(d_model, n_heads, d_mlp) for _ in range(2))
+        self.blocks = nn.ModuleList(Block(d_model, n_heads) for _ in range(2))
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Linear(d_model, N_VOCAB)
-        self.settings = {"n_heads": n_heads, "n_ctx": N_CTX, "normalization_type": "LN",
-                         "positional_embedding_type": "standard", "attn_only": not d_mlp,
-                         "act_fn": "gelu"}  # fmt: skip
+        self.settings = {"n_heads": n_heads}
 
     def forward(self, tokens):
         x = self.embed(tokens) + self.pos(torch.arange(tokens.shape[1]))
@@ -110,10 +101,9 @@ def agree(state, config, logits_of, tokens):
     model = own_model.load(state, config)
     size = expected.abs().max()
     assert (model(tokens) - expected).abs().max() < 1e-4 * size
-    if not model.mlps:
-        held = layer_norm.freeze(model, tokens)
-        paths = expansion.paths(held, tokens).values()
-        assert (held.unembed(sum(paths)) - expected).abs().max() < 1e-4 * size
+    held = layer_norm.freeze(model, tokens)
+    paths = expansion.paths(held, tokens).values()
+    assert (held.unembed(sum(paths)) - expected).abs().max() < 1e-4 * size
     return model
 
 

@@ -8,12 +8,12 @@ from transformer_circuits.interop import own_model
 
 
 def test_a_model_of_plain_torch_learns_induction_and_the_census_finds_it(generator):
-    peer = Plain(0)
+    peer = Plain()
     learners.learns(peer, peer, lambda: (peer.state_dict(), peer.settings), generator, steps=300)
 
 
 def test_one_that_learnt_to_name_the_token_before_has_a_head_for_it_and_no_induction(generator):
-    peer = Plain(0)
+    peer = Plain()
     learners.draw(peer.named_parameters(), generator)
     right = learners.learn(peer, peer.parameters(), generator, copies=False, steps=200)
     assert right > 0.9

@@ -54,7 +54,7 @@ ALL_FORMS: Mapping[str, tuple[str, ...]] = {
 EXISTS = "induction-head-exists"
 """The rule that the headline follows."""
 TOKENS = 4096
-"""Of a larger vocabulary, rules that measure the weights of heads take so many, drawn at random."""
+"""Of a larger vocabulary, rules take so many, drawn at random: their controls are whole models."""
 
 
 def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
@@ -197,7 +197,8 @@ def _with_few_tokens(subject: Subject) -> Subject:
         return subject
     drawn = 1 + torch.randperm(n_vocab - 1, generator=torch.Generator().manual_seed(0))
     kept = torch.cat([torch.zeros(1, dtype=torch.long), drawn[: TOKENS - 1]])
-    W_E, W_U = (nn.Parameter(W, False) for W in (model.W_E[:, kept], model.W_U[kept]))
+    of_outputs = model.W_U[kept] if len(model.W_U) == n_vocab else model.W_U
+    W_E, W_U = (nn.Parameter(W, False) for W in (model.W_E[:, kept], of_outputs))
     few = copy.deepcopy(model, {id(model.W_E): W_E, id(model.W_U): W_U})
     few.config = replace(model.config, n_vocab=TOKENS)
     return replace(subject, model=few, text=_random_text(TOKENS))
@@ -225,11 +226,10 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
         if why := left_out(subject.model, *ALL_FORMS[name], layers=layers):
             rows.append({**row, "verdict": f"left out: {why}"})
             continue
-        of = few if measurement.reads_basis else subject
-        if of is not subject:
+        if few is not subject:
             row["tokens"] = f"{TOKENS} of {subject.model.config.n_vocab}"
         try:
-            decision = measurement.decision([of])
+            decision = measurement.decision([few])
         except subjects.NotToBeHad as error:
             rows.append({**row, "verdict": f"unavailable: {error}"})
             continue
@@ -245,20 +245,21 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def of_model(
-    source: str | Path, config: own_model.Config = None, *, begin: int = 0
-) -> dict[str, Any]:
-    """The card as data. Arguments as for `own_model.load`.
+def of_model(source: str | Path, config: own_model.Config = None, **how: Any) -> dict[str, Any]:
+    """The card as data. Arguments as for `own_model.read`.
 
     Raises:
         UserError: if there is no such model, or its contexts or its vocabulary are too small.
     """
-    model = own_model.load(source, config, begin=begin)
+    loaded = own_model.read(source, config, **how)
+    model = loaded.model
     card = {
         "model": {
-            "source": str(source), "sha256": files.sha256(own_model.file_of(source)), "begin": begin,
+            "source": str(source), "begin": how.get("begin", 0),
+            "sha256": " ".join(map(files.sha256, own_model.files_of(source))),
             "shape": asdict(model.config), "forms": sorted(model.forms),
         },
+        "read": loaded.told,
         "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
         "induction": does_induction(model),  # before anything that takes long refuses the model
         "heads": of_heads(model),
@@ -293,6 +294,7 @@ SECTIONS: Mapping[str, str] = {
     "edges": "The induction circuit by cutting: what the second copy costs more without an edge [nats]",
     "terms": "What the second copy costs with paths through at most so many heads [nats]",
 }
+READ = {"read": "How the file was read: its tensors, and its settings, used and not"}
 
 
 def page(card: Mapping[str, Any]) -> str:
@@ -306,8 +308,9 @@ def page(card: Mapping[str, Any]) -> str:
         f"</strong></p><p>Weights: SHA-256 <code>{card['model']['sha256']}</code>. {card['made by']}. "
         "One model is one seed.</p>",
     ]
-    for name, title in {"model": "The model", **SECTIONS}.items():
-        parts += [f"<h2>{title}</h2>", f"<div>{_table(card[name])}</div>"]
+    for name, title in {"model": "The model", **SECTIONS, **READ}.items():
+        if card[name]:
+            parts += [f"<h2>{title}</h2>", f"<div>{_table(card[name])}</div>"]
     return "\n".join(parts)
 
 
@@ -343,11 +346,9 @@ def read(place: Path) -> str:
     return json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))["induction"]
 
 
-def write(
-    source: str | Path, folder: Path, config: own_model.Config = None, *, begin: int = 0
-) -> Path:
+def write(source: str | Path, folder: Path, config: own_model.Config = None, **how: Any) -> Path:
     """Write `card.json` and `card.html` into a folder; the second is given back."""
-    card = of_model(source, config, begin=begin)
+    card = of_model(source, config, **how)
     for name, text in (
         ("card.json", files.as_json(card, indent=1) + "\n"),
         ("card.html", page(card)),

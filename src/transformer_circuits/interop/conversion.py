@@ -1,7 +1,7 @@
 """Checkpoints of others as models of the book: the same logits, and the same patterns, up to rounding.
 
 A model that can be written in the paper's form becomes a `Transformer`, any other attention-only and
-causal one a `GeneralTransformer`. `names` says what others call things; `transformer_lens` goes the
+causal one a `GeneralTransformer`. `reading` says what the tensors are; `transformer_lens` goes the
 other way.
 """
 
@@ -13,14 +13,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from transformer_circuits.interop import names
-from transformer_circuits.interop.their_weights import (
-    Weights,
-    attention_scale,
-    require_sizes,
-    settings,
-)
-from transformer_circuits.model import general
+from transformer_circuits.interop import reading, their_settings
+from transformer_circuits.interop.reading import Reading, Unclear
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.lowrank import LowRank
@@ -29,118 +23,185 @@ from transformer_circuits.model.transformer import Transformer
 UNREAD = 1e-6
 """How much of the positions a matrix may read, over what it could read of the smaller of two vectors,
 a position's and a token's, and still count as not reading positions."""
+LONG = 1024
+"""Tokens of a context that neither a weight nor a setting limits."""
+
+
+def _ask(said: str, name: str, *values: Any) -> Unclear:
+    return Unclear(
+        f"{said}: say {name} in the config, one of {list(values)}", [{name: v} for v in values]
+    )
+
+
+def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The norm, and "layers" or "last" where heads alone or W_U alone read through it."""
+    gains = {at: at in found.weights for at in ("blocks.0.ln1.w", "ln_final.w")}
+    told = any("ln" in part and "rms" in name.lower() for name, part in found.told.items())
+    if any(name.endswith(("ln1.b", "ln_final.b")) for name in found.weights):
+        norm = cfg.get("normalization_type", "LN")
+    elif any(gains.values()):
+        if "normalization_type" not in cfg and not told:
+            said = "norms have gains without biases, so they could be of either kind"
+            raise _ask(said, "normalization_type", "RMS", "LN")
+        norm = cfg.get("normalization_type", "RMS")
+    elif "normalization_type" not in cfg:
+        said = "no weight tells whether there is a norm without gains before every read"
+        raise _ask(said, "normalization_type", None, "LNPre", "RMSPre")
+    else:
+        norm = cfg["normalization_type"]
+    if any(gains.values()) != (norm in ("LN", "RMS")) and (found.n_layers or norm):
+        has = "gains" if any(gains.values()) else "no gains"
+        raise ValueError(f"normalization_type is {norm!r} but the weights have {has} of norms")
+    if norm in ("RMS", "RMSPre") and "eps" not in cfg:
+        raise _ask("no weight tells what is added before the root", "eps", 1e-5, 1e-6, 1e-8)
+    if norm in (None, "LNPre", "RMSPre") or all(gains.values()) or not found.n_layers:
+        return norm, ""
+    if gains["ln_final.w"]:
+        return norm, "last"
+    if cfg.get("norm_first") is not True:
+        said = (
+            "layers have norms and the end has none, so they could stand behind attention as well"
+        )
+        raise _ask(said, "norm_first", True)
+    return norm, "layers"
+
+
+def _positions(found: Reading, cfg: dict[str, Any], norm: str | None) -> str:
+    said, table = cfg.get("positional_embedding_type"), "pos_embed.W_pos" in found.weights
+    if found.rotary and said in (None, "rotary"):
+        for name, value in found.rotary.items():
+            if name in cfg and cfg[name] != value:
+                raise ValueError(
+                    f"the config has {name} {cfg[name]} but the weights have tables for {value}"
+                )
+            cfg[name] = value
+        said = "rotary" if not table else None
+    if said is None and table and found.rotary:
+        raise ValueError(
+            "the weights have a table of positions and one of rotary angles, and models here one"
+        )
+    if said is None and table:
+        if norm is None:
+            why = "no weight tells whether positions are added to the stream, or to queries and keys alone"
+            raise _ask(why, "positional_embedding_type", "standard", "shortformer")
+        said = "standard"
+    elif said is None:
+        why = "there is no table of positions, and no weight tells whether they are rotary"
+        raise _ask(why, "positional_embedding_type", "none", "rotary")
+    if table != (said in ("standard", "shortformer")):
+        has = "a" if table else "no"
+        raise ValueError(
+            f"positional_embedding_type is {said!r} but the weights have {has} table of positions"
+        )
+    if norm is not None and said == "shortformer":
+        raise ValueError(
+            "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
+        )
+    return said
 
 
 class _Parts:
     """A checkpoint on its way: all by the names of our parameters, [what it writes, what it reads]."""
 
-    def __init__(self, given: Weights, cfg: Mapping[str, Any], theirs: bool):
-        self.given, self.cfg, self.theirs = given, cfg, theirs
+    def __init__(
+        self, found: Reading, cfg: Mapping[str, Any], norm: str | None, only: str, turned: bool
+    ):
+        whole = found.weights["embed.W_E"].dtype
+        self.dtype = whole if whole == torch.float64 else torch.float32
+        self.given, self.cfg, self.only = found.weights, cfg, only
+        self.norm, self.centred, self.turned = norm, norm in ("LN", "LNPre"), turned
         self.readers: dict[str, tuple[Tensor, Tensor]] = {}
         """Each with what is added to it: its bias, and what biases before have put into the stream."""
         self.writers: dict[str, Tensor] = {}
         self.offsets: dict[str, Tensor] = {}
         """What is added to the stream before each norm, at every position alike."""
-        self.norm = cfg["normalization_type"]
-        W_E = given.take("embed.W_E", None, None)
+        W_E, W_U = self.take("embed.W_E"), self.take("unembed.W_U")
         self.n_vocab, self.d = W_E.shape
-        self.constant = torch.zeros(self.d, dtype=given.dtype)
-        self.write("W_E", W_E.T)
-        self.n_heads = self.d_head = self.d_qk = 1
-        self.d_mlp = 0
-        for layer in range(given.n_layers):
-            self.attention(layer)
-            if not cfg["attn_only"]:
-                self.mlp(layer)
-        U = given.take("unembed.W_U", self.d, None).T
-        if len(U) != self.n_vocab and cfg.get("d_vocab_out") != len(U):
+        if len(W_U) != self.n_vocab and cfg.get("d_vocab_out") != len(W_U):
             raise ValueError(
-                f"unembed.W_U has {len(U)} outputs and embed.W_E {self.n_vocab} tokens: if it has a "
-                "vocabulary of its own, the config must say so, d_vocab_out"
+                f"W_U has {len(W_U)} outputs and W_E {self.n_vocab} tokens: if it has a vocabulary of its "
+                "own, the config must say so, d_vocab_out"
             )
-        bias = given.bias("unembed.b_U", len(U))
-        self.read("norm", "ln_final", {"W_U": (U, bias)})
+        self.constant = torch.zeros(self.d, dtype=self.dtype)
+        self.n_heads = self.n_kv = self.d_head = self.d_qk = self.d_v = 1
+        self.write("W_E", W_E.T)
+        for layer in range(found.n_layers):
+            self.attention(layer)
+        bias = self.take("unembed.b_U", len(W_U))
+        self.read("norm", "ln_final", {"W_U": (W_U, bias)}, only != "layers")
+
+    def take(self, name: str, *zeros: int) -> Tensor:
+        """A weight; one that is not there is zero."""
+        if name not in self.given:
+            return torch.zeros(zeros, dtype=self.dtype)
+        W = self.given[name].to(self.dtype)
+        if zeros and W.shape != zeros:
+            raise ValueError(f"{name} is {tuple(W.shape)} but must be {zeros}")
+        return W
+
+    def centre(self, W: Tensor) -> Tensor:
+        """Of what is written nothing but its difference from its mean is read through layer norm."""
+        return W - W.mean(dim=0) if self.centred and not self.only else W
 
     def write(self, name: str, W: Tensor) -> None:
-        """Of what is written nothing but its difference from its mean is read through layer norm."""
-        self.writers[name] = W - W.mean(dim=0) if self.norm in ("LN", "LNPre") else W
+        self.writers[name] = self.centre(W)
 
-    def add(self, constant: Tensor) -> None:
-        """A bias that is written into the stream at every position."""
-        more = constant - constant.mean() if self.norm in ("LN", "LNPre") else constant
-        self.constant = self.constant + more
-
-    def read(self, at: str, ln: str, matrices: Mapping[str, tuple[Tensor, Tensor]]) -> None:
-        """What reads the stream through one norm, whose gain and bias are folded in."""
+    def read(
+        self, at: str, ln: str, matrices: Mapping[str, tuple[Tensor, Tensor]], normed: bool
+    ) -> None:
+        """What reads the stream, through a norm whose gain and bias are folded in, or as it is."""
         gain, bias = torch.ones_like(self.constant), torch.zeros_like(self.constant)
-        if self.norm in ("LN", "RMS"):
-            gain, bias = self.given.take(ln + ".w", self.d), self.given.bias(ln + ".b", self.d)
+        if normed and self.norm in ("LN", "RMS"):
+            gain, bias = self.take(ln + ".w", self.d), self.take(ln + ".b", self.d)
         for name, (W, b) in matrices.items():
             b, W = b + W @ bias, W * gain
-            if self.norm is None:
+            if self.norm is None or not normed:
                 b = b + W @ self.constant
-            elif self.norm in ("LN", "LNPre"):
+            elif self.centred:
                 W = W - W.mean(dim=1, keepdim=True)
             self.readers[name] = W, b
         self.offsets[at] = self.constant
 
     def attention(self, layer: int) -> None:
-        given, d, at = self.given, self.d, f"blocks.{layer}.attn."
-        shapes = {x: given.shape(f"{at}W_{x}") for x in "QKV"}
-        self.n_heads, _, d_qk = shapes["Q"]
-        self.d_qk = d_qk
-        grouped, _, d_v = shapes["V"]
-        if self.n_heads % grouped:
-            raise ValueError(f"{self.n_heads} heads cannot share {grouped} keys and values")
-        d_head = self.d_head = max(d_qk, d_v)
-        turned = self.cfg["positional_embedding_type"] == "rotary"
-        if turned and d_qk != d_head:
-            raise ValueError(f"values are {d_v} wide but rotary queries and keys {d_qk}")
-        order = names.rotary(self.cfg, 1, d_head)[1] if turned else torch.arange(d_head)
+        at, d = f"blocks.{layer}.attn.", self.d
+        W = {x: self.take(f"{at}W_{x}") for x in "QKVO"}  # [head, d_head, d_model]
+        self.n_heads, self.d_qk, _ = W["Q"].shape
+        self.n_kv, self.d_v, _ = W["V"].shape
+        if self.n_heads % self.n_kv:
+            raise ValueError(f"{self.n_heads} heads cannot share {self.n_kv} keys and values")
+        d_head = self.d_head = max(self.d_qk, self.d_v)
+        if self.turned and self.d_qk != d_head:
+            raise ValueError(f"values are {self.d_v} wide but rotary queries and keys {self.d_qk}")
+        order = (
+            their_settings.rotary(self.cfg, 1, d_head)[1] if self.turned else torch.arange(d_head)
+        )
         matrices = {}
-        for x, (n, width) in {
-            "Q": (self.n_heads, d_qk), "K": (grouped, d_qk), "V": (grouped, d_v)
-        }.items():  # fmt: skip
-            W = given.take(f"{at}W_{x}", n, d, width).mT  # [head, d_head, d_model]
-            b = given.bias(f"{at}b_{x}", n, width).view(n, width, 1)
-            both = F.pad(torch.cat([W, b], dim=2), (0, 0, 0, d_head - width))
+        for x in "QKV":
+            n, width, _ = W[x].shape
+            b = self.take(f"{at}b_{x}", n, width)
+            both = F.pad(torch.cat([W[x], b[..., None]], dim=2), (0, 0, 0, d_head - width))
             both = both.repeat_interleave(self.n_heads // n, dim=0)
             if x != "V":
                 both = both[:, order]
             if x == "Q":
-                both = both * attention_scale(self.cfg, d_qk) * math.sqrt(d_head / d_qk)
+                scale = their_settings.attention_scale(self.cfg, width)
+                both = both * scale * math.sqrt(d_head / width)
             both = both.flatten(0, 1)
             matrices[f"layers.{layer}.W_{x}_concat"] = both[:, :d], both[:, d]
-        self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices)
-        W_O = given.take(at + "W_O", self.n_heads, d_v, d)
-        W_O = F.pad(W_O, (0, 0, 0, d_head - d_v)).flatten(0, 1).T
-        self.write(f"layers.{layer}.W_O_concat", W_O)
-        self.add(given.bias(at + "b_O", d))
-        if not turned:  # softmax does not see what all keys have in common
+        self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices, self.only != "last")
+        self.write(
+            f"layers.{layer}.W_O_concat",
+            F.pad(W["O"], (0, 0, 0, d_head - self.d_v)).flatten(0, 1).T,
+        )
+        self.constant = self.constant + self.centre(self.take(at + "b_O", d))
+        if not self.turned:  # softmax does not see what all keys have in common
             name = f"layers.{layer}.W_K_concat"
             self.readers[name] = self.readers[name][0], torch.zeros_like(self.readers[name][1])
 
-    def mlp(self, layer: int) -> None:
-        given, d, at = self.given, self.d, f"blocks.{layer}.mlp."
-        ours, matrices = f"mlps.{layer}.", {}
-        gated = {"in": "I", "gate": "G"} if at + "W_gate" in given.left else {"in": "I"}
-        for name, letter in gated.items():
-            W = given.take(f"{at}W_{name}", d, self.d_mlp or None).T
-            self.d_mlp = len(W)
-            matrices[f"{ours}W_{letter}"] = W, given.bias(f"{at}b_{name}", self.d_mlp)
-        W_O = given.take(at + "W_out", self.d_mlp, d).T
-        if len(gated) > 1 and self.theirs:  # TransformerLens adds it behind the gate
-            W, b = matrices[ours + "W_I"]
-            matrices[ours + "W_I"], behind = (W, torch.zeros_like(b)), W_O @ b
-        else:
-            behind = torch.zeros_like(self.constant)
-        self.read(ours + "norm", f"blocks.{layer}.ln2", matrices)
-        self.write(ours + "W_O", W_O)
-        self.add(behind)
-        self.add(given.bias(at + "b_out", d))
 
-
-def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Transformer:
+def transformer(
+    weights: Mapping[str, Tensor], config: Mapping[str, Any], told: dict[str, Any] | None = None
+) -> Transformer:
     """The model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
 
     Positions may be learned or not; `position_base` says nothing here.
@@ -154,89 +215,54 @@ def transformer(weights: Mapping[str, Tensor], config: Mapping[str, Any]) -> Tra
     - Gains and biases of a norm are folded into what reads through it. Layer norm subtracts a mean;
       here nothing that is written has one.
     - Keys and values of a group of heads stand here once for each head.
-    - MLPs that write nothing are left out.
+
+    `told`: gets what tensors were read as, and which settings were used and which not.
     """
-    theirs = names.is_theirs(weights)
-    cfg = settings(config, theirs=theirs)
-    given = Weights(names.weights(weights, cfg))
-    _without_idle_mlps(given, cfg)
-    norm, positions = cfg["normalization_type"], cfg["positional_embedding_type"]
-    if norm is not None and positions == "shortformer":
-        raise ValueError(
-            "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
-        )
-    parts = _Parts(given, cfg, theirs)
-    W_P = None
-    if positions in ("shortformer", "standard"):
-        W_P = given.take("pos_embed.W_pos", None, parts.d)
-    given.require_all_taken()
-    n_ctx = cfg.get("n_ctx") if W_P is None else len(W_P)
-    if n_ctx is None:
-        raise ValueError(f"positions are {positions!r}, so no weight says how many: give n_ctx")
-    return _built(parts, W_P, int(n_ctx), config)
+    cfg, unused = their_settings.settings(config)
+    found = reading.read(weights, cfg, config.get("names") or {})
+    norm, only = _norm(found, cfg)
+    positions = _positions(found, cfg, norm)
+    parts = _Parts(found, cfg, norm, only, positions == "rotary")
+    W_P = parts.take("pos_embed.W_pos") if "pos_embed.W_pos" in found.weights else None
+    n_ctx = cfg.get("n_ctx", LONG) if W_P is None else len(W_P)
+    model = _built(parts, found.n_layers, W_P, int(n_ctx), positions)
+    if told is not None:
+        used = {name: value for name, value in cfg.items() if name != "frequencies"}
+        told |= {"tensors": found.told, "settings used": used, "settings not used": unused,
+                 "norm": norm, "positions": positions}  # fmt: skip
+    return model
 
 
-def _without_idle_mlps(given: Weights, cfg: dict[str, Any]) -> None:
-    """Take away MLPs that write nothing; refuse others that no model here can have."""
-    of_mlps = [name for name in given.left if ".mlp." in name]
-    if not of_mlps and "act_fn" not in cfg:
-        cfg["attn_only"] = True
-    if cfg["attn_only"]:
-        return
-    out = [W for name, W in given.left.items() if name.endswith(("mlp.W_out", "mlp.b_out"))]
-    if out and not any(bool(W.any()) for W in out):
-        for name in list(given.left):
-            if ".mlp." in name or ".ln2." in name:
-                del given.left[name]
-        cfg["attn_only"] = True
-        return
-    act = cfg["act_fn"] = general.ALSO.get(cfg["act_fn"], cfg["act_fn"])
-    if act not in general.ACTIVATIONS:
-        raise ValueError(
-            f"act_fn is {act!r} but MLPs here have one of {[*general.ACTIVATIONS]}, and attn_only is False"
-        )
-    if cfg.get("parallel_attn_mlp", False):
-        raise ValueError("MLPs here read what attention wrote, but parallel_attn_mlp is True")
-
-
-def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, Any]) -> Transformer:
-    cfg, d, norm = parts.cfg, parts.d, parts.norm
+def _built(
+    parts: _Parts, n_layers: int, W_P: Tensor | None, n_ctx: int, positions: str
+) -> Transformer:
+    cfg, d, norm, only = parts.cfg, parts.d, parts.norm, parts.only
     U = parts.readers["W_U"][0]
-    sizes = {"n_layers": parts.given.n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
-    require_sizes(
-        config, {**sizes, "d_model": d, "d_head": parts.d_qk, "n_ctx": n_ctx, "d_vocab_out": len(U)}
-    )
-    turned = cfg["positional_embedding_type"] == "rotary"
-    added = cfg["positional_embedding_type"] == "standard"
-    read = added and W_P is not None and _reads(parts, W_P)
+    sizes = {"n_layers": n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
+    their_settings.require_sizes(
+        cfg,
+        {**sizes, "n_key_value_heads": parts.n_kv, "d_model": d, "d_head": parts.d_qk, "d_mlp": 0,
+         "d_value": parts.d_v, "n_ctx": n_ctx, "d_vocab": parts.n_vocab, "d_vocab_out": len(U)},
+    )  # fmt: skip
+    turned = positions == "rotary"
+    read = positions == "standard" and W_P is not None and _reads(parts, W_P)
     if W_P is not None and not read:
         W_P = _of_half(parts, W_P)
         d = parts.d
-    gated, act = any(name.endswith("W_G") for name in parts.readers), cfg["act_fn"]
     biased = any(bool(b.any()) for _, b in parts.readers.values())
     biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
     d_model = d + biased + (d + biased) % 2  # sinusoids come in pairs
     shape = ModelConfig(
-        **sizes, d_model=d_model, d_head=parts.d_head, n_ctx=n_ctx, position_base=float(n_ctx),
-        d_mlp=parts.d_mlp,
-    )  # fmt: skip
-    if (
-        norm
-        or turned
-        or read
-        or biased
-        or gated
-        or len(U) != parts.n_vocab
-        or (parts.d_mlp and act != "gelu")
-    ):
+        **sizes, d_model=d_model, d_head=parts.d_head, n_ctx=n_ctx, position_base=float(n_ctx)
+    )
+    if norm or turned or read or biased or len(U) != parts.n_vocab:
         model: Transformer = GeneralTransformer(
-            shape, width=d, n_out=len(U), eps=float(cfg["eps"]) if norm else None,
-            angles=names.rotary(cfg, n_ctx, parts.d_head)[0] if turned else None,
-            act=act or "gelu", gated=gated,
+            shape, width=d, n_out=len(U), eps=float(cfg.get("eps", 1e-5)) if norm else None, only=only,
+            centred=bool(only) and parts.centred, angles=their_settings.rotary(cfg, n_ctx, parts.d_head)[0] if turned else None,
         )  # fmt: skip
     else:
         model = Transformer(shape, generator=torch.Generator())
-    model = model.to(parts.given.dtype).requires_grad_(False).eval()
+    model = model.to(parts.dtype).requires_grad_(False).eval()
     for name, W in parts.writers.items():
         model.get_parameter(name).zero_()[:d] = W
     for name, (W, b) in parts.readers.items():
@@ -248,10 +274,8 @@ def _built(parts: _Parts, W_P: Tensor | None, n_ctx: int, config: Mapping[str, A
         model.W_E[d] = 1
     model.W_P.zero_()
     if W_P is not None:
-        centred = W_P - W_P.mean(dim=1, keepdim=True) if norm in ("LN", "LNPre") else W_P
-        (model.W_S if read and isinstance(model, GeneralTransformer) else model.W_P)[:, :d] = (
-            centred
-        )
+        target = model.W_S if read and isinstance(model, GeneralTransformer) else model.W_P
+        target[:, :d] = parts.centre(W_P.T).T
     if norm:
         for name, offset in parts.offsets.items():
             model.get_buffer(name + ".offset").copy_(offset)

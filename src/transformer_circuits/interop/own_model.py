@@ -1,13 +1,14 @@
 """A reader's own model, or one of the field's, from a folder, a file, a model hub, or memory.
 
-Any attention-only and causal model can be loaded, and what is left of it beside MLPs:
-`interop.conversion` says how it is written, `interop.names` whose names are known.
+Any attention-only and causal model can be loaded: `interop.reading` says how its tensors are told apart,
+`interop.conversion` how it is written.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,37 +20,66 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.interop import conversion
+from transformer_circuits.interop import conversion, reading
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt", ".bin", ".npz")
+INDEX = ".index.json"
 """How the names of files with weights end."""
-SAY = (
-    "say whether it has layer norm and where positions go, "
-    'config={"normalization_type": …, "positional_embedding_type": …, "attn_only": …}'
-)
 Config = Mapping[str, Any] | str | Path | None
+Check = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Sequence[Tensor]]
+"""Tokens [batch, pos], the logits that the author's own code gives, and, where there are any, the residual
+streams after embedding and after each layer."""
+CLOSE = 1e-4
+"""How far logits may be from those of a `check`, as a share of the largest."""
+READINGS = 64
+"""How many readings are tried at most where a `check` can tell them apart."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model, and how its file was read."""
+
+    model: Transformer
+    told: dict[str, Any] = field(default_factory=dict)
+    """Of other people's files: what each tensor was read as, and which settings were used and which not."""
 
 
 def load(
-    source: str | Path | Mapping[str, Tensor], config: Config = None, *, begin: int = 0
+    source: str | Path | Mapping[str, Tensor], config: Config = None, **how: Any
 ) -> Transformer:
-    """An attention-only model, ready for analysis, its weights frozen.
+    """An attention-only model, ready for analysis, its weights frozen: the model of `read`, which see."""
+    return read(source, config, **how).model
+
+
+def read(
+    source: str | Path | Mapping[str, Tensor],
+    config: Config = None,
+    *,
+    begin: int = 0,
+    names: reading.Names | str | Path | None = None,
+    check: Check | None = None,
+) -> Loaded:
+    """An attention-only model, and how it was read.
 
     `source`: one of
 
     - a folder like those of `data/models/`, with `config.toml` and `weights.safetensors`;
-    - a folder with `config.json` and one file of weights, as TransformerLens or Hugging Face write it;
-    - such a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`;
+    - a folder with weights, and `config.json` if there is one;
+    - a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`; of several
+      shards, their folder, their index or any of them;
     - a state dict;
     - the name of a repository of such files on the Hugging Face hub, `owner/name`, or of a folder in
       one, `owner/name/folder`.
 
     `config`: the settings, as a dictionary or the path of a JSON file, where no `config.json` lies
-    beside the weights: TransformerLens's, or a Hugging Face config. For weights by other names it must
-    say `normalization_type`, `positional_embedding_type` and `n_heads`.
-    A setting that nothing here knows is refused, for it may change what the model computes.
+    beside the weights. It must say what no weight tells, such as `n_heads`; a message names what is
+    missing. A setting that nothing here knows is refused, for it may change what the model computes.
+    `names`: which tensor is which part, where that is unclear, see `reading.Names`; the same may stand in
+    the config, under "names". A path is that of a JSON file of them.
+    `check`: the author's logits of some tokens. Where several readings fit the file, the one that gives
+    these logits is taken; where none does, the message says at which layer the model leaves them.
     `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
     tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
 
@@ -58,14 +88,17 @@ def load(
     the model, and names what can be called instead.
 
     Raises:
-        UserError: if there is no such model, a file is damaged, or the book has no such models:
-            what the model is, what it would have to be, and what can be done are in the message.
+        UserError: if there is no such model, a file is damaged, the book has no such models, or there is
+            more than one way to read it.
     """
+    if isinstance(names, str | Path):
+        names = _json(Path(names))
     if isinstance(source, Mapping):
-        if not isinstance(config, Mapping):
-            raise files.UserError(f"a state dict needs its settings: {SAY}")
-        model = _converted(source, config, "the state dict")
-        return _checked(model, "the state dict", begin)
+        if config is None:
+            config = {}
+        settings = dict(config) if isinstance(config, Mapping) else _json(Path(config))
+        loaded = _converted(source, _with_names(settings, names), "the state dict", check)
+        return _checked(loaded, "the state dict", begin)
     place = _place(source)
     folder = place if place.is_dir() else place.parent
     if config is None and (folder / "config.toml").is_file():
@@ -80,19 +113,57 @@ def load(
         path = place / "weights.safetensors" if place.is_dir() else place
         if not path.is_file():
             raise files.UserError(f"there is no {path.name} in {path.parent}")
-        model = checkpoint.of_file(path)
+        loaded = Loaded(checkpoint.of_file(path))
     else:
         path = _file(place)
-        tensors, settings = _tensors(path), _config(path, config)
-        model = _converted(tensors, settings, path)
-    return _checked(model, source, begin)
+        tensors: dict[str, Tensor] = {}
+        for shard in _shards(path):
+            tensors |= _tensors(shard)
+        settings = _config(path, config)
+        loaded = _converted(tensors, _with_names(settings, names), path, check)
+    return _checked(loaded, source, begin)
+
+
+def _with_names(config: Mapping[str, Any], names: reading.Names | None) -> dict[str, Any]:
+    return {**config, "names": {**(config.get("names") or {}), **(names or {})}}
 
 
 def _converted(
+    tensors: Mapping[str, Tensor], config: dict[str, Any], path: object, check: Check | None
+) -> Loaded:
+    if check is None:
+        return _of_one_reading(tensors, config, path)
+    fit: list[Loaded] = []
+    refused: list[files.UserError] = []
+    open_, tried = [config], 0
+    while open_ and tried < READINGS:
+        settings, tried = open_.pop(), tried + 1
+        try:
+            loaded = _of_one_reading(tensors, settings, path)
+            _confirm(loaded.model, check)
+            fit.append(loaded)
+        except reading.Unclear as unclear:
+            refused.append(unclear)
+            for way in reversed(unclear.ways):
+                more = {**way, "names": {**settings["names"], **way.get("names", {})}}
+                open_.append(settings | more)
+        except files.UserError as error:
+            refused.append(error)
+    if not fit:
+        of_logits = [error for error in refused if not isinstance(error, reading.Unclear)]
+        which = f" ({tried} readings were tried)" if tried > 1 else ""
+        raise files.UserError(f"{(of_logits or refused)[0]}{which}")
+    return fit[0]
+
+
+def _of_one_reading(
     tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object
-) -> Transformer:
+) -> Loaded:
+    told: dict[str, Any] = {}
     try:
-        return conversion.transformer(tensors, config)
+        return Loaded(conversion.transformer(tensors, config, told), told)
+    except reading.Unclear as unclear:
+        raise reading.Unclear(f"{path}: {unclear}", unclear.ways) from unclear
     except ValueError as error:
         raise files.UserError(f"{path}: {error}") from error
     except (TypeError, OverflowError, AttributeError) as error:
@@ -101,8 +172,54 @@ def _converted(
         ) from error
 
 
-def _checked(model: Transformer, source: object, begin: Any) -> Transformer:
+@torch.no_grad()
+def _confirm(model: Transformer, check: Check) -> None:
+    """Raise a UserError that says where the model leaves the logits of a `check`, if it does."""
+    tokens, logits = check[:2]
+    found = model(tokens)
+    if found.shape != logits.shape:
+        raise files.UserError(
+            f"the check's logits are {tuple(logits.shape)} but the model gives {tuple(found.shape)}"
+        )
+    size, off = float(logits.abs().max()), (found - logits).abs()
+    if float(off.max()) <= CLOSE * size:
+        return
+    said = f"logits are off by {float(off.max()):.2g} of {size:.2g}"
+    if len(check) > 2:
+        d = check[2][0].shape[-1]
+        for at, (own, theirs) in enumerate(
+            zip(model.trace(tokens).residual, check[2], strict=True)
+        ):
+            left = own[..., :d] - theirs
+            # Where a norm takes the mean away, the stream here has none; a bias may have gone into it.
+            left = left - left.mean(dim=-1, keepdim=True) if model.forms else left
+            left = left - left.mean(dim=(0, 1)) if model.forms else left
+            if float(left.abs().max()) > CLOSE * float(theirs.abs().max()):
+                where = f"after layer {at - 1}" if at else "in the embedding"
+                raise files.UserError(f"{said}: the stream leaves the check's {where}")
+        raise files.UserError(
+            f"{said}: the stream is the check's up to the last layer, so W_U or its norm is not"
+        )
+    if float(off[:, 0].max()) > CLOSE * size:
+        where = (
+            "at the first place already, where every head can only look at itself: in W_E, W_U, W_V, W_O, a "
+            "norm or positions"
+        )
+    else:
+        first = int((off.amax(dim=(0, 2)) > CLOSE * size).nonzero()[0])
+        where = (
+            f"from place {first} on, and at the first they are right: what heads move is read as it should be, "
+            "and where they look is not, so it is in W_Q, W_K, n_heads, positions or the scale"
+        )
+    layers = "in layer 0, the only one" if model.config.n_layers == 1 else (
+        "in which layer, a third of the check tells, the streams after embedding and after each layer"
+    )  # fmt: skip
+    raise files.UserError(f"{said} {where}; {layers}")
+
+
+def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
     """The model with the token that opens contexts as number 0, if its logits are numbers."""
+    model = loaded.model
     _require_finite(model, source)
     n_vocab = model.config.n_vocab
     if type(begin) is not int or not 0 <= begin < n_vocab:
@@ -113,7 +230,7 @@ def _checked(model: Transformer, source: object, begin: Any) -> Transformer:
         model.W_E.data = model.W_E[:, swapped]
         if len(model.W_U) == n_vocab:  # else its outputs are no tokens
             model.W_U.data = model.W_U[swapped]
-    return model
+    return loaded
 
 
 @torch.no_grad()
@@ -130,18 +247,22 @@ def _require_finite(model: Transformer, source: object) -> None:
         )
 
 
-def file_of(source: str | Path) -> Path:
-    """The file of weights that `load` reads: what a hash of the model is taken of."""
+def files_of(source: str | Path) -> list[Path]:
+    """The files of weights that `load` reads: what a hash of the model is taken of."""
     place = _place(source)
     ours = place / "weights.safetensors"
-    return ours if (place / "config.toml").is_file() and ours.is_file() else _file(place)
+    own = (place / "config.toml").is_file() and ours.is_file()
+    return [ours] if own else _shards(_file(place))
 
 
 def _file(place: Path) -> Path:
-    """The one file of weights in a folder, or this file itself."""
+    """The one file of weights in a folder, or its index, or this file itself."""
     if not place.is_dir():
         return place
     paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    indices = sorted(place.glob(f"*{INDEX}"))
+    if len(paths) > 1 and len(indices) == 1:
+        return indices[0]
     # Beside the one that hubs call so there may be others, of an optimizer.
     paths = [path for path in paths if path.name == "model.safetensors"] or paths
     if len(paths) != 1:
@@ -154,13 +275,16 @@ def _file(place: Path) -> Path:
 
 
 def _config(weights: Path, config: Config) -> dict[str, Any]:
+    """The settings of a file of weights: those that are given, or those beside it, or none."""
     if isinstance(config, Mapping):
         return dict(config)
     path = Path(config) if config else weights.with_name("config.json")
+    return {} if not config and not path.is_file() else _json(path)
+
+
+def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise files.UserError(
-            f"there is no {path.name} for {weights}, nor a config.toml beside it: {SAY}"
-        )
+        raise files.UserError(f"there is no {path}")
     try:
         settings = json.loads(path.read_text(encoding="utf-8-sig"))  # as Windows writes it
     except (ValueError, RecursionError) as error:
@@ -168,6 +292,26 @@ def _config(weights: Path, config: Config) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise files.UserError(f"{path} is {type(settings).__name__} but must be an object")
     return settings
+
+
+def _shards(path: Path) -> list[Path]:
+    """A file of weights by itself, or with the others if it is one of several, or their index."""
+    indices = [path] if path.name.endswith(INDEX) else sorted(path.parent.glob(f"*{INDEX}"))
+    for index in indices:
+        names = sorted(
+            {Path(str(name)).name for name in _json(index).get("weight_map", {}).values()}
+        )
+        if path != index and path.name not in names:
+            continue
+        missing = [name for name in names if not (path.parent / name).is_file()]
+        if missing or not names:
+            raise files.UserError(f"{index} names {len(names)} shards, but {missing} are not there")
+        return [path.parent / name for name in names]
+    if re.search(r"-\d+-of-0*([2-9]|1\d+)\.", path.name):
+        raise files.UserError(
+            f"{path} is one of several shards, and their index (*{INDEX}) is not beside it"
+        )
+    return [path]
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

@@ -1,5 +1,5 @@
-"""Models of others, which have what the paper's have not: a norm before every read, positions in the
-stream or rotary ones, an output vocabulary of their own, MLPs of other kinds.
+"""Models of others, which have what the paper's have not: norms before reads, positions in the stream
+or rotary ones, biases, an output vocabulary of their own.
 
 All of it is data of one `GeneralTransformer`, which is a `Transformer`: `forms` says what a model has,
 and an analysis that does not take it into account refuses it (`Transformer.require`).
@@ -10,7 +10,7 @@ have it, as `Norm.offset` or in their own biases.
 """
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -47,15 +47,6 @@ def all_but(*forms: str) -> tuple[str, ...]:
     return tuple(form for form in FORMS if form not in forms)
 
 
-ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu, "gelu_new": lambda x: F.gelu(x, approximate="tanh"), "relu": F.relu,
-    "silu": F.silu, "": lambda x: x,
-}  # fmt: skip
-"""Of MLPs, by the names that configs give them."""
-ALSO = {"gelu_fast": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "swish": "silu"}
-"""Other names of the same."""
-
-
 def unbiased(model: Transformer, W: Float[Tensor, "written d_model"]) -> Tensor:
     """What reads the stream, without its bias."""
     if not isinstance(model, GeneralTransformer) or model.width == model.config.d_model:
@@ -66,16 +57,17 @@ def unbiased(model: Transformer, W: Float[Tensor, "written d_model"]) -> Tensor:
 class Norm(nn.Module):
     """The first `width` coordinates of a stream over their root mean square; nothing where `eps` is None.
 
-    Layer norm is that, too, once all that writes into the stream has no mean. The other coordinates
-    stay. With `held`, a factor for each position, it is linear.
+    Layer norm is that, too, once all that writes into the stream has no mean, or, `centred`, with what
+    varies about the mean: what reads takes the mean away itself. The other coordinates stay. With
+    `held`, a factor for each position, it is linear.
     """
 
     offset: Float[Tensor, " width"]
     """What all layers before have added at every position."""
 
-    def __init__(self, width: int, eps: float | None):
+    def __init__(self, width: int, eps: float | None, centred: bool = False):
         super().__init__()
-        self.width, self.eps = width, eps
+        self.width, self.eps, self.centred = width, eps, centred
         self.held: Tensor | None = None
         self.register_buffer("offset", torch.zeros(width))
 
@@ -85,7 +77,10 @@ class Norm(nn.Module):
 
     def scale(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch one"]:
         """One over the root mean square, at each position."""
-        return (self._inside(x).square().mean(dim=-1, keepdim=True) + (self.eps or 0.0)).rsqrt()
+        inside = self._inside(x)
+        if self.centred:
+            inside = inside - inside.mean(dim=-1, keepdim=True)
+        return (inside.square().mean(dim=-1, keepdim=True) + (self.eps or 0.0)).rsqrt()
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         if self.eps is None:
@@ -101,9 +96,16 @@ class GeneralAttention(Attention):
     """By how much each pair of rows of W_Q and W_K is turned at each position; rows i and i + d_head / 2
     are a pair. [radians]"""
 
-    def __init__(self, config: ModelConfig, width: int, eps: float | None, angles: Tensor | None):
+    def __init__(
+        self,
+        config: ModelConfig,
+        width: int,
+        eps: float | None,
+        angles: Tensor | None,
+        centred: bool,
+    ):
         super().__init__(config)
-        self.norm = Norm(width, eps)
+        self.norm = Norm(width, eps, centred)
         self.register_buffer("angles", angles)
 
     def queries(
@@ -136,32 +138,13 @@ class GeneralAttention(Attention):
         return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
-class GeneralMLP(nn.Module):
-    """W_O act(W_I norm(x)), times what a gate lets through where there is one."""
-
-    def __init__(self, config: ModelConfig, width: int, eps: float | None, act: str, gated: bool):
-        super().__init__()
-        d, d_mlp = config.d_model, config.d_mlp
-        self.act, self.norm = act, Norm(width, eps)
-        self.W_I, self.W_O = (
-            nn.Parameter(torch.zeros(d_mlp, d)),
-            nn.Parameter(torch.zeros(d, d_mlp)),
-        )
-        self.W_G = nn.Parameter(torch.zeros(d_mlp, d)) if gated else None
-
-    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        x, act = self.norm(x), ACTIVATIONS[self.act]
-        inside = F.linear(x, self.W_I)
-        inside = act(inside) if self.W_G is None else act(F.linear(x, self.W_G)) * inside
-        return F.linear(inside, self.W_O)
-
-
 class GeneralTransformer(Transformer):
     """A model with some of `FORMS`.
 
     `config` has the width of the whole stream as d_model; of it, `width` coordinates are the model's
     own. `n_out`: how many outputs, where these are no tokens. `eps`: that of its norm, if it has one.
-    `angles`: see `GeneralAttention`. `act` and `gated`: of its MLPs, if `config` has any.
+    `only`: "layers" or "last", where heads alone read through it, or W_U alone; `centred`: see `Norm`.
+    `angles`: see `GeneralAttention`.
     """
 
     W_S: Float[Tensor, "n_ctx d_model"]
@@ -175,29 +158,33 @@ class GeneralTransformer(Transformer):
         n_out: int | None = None,
         eps: float | None = None,
         angles: Tensor | None = None,
-        act: str = "gelu",
-        gated: bool = False,
+        only: str = "",
+        centred: bool = False,
     ):
         super().__init__(config, generator=torch.Generator())
-        self.width, self.norm = width, Norm(width, eps)
+        self.width, self.norm = width, Norm(width, None if only == "layers" else eps, centred)
         self.frozen_for: Tensor | None = None
         if n_out is not None:
             self.W_U = nn.Parameter(torch.zeros(n_out, config.d_model))
         self.layers: Stack[Any] = Stack(
-            GeneralAttention(config, width, eps, angles) for _ in range(config.n_layers)
-        )
-        n_mlps = config.n_layers if config.d_mlp else 0
-        self.mlps: Stack[Any] = Stack(
-            GeneralMLP(config, width, eps, act, gated) for _ in range(n_mlps)
+            GeneralAttention(config, width, None if only == "last" else eps, angles, centred)
+            for _ in range(config.n_layers)
         )
         self.W_P.zero_()
         self.register_buffer("W_S", torch.zeros_like(self.W_P))
 
     @property
+    def norms(self) -> bool:
+        """Whether anything is read through a norm."""
+        return any(
+            norm.eps is not None for norm in (self.norm, *(layer.norm for layer in self.layers))
+        )
+
+    @property
     def forms(self) -> frozenset[str]:
         """Which of `FORMS` it has."""
         has = {
-            NORM: self.norm.eps is not None and self.frozen_for is None,
+            NORM: self.norms and self.frozen_for is None,
             HELD: self.frozen_for is not None,
             ROTARY: any(layer.angles is not None for layer in self.layers),
             STREAM: bool(self.W_S.any()),
@@ -216,8 +203,7 @@ class GeneralTransformer(Transformer):
     @torch.no_grad()
     def randomise(self, *, generator: torch.Generator | None = None) -> None:
         super().randomise(generator=generator)
-        written = [self.W_E, *(layer.W_O_concat for layer in self.layers)]
-        for W in (*written, *(mlp.W_O for mlp in self.mlps)):
+        for W in (self.W_E, *(layer.W_O_concat for layer in self.layers)):
             W[self.width :] = 0
         self.W_E[self.width : self.width + 1] = 1
 
@@ -239,16 +225,13 @@ class GeneralTransformer(Transformer):
     def frozen(self, tokens: Int[Tensor, "batch pos"]) -> "GeneralTransformer":
         """The same model for these tokens alone, its norms held as they are there; weights are shared."""
         shared = {id(tensor): tensor for tensor in (*self.parameters(), *self.buffers())}
-        if self.norm.eps is None or self.frozen_for is not None:
+        if not self.norms or self.frozen_for is not None:
             return self
         model = copy.deepcopy(self, shared)
         x, W_P = model.embed(tokens)
-        for index, layer in enumerate(model.layers):
+        for layer in model.layers:
             layer.norm.held = layer.norm.scale(x)
             x = x + layer(x, W_P)
-            if model.mlps:
-                model.mlps[index].norm.held = model.mlps[index].norm.scale(x)
-                x = x + model.mlps[index](x)
         model.norm.held = model.norm.scale(x)
         model.frozen_for = tokens
         return model

@@ -1,0 +1,714 @@
+"""What the tensors of somebody else's checkpoint are, by structure: no library's names are known.
+
+Names give the index of layer and head, and the usual words (q, k, v, o, embed, pos, norm, head); shapes
+and what is left give the rest. `read` gives weights in one layout of them, by the names that TransformerLens
+has for parts, or raises an `Unclear` with every tensor and the lines that would settle it.
+
+Where two readings of a shape give different logits, these conventions count, and no others:
+
+- a `.weight` is [out, in], as in torch.nn.Linear, unless matrices of the layers whose shape tells are the
+  other way round; a `.kernel` is [in, out]; bare parameters are as those among them whose shape tells;
+- heads stand side by side, (head d_head), and the axis of heads comes before that of d_head;
+- c_attn, in_proj, Wqkv and to_qkv are q, k, v one after the other, and query_key_value is head by head, as
+  where these names come from (GPT-2, torch.nn, FlashAttention, GPT-NeoX). Of other joined matrices only
+  the order of letters is in the name, and with more than one head their packing is asked for;
+- a table of tokens or positions has a row for each; a single matrix of the vocabulary is tied;
+- under TransformerLens's own names, its shapes.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from transformer_circuits import files
+from transformer_circuits.model import weights as numbers
+
+Names = Mapping[str, str | Sequence[str]]
+"""Part → tensor: "blocks.{layer}.attn.W_Q" → "layers.{layer}.wq.weight", behind which may stand its axes
+as einops writes them, " d_model (head d_head)". "none" → what is no weight."""
+
+WRAPPED = re.compile(r"_orig_mod\.|_original_component\.|^module\.")
+WHOLE = re.compile(
+    r"(?<![^./])\d+(?![^./])|(?i:(?<=head)|(?<=head_)|(?<=heads_))\d+(?![A-Za-z0-9])"
+)
+BEHIND = re.compile(r"(?<=[A-Za-z_])\d+(?![A-Za-z0-9])")
+"""Numbers that are a component of a name, and that end a word of one."""
+WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+LETTER = re.compile(
+    r"(?:w|b|lin|fc|proj)?(q|query|queries|k|keys?|v|val|values?|o|[qkv]{2,3})(?:s|w|b|proj|lin)?"
+)
+END = r"(?:[._](weight|bias|kernel|scale|embedding))?"
+ALL_THREE = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|W?_?pack|attn_in){END}")
+IN_BLOCKS = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|Wqkv|to_qkv){END}")
+BY_HEAD = re.compile(rf"(?:.*\.)?query_key_value{END}")
+OUT = re.compile(r"out|output|unify.*|combine|merge|dense")
+BIAS = re.compile(r"bias|beta|shift|offset|b[qkvo]?")
+GAIN = re.compile(r"weight|gamma|scale|gain|alpha|[wga]")
+NORM, LAST = re.compile(r"ln|.*norm|rms"), re.compile(r"f|final|last|end|out")
+MLP = re.compile(r"mlps?|ffn?|feed|feedforward|up|down|gate|experts?")
+ADDED = re.compile(r"types?|segments?|lang.*")
+"""Of tables that are added to tokens, and of which no model here knows."""
+OUTSIDE = {
+    "W_pos": re.compile(r"pos|positions?|positional|wpe|pe|wp|p|places?|times?"),
+    "W_U": re.compile(r"unembed.*|head|logits?|out|output|decoder|classifier|wu|u|readout|generator"),
+    "W_E": re.compile(r"embed.*|emb|wte|tok|tokens?|words?|we|e|lookup|vocab|vocabulary"),
+}  # fmt: skip
+OF_HEADS = ("(head d_head) d_model", "d_model (head d_head)", "head d_head d_model",
+            "head d_model d_head", "d_model head d_head")  # fmt: skip
+JOINED = tuple(
+    axes
+    for order in ("qkv head d_head", "head qkv d_head")
+    for one, two, three in [order.split()]
+    for rows in ([f"({order})"], [one, f"({two} {three})"], [one, two, three])
+    for at in range(len(rows) + 1)
+    if at == 0 or at >= len(rows) - (len(rows) > 1)
+    for axes in [" ".join([*rows[:at], "d_model", *rows[at:]])]
+)
+TABLE = ("n d_model", "d_model n")
+"""Every layout of a matrix of heads, of several in one, and of one outside the layers."""
+PART = re.compile(
+    r"(?:(?:blocks|layers)\.(\{layer\}|\d+)\.)?(?:(?:attn|embed|pos_embed|unembed)\.)?"
+    r"(W_E|W_pos|W_U|b_U|ln_final\.[wb]|ln1\.[wb]|[Wb]_(?:[QKV]{1,3}|O)|none)"
+)
+PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "none": "none",
+          "b_U": "unembed.b_U", "ln_final.w": "ln_final.w", "ln_final.b": "ln_final.b",
+          "ln1.w": "blocks.{layer}.ln1.w", "ln1.b": "blocks.{layer}.ln1.b"}  # fmt: skip
+"""Whole names of parts; the others are of attention."""
+
+
+class Unclear(files.UserError):
+    """More than one reading fits; each of `ways`, as more of a config, answers the first question."""
+
+    def __init__(self, message: str, ways: Sequence[Mapping[str, Any]] = ()):
+        super().__init__(message)
+        self.ways = ways
+
+
+def whole(part: str) -> str:
+    """The whole name of a part: blocks.{layer}.attn.W_Q of W_Q."""
+    return PLACES.get(part, "blocks.{layer}.attn." + part)
+
+
+def words(name: str) -> list[list[str]]:
+    """Of each component of a name, from the last to the first; numbers of layer and head left out."""
+    parts = reversed(re.split(r"[./]", re.sub(r"\{\w+\}", "", name)))
+    return [made for part in parts if (made := [w.lower() for w in WORD.findall(part)])] or [[]]
+
+
+def letters(name: str) -> str:
+    """Which of Q, K, V and O a tensor is by its name, in the order of the name."""
+    if ALL_THREE.fullmatch(re.sub(r"\.?\{\w+\}", "", name)):
+        return "QKV"
+    for component in words(name):
+        found = [m[1] for word in component if (m := LETTER.fullmatch(word))]
+        joined = "".join(x if set(x) <= set("qkv") else x[0] for x in found).upper()
+        if joined and len({*joined}) == len(joined):
+            return joined
+        if any(map(OUT.fullmatch, component)):
+            break
+    return ""
+
+
+@dataclass
+class Family:
+    """Tensors that are alike but for their layer and head."""
+
+    pattern: str
+    """Their name, with {layer} and {head} in place of numbers."""
+    each: dict[tuple[int, int], Tensor] = field(default_factory=dict)
+    """By layer and head, 0 where there is no such number."""
+    part: str = ""
+    axes: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one layer: with the number of heads in front, where each has its own."""
+        heads = (len({head for _, head in self.each}),) if "{head}" in self.pattern else ()
+        return heads + tuple(next(iter(self.each.values())).shape)
+
+    @property
+    def ndim(self) -> int:
+        return next(iter(self.each.values())).ndim
+
+    @property
+    def stem(self) -> str:
+        return re.sub(r"[._](weight|bias|kernel|scale)$", "", self.pattern)
+
+    @property
+    def plain(self) -> str:
+        return re.sub(r"\.?\{\w+\}", "", self.pattern)
+
+    def __str__(self) -> str:
+        return f"{self.pattern} {self.shape}"
+
+    def of(self, layer: int | None = None) -> Tensor:
+        layer = next(iter(self.each))[0] if layer is None else layer
+        alike = [self.each[key] for key in sorted(self.each) if key[0] == layer]
+        return torch.stack(alike) if "{head}" in self.pattern else alike[0]
+
+    def has(self, which: re.Pattern[str], *, last: bool = False) -> bool:
+        """Whether a word of its name, or of the last two of the last component, is one of these."""
+        of = [words(self.pattern)[0][-2:]] if last else words(self.pattern)
+        return any(which.fullmatch(word) for component in of for word in component)
+
+
+def _numbered(names: Sequence[str], of_layers_too: Collection[str]) -> dict[str, tuple]:
+    """The pattern of each name, with its layer and head; `of_layers_too`: what else is of layers."""
+    own = {name for name in names if letters(name) or name in of_layers_too}
+    kind = WHOLE if any(map(WHOLE.search, own or names)) else BEHIND
+    places: dict[str, dict[int, bool]] = {}
+    for name in names:  # what stands before a number: the numbers, and if letters come with them
+        for found in kind.finditer(name):
+            has = places.setdefault(kind.sub("#", name[: found.start()]), {})
+            about = name[found.end() :] if kind is WHOLE else name
+            told = letters(about) or (name in of_layers_too and words(about)[0])
+            has[int(found[0])] = has.get(int(found[0]), False) or bool(told)
+    heads = {before for before in places if re.search(r"heads?[._]?$", before, re.IGNORECASE)}
+    layers = {before for before, has in places.items() if any(has.values())} - heads
+    if not layers and kind is WHOLE:  # lists of parameters: W_Q.0, W_Q.1
+        lists = [{*places[before]} for before in places if letters(before)]
+        layers = {before for before in places if {*places[before]} in lists} - heads
+        if not lists:  # nor is anything called by a letter: the longest list there is
+            n = {b: sum(name.startswith(b.partition("#")[0]) for name in names) for b in places}
+            layers = {b for b, has in places.items() if len(has) > 1 and n[b] == max(n.values())}
+        places = {before: dict.fromkeys(has, True) for before, has in places.items()}
+    layers = {before for before in layers if sum(places[before].values()) > 1} or layers
+    if kind is WHOLE and layers:  # of lists in lists, the outer one
+        first = min(before.count("#") for before in layers)
+        layers = {before for before in layers if before.count("#") == first}
+    known = {number for before in layers for number, has in places[before].items() if has}
+    placed = {}
+    for name in names:
+        layer, head, pattern, end = 0, 0, "", 0
+        for found in kind.finditer(name):
+            before, number, mark = kind.sub("#", name[: found.start()]), int(found[0]), found[0]
+            here = before in layers or (kind is BEHIND and layers)
+            if before in heads:
+                mark, head = "{head}", number
+            elif number in known and "{layer}" not in pattern and here:
+                mark, layer = "{layer}", number
+            pattern, end = pattern + name[end : found.start()] + mark, found.end()
+        placed[name] = pattern + name[end:], (layer, head)
+    return placed
+
+
+@dataclass
+class Reading:
+    """The weights of a checkpoint by the names of parts, and what else its tensors tell."""
+
+    weights: dict[str, Tensor]
+    """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""
+    n_layers: int
+    told: dict[str, str]
+    """What each tensor was read as."""
+    rotary: dict[str, Any]
+    """What saved tables say of rotary positions: `frequencies`, and `rotary_adjacent_pairs`."""
+
+
+class _Reader:
+    def __init__(self, given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names):
+        self.cfg, self.rotary, self.d = cfg, {}, 0
+        plain: dict[str, Tensor] = {}
+        for name, W in given.items():
+            W, name = W.detach(), WRAPPED.sub("", name.replace("/", "."))
+            if name in plain and not torch.equal(plain[name], W):
+                raise files.UserError(f"there are two tensors {name}, with other numbers")
+            plain[name] = W
+        self.families, of = self._named(plain, names)
+        plain = {n: W for n, W in plain.items() if n not in of and not self._no_weight(n, W)}
+        numbers.require_numbers(plain)
+        plain = self._unstacked(plain)
+        known = {n for n, part in of.items() if PLACES.get(part, "blocks")[:6] == "blocks"}
+        made: dict[str, Family] = {}
+        for name, (pattern, key) in _numbered([*plain, *of], known).items():
+            if name in plain:
+                made.setdefault(pattern, Family(pattern)).each[key] = plain[name]
+        self.families += made.values()
+        for f in self.families:
+            if len(shapes := {tuple(W.shape) for W in f.each.values()}) > 1:
+                raise files.UserError(f"{f.pattern} has several shapes, {sorted(shapes)}")
+            numbers.require_numbers({f.pattern: next(iter(f.each.values()))})
+        numbered = any("{layer}" in f.pattern for f in self.families)
+        self.inside = [
+            f for f in self.families
+            if (whole(f.part)[:6] == "blocks" if f.part else
+                "{layer}" in f.pattern or (not numbered and letters(f.pattern)))
+        ]  # fmt: skip
+        self.layers = sorted({layer for f in self.inside for layer, _ in f.each})
+        for f in self.families:
+            if f not in self.inside:
+                f.each = {key: W.squeeze() if W.ndim > 2 else W for key, W in f.each.items()}
+            elif {layer for layer, _ in f.each} != {*self.layers} or len(f.each) % len(self.layers):
+                where = f"{f.pattern} is there for {sorted(f.each)} alone"
+                raise files.UserError(f"the layers are {self.layers}, but {where}")
+
+    @staticmethod
+    def _named(plain: Mapping[str, Tensor], names: Names) -> tuple[list[Family], dict[str, str]]:
+        """Families that `names` has, and the part of each tensor that it names."""
+        taken: dict[str, str] = {}
+        made: dict[str, Family] = {}
+        for key, lines in names.items():
+            if not (known := PART.fullmatch(key)):
+                raise files.UserError(f"names has {key!r}, but parts are called {PART.pattern}")
+            for line in [lines] if isinstance(lines, str) else lines:
+                pattern, _, axes = line.partition(" ")
+                pattern = WRAPPED.sub("", pattern.replace("/", "."))
+                form = re.sub(r"\\\{(layer|head)\\\}", r"(?P<\1>\\d+)", re.escape(pattern))
+                found = {n: m.groupdict() for n in plain if (m := re.fullmatch(form, n))}
+                if not found:
+                    there = f"no tensor is called so: {[*plain][:8]}"
+                    raise files.UserError(f"names has {pattern} for {key}, but {there}")
+                taken |= dict.fromkeys(found, known[2])
+                family = made.setdefault(known[2], Family(pattern, {}, known[2], axes.strip()))
+                layer = known[1] if known[1] and known[1].isdigit() else None
+                for name, at in found.items():
+                    here = int(layer or at.get("layer", 0)), int(at.get("head", 0))
+                    family.each[here] = plain[name]
+        return [f for part, f in made.items() if part != "none"], taken
+
+    def _unstacked(self, plain: dict[str, Tensor]) -> dict[str, Tensor]:
+        """With a tensor for each layer, where the first axis of one without numbers is of layers."""
+        n, own = self.cfg.get("n_layers") or 0, [W for name, W in plain.items() if letters(name)]
+        if n < 2 or any(re.search(r"\d", name) for name in plain) or not own:
+            return plain
+        if any(len(W) != n for W in own) or max(W.ndim for W in own) < 3:
+            return plain
+        each = {f"{name}.{i}": W[i] for name, W in plain.items() if len(W) == n for i in range(n)}
+        return each | {name: W for name, W in plain.items() if len(W) != n}
+
+    def _no_weight(self, name: str, W: Tensor) -> bool:
+        """Whether it is a mask, a count or a table of angles, all of which may be saved, too."""
+        told = {word for component in words(name) for word in component}
+        if name.endswith(numbers.BUFFERS) and "rotary" not in name:
+            return True
+        if W.layout != torch.strided or W.is_meta or W.is_quantized:
+            return False
+        if told & {*["inv", "freq", "freqs", "cos", "sin", "rope", "rotary"]} and self._angles(
+            told, W
+        ):
+            return True
+        if W.ndim == 0:
+            return bool(told & {"mask", "masked", "ignore", "bias"}) and not float(W) > -1e4
+        if W.dtype == torch.bool or told & {"mask", "tril", "causal"}:
+            return True
+        if (
+            told & {*["ids", "id", "pos", "position", "positions", "arange"]}
+            and not W.is_floating_point()
+        ):
+            return torch.equal(W.flatten(), torch.arange(W.numel()).to(W))
+        n = W.shape[-1]
+        if n < 2 or W.shape[-2:] != (n, n) or W.numel() != n * n or W.is_complex():
+            return False
+        square, below = W.reshape(n, n), torch.ones(n, n).tril().bool()
+        return torch.equal(square != 0, below) and bool((square[below] == 1).all())
+
+    def _angles(self, told: set[str], W: Tensor) -> bool:
+        """Take note of a table of rotary positions, if it is one."""
+        if W.is_complex():
+            self.rotary |= {"frequencies": W[1].angle().double(), "rotary_adjacent_pairs": True}
+        elif told & {"cos", "sin"} and W.is_floating_point() and W.numel() and W.abs().max() <= 1:
+            W = W.reshape(-1, W.shape[-1]).double()
+            halves, pairs = W.chunk(2, dim=1), (W[:, ::2], W[:, 1::2])
+            for adjacent, (once, again) in enumerate((halves, pairs)):
+                if W.shape[1] > 2 and torch.equal(once, again):
+                    self.rotary["rotary_adjacent_pairs"], W = bool(adjacent), once
+                    break
+            if "sin" in told and len(W) > 1:
+                self.rotary["frequencies"] = W[1].asin()
+        elif W.ndim == 1 and W.is_floating_point() and bool((W > 0).all()):
+            self.rotary["frequencies"] = W.double()
+        else:
+            return False
+        return True
+
+    def unclear(self, said: str, *ways: tuple[Family, str] | tuple[Family, str, str]) -> Unclear:
+        """The refusal, with every tensor and what it could be; `ways`: family, part, axes."""
+        rows = [
+            f"  {f}: {f.part or 'could be ' + ' or '.join(self._parts(f))}" for f in self.families
+        ]
+        more = [{whole(part): " ".join([f.pattern, *axes])} for f, part, *axes in ways]
+        lines = ["One of these lines settles it:"] * bool(more)
+        lines += [f"  names = {files.as_json(way)}" for way in more]
+        text = "\n".join([f"{said}. The tensors:", *rows, *lines])
+        return Unclear(text, [{"names": way} for way in more])
+
+    def _parts(self, f: Family) -> list[str]:
+        """What it could be by its shape alone."""
+        fits = not self.d or self.d in f.shape
+        if f in self.inside and len(f.shape) == 1:
+            return ["ln1.w", "ln1.b", "b_O"] if fits else ["b_Q", "b_K", "b_V"]
+        if len(f.shape) == 1:
+            return ["ln_final.w", "ln_final.b"] if f.shape == (self.d,) else ["b_U"]
+        if not fits:
+            return ["nothing that is known here"]
+        return (
+            ["W_Q", "W_K", "W_V", "W_O", "W_QKV"] if f in self.inside else ["W_E", "W_pos", "W_U"]
+        )
+
+    def get(self, part: str) -> Family | None:
+        return next((f for f in self.families if f.part == part), None)
+
+    def read(self) -> Reading:
+        self._refuse_mlps()
+        self._letters()
+        self._sizes()
+        self._outside()
+        self._norms()
+        for f in self.families:
+            if not f.part:
+                parts = [
+                    p for p in [*self._parts(f), "none"] if PART.fullmatch(p) and not self.get(p)
+                ]
+                raise self.unclear(f"what {f} is, nothing tells", *((f, part) for part in parts))
+        made: dict[str, Tensor] = {}
+        for f in self.families:
+            if f.part in OUTSIDE:
+                made[whole(f.part)] = rearrange(f.of(), f"{f.axes} -> n d_model")
+            elif f not in self.inside:
+                made[whole(f.part)] = f.of().flatten()
+        self._tie(made)
+        for f in self.inside:
+            for number, layer in enumerate(self.layers):
+                if f.part[:2] == "ln" or f.part == "b_O":
+                    made[whole(f.part).format(layer=number)] = f.of(layer).flatten()
+                    continue
+                W = f.of(layer) if f.part[0] == "W" else f.of(layer).flatten()
+                for part, of_heads in self._split(f, f.axes, W):
+                    made[f"blocks.{number}.attn.{part}"] = of_heads
+        told = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
+        return Reading(made, len(self.layers), told, self.rotary)
+
+    def _tie(self, made: dict[str, Tensor]) -> None:
+        tied, both = self.cfg.get("tie_word_embeddings"), ("embed.W_E", "unembed.W_U")
+        there = [made[part] for part in both if part in made]
+        if len(there) == 1 and tied is not False:
+            made |= dict.fromkeys(both, there[0])
+        elif len(there) < 2:
+            raise self.unclear(f"W_E or W_U is missing, and tie_word_embeddings is {tied}")
+        elif tied and not (there[0].shape == there[1].shape and torch.equal(*there)):
+            raise files.UserError("tie_word_embeddings is true, but W_E and W_U are different")
+
+    def _refuse_mlps(self) -> None:
+        own = [(f, f.part[2:] or letters(f.pattern)) for f in self.inside]
+        found = [f for f, of in own if f.has(MLP) and not f.part and of in ("", "O")]
+        matrices = [f for f, of in own if f.ndim > 1 and not of]
+        if len(matrices) > 2 and {x for _, of in own for x in of} >= {*"QKV"}:
+            found = found or [f for f in matrices if not f.has(OUT)]
+        if found:
+            raise files.UserError(
+                f"there are MLPs, {', '.join(map(str, found[:4]))}, and only attention is taken apart "
+                "here. What a model does can be asked of any function that makes logits of tokens: "
+                "analysis.repeats.predictions(model, passages)"
+            )
+
+    def _letters(self) -> None:
+        """Which matrices of the layers are queries, keys, values and outputs."""
+        for f in self.inside:
+            if f.part or not (of := letters(f.pattern)):
+                continue
+            if f.has(NORM) and of != "O":
+                raise self.unclear(
+                    f"{f.pattern} is a norm of queries or keys, as no model here has"
+                )
+            f.part = ("b_" if any(map(BIAS.fullmatch, words(f.pattern)[0])) else "W_") + of
+        for f in self.inside:
+            same = [g for g in self.inside if f.part and g.part == f.part]
+            if len(same) > 1:
+                raise self.unclear(f"several tensors are {f.part}", *((g, g.part) for g in same))
+        left = [f for f in self.inside if not f.part and len(f.shape) > 1]
+        if not left and not self.get("W_O") and len(self.layers) == 1:  # it may have no number
+            odd = [f for f in self.families if f not in self.inside and len(f.shape) > 1]
+            sides = [max(f.shape) for f in odd]
+            known = [f.has(OUTSIDE["W_pos"]) or f.has(OUTSIDE["W_E"]) or f.part for f in odd]
+            left = [f for f, no in zip(odd, known, strict=True) if not no]
+            left = [f for f in left if sides.count(max(f.shape)) == 1]
+        has = {x for f in self.inside if f.part[:2] == "W_" for x in f.part[2:]}
+        left.sort(key=lambda f: math.prod(f.shape))
+        if len(left) == 2 and not has and math.prod(left[1].shape) == 3 * math.prod(left[0].shape):
+            left.pop().part, has = "W_QKV", {*"QKV"}
+        if len(left) == 1 and has == {*"QKV"}:
+            left[0].part, has = "W_O", {*"QKVO"}
+            self.inside += [f for f in left if f not in self.inside]
+        if self.layers and has != {*"QKVO"}:
+            missing = [f"W_{x}" for x in "QKVO" if x not in has]
+            ways = [(f, part) for f in self.inside if f in left[:1] for part in missing]
+            raise self.unclear(f"no tensor of the layers is {' or '.join(missing)} for sure", *ways)
+        weights = {f.stem: f.part[2:] for f in self.inside if f.part[:2] == "W_"}
+        for f in self.inside:
+            if not f.part and f.stem in weights:
+                f.part = "b_" + weights[f.stem]
+
+    def _sizes(self) -> None:
+        """d_model, and from matrix to matrix the numbers of heads and their widths."""
+        matrices = [f for f in self.families if len(f.shape) > 1 and f.part[:2] != "b_"]
+        sides = set.intersection(*({*f.shape} for f in matrices)) if matrices else set()
+        of_norms = {f.shape[0] for f in self.families if len(f.shape) == 1 and f.has(NORM)}
+        if len(sides) > 1:
+            sides = {self.cfg.get("d_model")} & sides or of_norms & sides or sides
+        if len(sides) != 1:
+            could = (
+                " or ".join(sorted(map(str, sides)))
+                or "nothing: no number is a side of every matrix"
+            )
+            raise self.unclear(f"d_model could be {could}; config={{'d_model': …}} says it")
+        self.d = int(sides.pop() or 0)
+        heads = [f for f in self.inside if f.part[:2] == "W_"]
+        per_head = [f.shape[0] for f in heads if "{head}" in f.pattern and "Q" in f.part]
+        self.n_heads: Any = self.cfg.get("n_heads") or (per_head[0] if per_head else None)
+        self.n_kv: Any
+        self.d_head: Any
+        self.n_kv, self.d_head = self.cfg.get("n_key_value_heads"), self.cfg.get("d_head")
+        self.d_value: Any = None
+        if self.n_kv is None and any({*"QK"} <= {*f.part} for f in heads):
+            self.n_kv = self.n_heads
+        heads.sort(key=lambda f: min("QKVO".index(x) for x in f.part[2:]))
+        fitting = {f.part: self._fitting(f) for f in heads}
+        for f in heads:
+            f.axes = self._settled(f, fitting)
+        for f in self.inside:
+            if f.part[:2] == "b_" and f.part != "b_O":
+                weight = self.get("W_" + f.part[2:])
+                axes = f.axes or (weight.axes if weight else (JOINED, OF_HEADS)[len(f.part) < 4][0])
+                # A bias has the order of its matrix, whether or not it has the axes.
+                f.axes = f"({re.sub(r'd_model|[()]', '', axes).strip()})"
+
+    def _known(self, part: str) -> dict[str, int | None]:
+        heads = self.n_kv if not {*"QO"} & {*part} else self.n_heads
+        d_head = self.d_value if part[2:] in ("V", "O") else self.d_head
+        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": d_head}
+
+    def _fitting(self, f: Family) -> list[str]:
+        """The layouts that its shape allows; sizes that it tells are kept."""
+        layouts = [f.axes] if f.axes else JOINED if len(f.part) > 3 else OF_HEADS
+        if "{head}" in f.pattern:
+            layouts = [axes for axes in layouts if axes.startswith("head ")]
+        elif len(f.part) > 3 and self.n_kv and self.n_heads and self.n_kv != self.n_heads:
+            n = 2 * self.n_kv + self.n_heads * ("Q" in f.part)
+            rows = next((size for size in f.shape if size != self.d), self.d)
+            self.d_head = self.d_value = self.d_head or rows // n
+            shapes = {JOINED[1]: (n * self.d_head, self.d), JOINED[0]: (self.d, n * self.d_head)}
+            fit = [axes for axes in shapes if f.shape == shapes[axes] and axes in (f.axes or axes)]
+            if fit and not f.axes and not IN_BLOCKS.fullmatch(f.plain):
+                raise self.unclear(
+                    f"{f} has {self.n_heads} queries and {self.n_kv} keys and values in an order that "
+                    "nothing tells; known is one after the other",
+                    *((f, f.part, axes) for axes in fit),
+                )
+            if fit:
+                return fit
+        found = {axes: _sizes(axes, f.shape, self._known(f.part)) for axes in layouts}
+        fit = [axes for axes in layouts if found[axes] is not None]
+        if not fit:
+            known = {name: size for name, size in self._known(f.part).items() if size}
+            if self.n_heads is None and len(f.shape) < 3:
+                raise self.unclear("no shape says how many heads there are: config={'n_heads': …}")
+            raise self.unclear(f"{f} cannot be {f.part}, with {known}")
+        one = found[fit[0]] or {}
+        if "Q" in f.part:
+            self.n_heads, self.d_head = one["head"], one["d_head"]
+        if "K" in f.part:
+            self.n_kv = self.n_kv or one["head"]
+        if "V" in f.part:
+            self.d_value = one["d_head"]
+        return fit
+
+    def _settled(self, f: Family, fitting: Mapping[str, list[str]]) -> str:
+        """The layout of a matrix, by the conventions that count; with several the file is refused."""
+        left: list[str] = []
+        made: list[list[Tensor]] = []  # those alone that differ in what they make of the numbers
+        for axes in fitting[f.part]:
+            parts = [W for _, W in self._split(f, axes, f.of())]
+            pairs = (zip(parts, other, strict=True) for other in made)
+            if not any(all(a.shape == b.shape and torch.equal(a, b) for a, b in z) for z in pairs):
+                left, made = [*left, axes], [*made, parts]
+        if len(left) > 1 and f.pattern == whole(f.part) and f.ndim == 3:
+            left = ["head d_head d_model" if f.part == "W_O" else "head d_model d_head"]
+        if len(left) > 1 and f.ndim == 2 and (told := self._out_first(f, fitting)) is not None:
+            left = [axes for axes in left if _out_first(f.part, axes) == told]
+        for convention, first in ((IN_BLOCKS, "qkv head"), (BY_HEAD, "head qkv")):
+            if len(left) > 1 and len(f.part) > 3 and convention.fullmatch(f.plain):
+                left = [axes for axes in left if first in re.sub(r"[()]", "", axes)]
+        if len(left) > 1:
+            said = f"{f} could be {f.part} in {len(left)} layouts, with different logits"
+            raise self.unclear(said, *((f, f.part, axes) for axes in left))
+        return left[0]
+
+    def _out_first(self, f: Family, fitting: Mapping[str, list[str]]) -> bool | None:
+        """Whether matrices of its kind are [out, in], by those whose shape tells, or by the kind."""
+        kind = _kind(f.pattern)
+        alike = [g for g in self.inside if g.part in fitting and g.ndim == 2]
+        ways = [
+            {_out_first(g.part, a) for a in fitting[g.part]}
+            for g in alike
+            if _kind(g.pattern) == kind
+        ]
+        told = {one for way in ways if len(way) == 1 for one in way}
+        if kind == "kernel" or len(told) == 1:
+            return kind != "kernel" and told.pop()
+        return True if kind and not told else None
+
+    def _split(self, f: Family, axes: str, W: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Each part of a matrix or a bias, [head, d_head, d_model] or [head, d_head]."""
+        kind, which, n_kv = f.part[:2], f.part[2:], self.n_kv or self.n_heads
+        if len(which) > 1 and n_kv != self.n_heads:
+            W = W.mT if axes.startswith("d_model") else W
+            rows = [(self.n_heads if x == "Q" else n_kv) * self.d_head for x in which]
+            for x, part in zip(which, W.split(rows), strict=True):
+                yield kind + x, part.unflatten(0, (-1, self.d_head))
+            return
+        sizes = _sizes(axes, tuple(W.shape), self._known(f.part))
+        if sizes is None:
+            raise self.unclear(f"{f} does not fit {f.part}, {axes}")
+        used = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", axes)}
+        after = "head d_head" + " d_model" * ("d_model" in axes)
+        if len(which) > 1:
+            made = rearrange(W, f"{axes} -> qkv {after}", **used)
+            yield from ((kind + x, part) for x, part in zip(which, made.unbind(), strict=True))
+        else:
+            yield f.part, rearrange(W, f"{axes} -> {after}", **used)
+
+    def _outside(self) -> None:
+        """Which matrices outside the layers are of tokens, positions and outputs."""
+        left = [f for f in self.families if f not in self.inside and len(f.shape) == 2]
+        left = [f for f in left if self.d in f.shape and not f.part]
+        common = _common([f.pattern for f in self.families])
+        for f in left:
+            of = words(f.pattern.removeprefix(common))
+            if any(OUTSIDE["W_pos"].fullmatch(word) for component in of for word in component):
+                f.part = "W_pos"
+            by = [p for one in of for p in ("W_U", "W_E") if any(map(OUTSIDE[p].fullmatch, one))]
+            f.part = f.part or (by or [""])[0]
+        for part in OUTSIDE:
+            if len(same := [f for f in self.families if f.part == part]) > 1:
+                raise self.unclear(
+                    f"several tensors are {part} by their names", *((f, part) for f in same)
+                )
+        missing = [part for part in OUTSIDE if not self.get(part)]
+        open_ = [f for f in left if not f.part]
+        if len(open_) == 1 and missing:  # what is left: a table, or as large as the other of both
+            other = self.get("W_E") or self.get("W_U")
+            alike = other is not None and {*other.shape} == {*open_[0].shape}
+            of = [part for part in missing if (part != "W_pos") == alike]
+            if len(of) == 1 and (alike or (missing == of and not open_[0].has(ADDED))):
+                open_.pop().part = of[0]
+        if open_:
+            said = f"what {open_[0]} is, its name does not tell"
+            raise self.unclear(said, *((open_[0], part) for part in missing))
+        for f in self.families:
+            if f.part in OUTSIDE and not f.axes:
+                fit = [a for a, n in zip(TABLE, (1, 0), strict=True) if f.shape[n] == self.d]
+                kind = _kind(f.pattern)
+                if len(fit) > 1 and f.pattern == whole(f.part):
+                    fit = [TABLE[f.part == "W_U"]]
+                elif len(fit) > 1 and (kind or f.part == "W_pos"):
+                    fit = [TABLE[kind == "kernel"]]
+                if len(fit) != 1:
+                    said = f"{f} could be {f.part} either way round"
+                    raise self.unclear(said, *((f, f.part, axes) for axes in fit))
+                f.axes = fit[0]
+
+    def _norms(self) -> None:
+        """Which vectors are gains and biases of norms, and the bias of the outputs."""
+        U = self.get("W_U") or self.get("W_E")
+        n_out = next((n for n in (U.shape if U else ()) if n != self.d), self.d)
+        modules: dict[str, list[Family]] = {}
+        for f in self.families:
+            if f.part or len(f.shape) != 1:
+                continue
+            of_outputs = f.shape == (n_out,) != (self.d,) or (U is not None and f.stem == U.stem)
+            if of_outputs and f not in self.inside:
+                f.part = "b_U"
+            elif f.shape == (self.d,):
+                modules.setdefault(re.sub(r"[._][^._]+$", "", f.pattern), []).append(f)
+        norms = [pair for stem, fs in modules.items() if (pair := self._gain_and_bias(stem, fs))]
+        of_layers = [pair for pair in norms if pair[0] in self.inside]
+        last = [pair for pair in norms if pair not in of_layers]
+        if (
+            len(self.layers) == 1
+            and not of_layers
+            and not any("{" in f.pattern for f in self.inside)
+        ):
+            # Of one layer without a number, the last norm is the one that is called so.
+            of_layers = [pair for pair in last if not pair[0].has(LAST)]
+            last = [pair for pair in last if pair not in of_layers]
+            if of_layers and not last:
+                f = of_layers[0][0]
+                said = f"which norm {f.pattern} is, nothing tells"
+                raise self.unclear(said, (f, "ln1.w"), (f, "ln_final.w"))
+        for part, found in (("ln1", of_layers), ("ln_final", last)):
+            if len(found) > 1:
+                said = f"there are {len(found)} norms where one is known, {part}"
+                raise self.unclear(said, *((pair[0], f"{part}.w") for pair in found))
+            for f, end in zip(found[0] if found else (), (".w", ".b"), strict=False):
+                f.part = part + end
+                if part == "ln1" and f not in self.inside:
+                    self.inside.append(f)
+
+    def _gain_and_bias(self, stem: str, module: Sequence[Family]) -> list[Family]:
+        """The vectors of a norm, the gain first; none if that is not what they are for sure."""
+        bias = [f for f in module if f.has(BIAS, last=True)]
+        gain = [f for f in module if f not in bias]
+        named = [f for f in self.families if f.part[:2] == "ln" and f.pattern.startswith(stem)]
+        if len(named) == len(module) == 1:  # what is left of it
+            module[0].part = named[0].part[:-1] + ("b" if named[0].part[-1] == "w" else "w")
+            return []
+        told = len(gain) == 1 and (len(bias) == 1 or gain[0].has(GAIN, last=True))
+        return gain + bias if told and len(bias) < 2 else []
+
+
+def _kind(name: str) -> str:
+    """How a module calls its matrix, if a module has it: weight, kernel or embedding."""
+    found = re.search(r"[._](weight|kernel|embedding)$", name)
+    return found[1] if found else ""
+
+
+def _common(names: Sequence[str]) -> str:
+    """The components with which all names begin."""
+    shared = ""
+    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
+        if len({*parts}) > 1 or len(names) < 2:
+            break
+        shared += parts[0] + "."
+    return shared
+
+
+def _out_first(part: str, axes: str) -> bool:
+    """Whether a layout has what is written before what is read."""
+    return (axes.index("d_model") < axes.index("d_head")) == (part == "W_O")
+
+
+def _sizes(
+    axes: str, shape: tuple[int, ...], known: Mapping[str, int | None]
+) -> dict[str, int] | None:
+    """The size of each name in a layout, if a shape allows it; at most one in each axis may be unknown."""
+    groups = re.findall(r"\([^)]*\)|\S+", axes)
+    if len(groups) != len(shape):
+        return None
+    found = {name: int(size) for name, size in known.items() if size}
+    for group, size in zip(groups, shape, strict=True):
+        names = group.strip("()").split()
+        product = math.prod(found.get(name, 1) for name in names)
+        unknown = [name for name in names if name not in found]
+        if len(unknown) > 1 or size % product or (not unknown and size != product):
+            return None
+        if unknown:
+            found[unknown[0]] = size // product
+    return found
+
+
+def read(given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names) -> Reading:
+    """The weights of a checkpoint by the names of parts.
+
+    `cfg`: settings by the names of `their_settings`. `names`: which tensors are which parts, where that is said.
+
+    Raises:
+        UserError: if there are MLPs, or something that no model here has.
+        Unclear: if more than one reading fits.
+    """
+    return _Reader(given, cfg, names).read()

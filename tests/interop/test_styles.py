@@ -1,0 +1,523 @@
+# ruff: noqa: RUF012
+"""Models as people write them, in many styles of names and packing, each with its own forward pass."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from transformer_circuits.interop import own_model
+
+V, D, H, C, N = 29, 16, 4, 12, 2
+E = D // H
+PLAIN = {"n_heads": H, "normalization_type": None, "positional_embedding_type": "standard"}
+
+
+def attend(q, k, v):
+    """[…, pos, d_head] each."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    future = torch.ones(scores.shape[-2:]).triu(1).bool()
+    return scores.masked_fill(future, -math.inf).softmax(-1) @ v
+
+
+def heads(x, n=H):
+    return x.unflatten(-1, (n, -1)).transpose(1, 2)
+
+
+def joined(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def turned(x, adjacent, base=10000.0):
+    d = x.shape[-1]
+    angle = torch.arange(x.shape[-2])[:, None] * base ** (-torch.arange(0, d, 2) / d)
+    cos, sin = angle.cos(), angle.sin()
+    a, b = (x[..., ::2], x[..., 1::2]) if adjacent else x.chunk(2, -1)
+    a, b = a * cos - b * sin, b * cos + a * sin
+    return torch.stack([a, b], -1).flatten(-2) if adjacent else torch.cat([a, b], -1)
+
+
+class NanoGPT(nn.Module):
+    """Joined, layer norms, tied, with a saved mask."""
+
+    config = {
+        "n_head": H,
+        "n_embd": D,
+        "block_size": C,
+        "vocab_size": V,
+        "n_layer": N,
+        "bias": True,
+        "dropout": 0.0,
+    }
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.ln_1 = nn.LayerNorm(D)
+            self.attn = nn.ModuleDict({"c_attn": nn.Linear(D, 3 * D), "c_proj": nn.Linear(D, D)})
+            self.attn.register_buffer("bias", torch.ones(C, C).tril().view(1, 1, C, C))
+
+        def forward(self, x):
+            q, k, v = map(heads, self.attn["c_attn"](self.ln_1(x)).split(D, dim=2))
+            return x + self.attn["c_proj"](joined(attend(q, k, v)))
+
+    def __init__(self):
+        super().__init__()
+        parts = {"wte": nn.Embedding(V, D), "wpe": nn.Embedding(C, D), "ln_f": nn.LayerNorm(D)}
+        self.transformer = nn.ModuleDict(
+            {**parts, "h": nn.ModuleList(self.Block() for _ in range(N))}
+        )
+        self.lm_head = nn.Linear(D, V, bias=False)
+        self.lm_head.weight = self.transformer["wte"].weight
+
+    def forward(self, t):
+        m = self.transformer
+        x = m["wte"](t) + m["wpe"](torch.arange(t.shape[1]))
+        for block in m["h"]:
+            x = block(x)
+        return self.lm_head(m["ln_f"](x))
+
+
+class LectureHeads(nn.Module):
+    """One module a head, after Karpathy's lecture, without its MLPs."""
+
+    config = {"n_layer": N}
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.key, self.query, self.value = (nn.Linear(D, E, bias=False) for _ in range(3))
+            self.register_buffer("tril", torch.ones(C, C).tril())
+
+        def forward(self, x):
+            return attend(self.query(x), self.key(x), self.value(x))
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sa = nn.Module()
+            self.sa.heads = nn.ModuleList(LectureHeads.Head() for _ in range(H))
+            self.sa.proj = nn.Linear(D, D)
+            self.ln1 = nn.LayerNorm(D)
+
+        def forward(self, x):
+            y = self.ln1(x)
+            return x + self.sa.proj(torch.cat([h(y) for h in self.sa.heads], -1))
+
+    def __init__(self):
+        super().__init__()
+        self.token_embedding_table = nn.Embedding(V, D)
+        self.position_embedding_table = nn.Embedding(C, D)
+        self.blocks = nn.Sequential(*(self.Block() for _ in range(N)))
+        self.ln_f = nn.LayerNorm(D)
+        self.lm_head = nn.Linear(D, V)
+
+    def forward(self, t):
+        x = self.token_embedding_table(t) + self.position_embedding_table(torch.arange(t.shape[1]))
+        return self.lm_head(self.ln_f(self.blocks(x)))
+
+
+class Raschka(nn.Module):
+    """Split, a norm with scale and shift, after LLMs-from-scratch."""
+
+    config = {
+        "n_heads": H,
+        "emb_dim": D,
+        "context_length": C,
+        "vocab_size": V,
+        "qkv_bias": False,
+        "drop_rate_dropout": 0,
+    }
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.shift = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+
+        def forward(self, x):
+            var = x.var(-1, keepdim=True, unbiased=False)
+            return self.scale * (x - x.mean(-1, keepdim=True)) / torch.sqrt(var + 1e-5) + self.shift
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.att = nn.Module()
+            for name in ("W_query", "W_key", "W_value"):
+                setattr(self.att, name, nn.Linear(D, D, bias=False))
+            self.att.out_proj = nn.Linear(D, D)
+            self.att.register_buffer("mask", torch.triu(torch.ones(C, C), diagonal=1))
+            self.norm1 = Raschka.Norm()
+
+        def forward(self, x):
+            y, a = self.norm1(x), self.att
+            q, k, v = (heads(W(y)) for W in (a.W_query, a.W_key, a.W_value))
+            return x + a.out_proj(joined(attend(q, k, v)))
+
+    def __init__(self):
+        super().__init__()
+        self.tok_emb, self.pos_emb = nn.Embedding(V, D), nn.Embedding(C, D)
+        self.trf_blocks = nn.Sequential(*(self.Block() for _ in range(N)))
+        self.final_norm = self.Norm()
+        self.out_head = nn.Linear(D, V, bias=False)
+
+    def forward(self, t):
+        x = self.tok_emb(t) + self.pos_emb(torch.arange(t.shape[1]))
+        return self.out_head(self.final_norm(self.trf_blocks(x)))
+
+
+class Transposed(nn.Module):
+    """Conv1D-like: every matrix of the layers is [in, out]."""
+
+    config = {"n_head": H}
+
+    class Conv1D(nn.Module):
+        def __init__(self, n_in, n_out):
+            super().__init__()
+            self.weight, self.bias = (
+                nn.Parameter(torch.empty(n_in, n_out)),
+                nn.Parameter(torch.empty(n_out)),
+            )
+
+        def forward(self, x):
+            return x @ self.weight + self.bias
+
+    def __init__(self):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(V, D), nn.Embedding(C, D)
+        self.h = nn.ModuleList()
+        for _ in range(N):
+            block = nn.Module()
+            block.ln_1, block.attn = nn.LayerNorm(D), nn.Module()
+            block.attn.c_attn, block.attn.c_proj = self.Conv1D(D, 3 * D), self.Conv1D(D, D)
+            self.h.append(block)
+        self.ln_f = nn.LayerNorm(D)
+
+    def forward(self, t):
+        x = self.wte(t) + self.wpe(torch.arange(t.shape[1]))
+        for b in self.h:
+            q, k, v = map(heads, b.attn.c_attn(b.ln_1(x)).chunk(3, -1))
+            x = x + b.attn.c_proj(joined(attend(q, k, v)))
+        return self.ln_f(x) @ self.wte.weight.T
+
+
+class Bare(nn.Module):
+    """Bare parameters, one of each for all heads, positions for queries and keys alone, no norm."""
+
+    config = {"positional_embedding_type": "shortformer", "normalization_type": None}
+
+    def __init__(self):
+        super().__init__()
+        self.W_E, self.W_pos = nn.Parameter(torch.empty(V, D)), nn.Parameter(torch.empty(C, D))
+        self.wq, self.wk, self.wv = (
+            nn.ParameterList(nn.Parameter(torch.empty(H, 5, D)) for _ in range(N)) for _ in range(3)
+        )
+        self.wo = nn.ParameterList(nn.Parameter(torch.empty(H, D, 5)) for _ in range(N))
+        self.W_U = nn.Parameter(torch.empty(D, V))
+
+    def forward(self, t):
+        x, p = self.W_E[t], self.W_pos[: t.shape[1]]
+        for q, k, v, o in zip(self.wq, self.wk, self.wv, self.wo, strict=True):
+            read = [
+                torch.einsum("bpd,hed->bhpe", y, W) for y, W in ((x + p, q), (x + p, k), (x, v))
+            ]
+            x = x + torch.einsum("bhpe,hde->bpd", attend(*read), o)
+        return x @ self.W_U
+
+
+class BareSquare(nn.Module):
+    """Bare square parameters, used as x @ W: nothing tells that but one line."""
+
+    config = PLAIN
+    names = {
+        f"blocks.{{layer}}.attn.W_{x.upper()}": f"W_{x}.{{layer}} d_model (head d_head)"
+        for x in "qkv"
+    } | {"blocks.{layer}.attn.W_O": "W_o.{layer} (head d_head) d_model"}
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.positions = (
+            nn.Parameter(torch.empty(V, D)),
+            nn.Parameter(torch.empty(C, D)),
+        )
+        for name in ("W_q", "W_k", "W_v", "W_o"):
+            setattr(self, name, nn.ParameterList(nn.Parameter(torch.empty(D, D)) for _ in range(N)))
+        self.unembedding = nn.Parameter(torch.empty(D, V))
+
+    def forward(self, t):
+        x = self.embedding[t] + self.positions[: t.shape[1]]
+        for q, k, v, o in zip(self.W_q, self.W_k, self.W_v, self.W_o, strict=True):
+            x = x + joined(attend(*(heads(x @ W) for W in (q, k, v)))) @ o
+        return x @ self.unembedding
+
+
+class MultiheadAttention(nn.Module):
+    """torch.nn's own attention, without biases of its own in the outputs of the model."""
+
+    config = {"num_heads": H}
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.self_attn = nn.MultiheadAttention(D, H, batch_first=True)
+            self.norm1 = nn.LayerNorm(D)
+
+        def forward(self, x):
+            y = self.norm1(x)
+            later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+            return x + self.self_attn(y, y, y, attn_mask=later, need_weights=False)[0]
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.pos = nn.Embedding(V, D), nn.Parameter(torch.empty(1, C, D))
+        self.layers = nn.ModuleList(self.Layer() for _ in range(N))
+        self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, V)
+
+    def forward(self, t):
+        x = self.embed(t) + self.pos[:, : t.shape[1]]
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x))
+
+
+class ByHead(nn.Module):
+    """Interleaved as in GPT-NeoX, rotary in halves; the saved table says the frequencies."""
+
+    config = {"num_attention_heads": H, "rotary_adjacent_pairs": False, "layer_norm_eps": 1e-5}
+
+    def __init__(self):
+        super().__init__()
+        self.gpt_neox = nn.Module()
+        self.gpt_neox.embed_in, self.gpt_neox.layers = nn.Embedding(V, D), nn.ModuleList()
+        for _ in range(N):
+            layer = nn.Module()
+            layer.input_layernorm, layer.attention = nn.LayerNorm(D), nn.Module()
+            layer.attention.query_key_value, layer.attention.dense = (
+                nn.Linear(D, 3 * D),
+                nn.Linear(D, D),
+            )
+            layer.attention.rotary_emb = nn.Module()
+            layer.attention.rotary_emb.register_buffer(
+                "inv_freq", 10000.0 ** (-torch.arange(0, E, 2) / E)
+            )
+            self.gpt_neox.layers.append(layer)
+        self.gpt_neox.final_layer_norm = nn.LayerNorm(D)
+        self.embed_out = nn.Linear(D, V, bias=False)
+
+    def forward(self, t):
+        x = self.gpt_neox.embed_in(t)
+        for layer in self.gpt_neox.layers:
+            a = layer.attention
+            q, k, v = heads(a.query_key_value(layer.input_layernorm(x))).chunk(3, -1)
+            x = x + a.dense(joined(attend(turned(q, False), turned(k, False), v)))
+        return self.embed_out(self.gpt_neox.final_layer_norm(x))
+
+
+class Llama(nn.Module):
+    """Grouped keys, RMS norms, rotary in halves, sharded."""
+
+    config = {"num_attention_heads": H, "num_key_value_heads": 2, "rms_norm_eps": 1e-3, "model_type": "llama",
+              "rope_theta": 500.0, "tie_word_embeddings": False, "max_position_embeddings": C}  # fmt: skip
+
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Module()
+        self.model.embed_tokens, self.model.layers = nn.Embedding(V, D), nn.ModuleList()
+        for _ in range(N):
+            layer = nn.Module()
+            layer.self_attn, layer.input_layernorm = nn.Module(), nn.RMSNorm(D, eps=1e-3)
+            for name, n in (("q_proj", D), ("k_proj", 2 * E), ("v_proj", 2 * E), ("o_proj", D)):
+                setattr(layer.self_attn, name, nn.Linear(D, n, bias=False))
+            self.model.layers.append(layer)
+        self.model.norm, self.lm_head = nn.RMSNorm(D, eps=1e-3), nn.Linear(D, V, bias=False)
+
+    def forward(self, t):
+        x = self.model.embed_tokens(t)
+        for layer in self.model.layers:
+            a, y = layer.self_attn, layer.input_layernorm(x)
+            q, k, v = heads(a.q_proj(y)), heads(a.k_proj(y), 2), heads(a.v_proj(y), 2)
+            k, v = (z.repeat_interleave(2, 1) for z in (turned(k, False, 500.0), v))
+            x = x + a.o_proj(joined(attend(turned(q, False, 500.0), k, v)))
+        return self.lm_head(self.model.norm(x))
+
+
+class TransformerLens(nn.Module):
+    """Its names and shapes, buffers and biases."""
+
+    config = {"n_layers": N, "n_heads": H, "d_model": D, "d_head": E, "n_ctx": C, "d_vocab": V, "attn_only": True,
+              "normalization_type": "LNPre", "positional_embedding_type": "standard", "eps": 1e-5}  # fmt: skip
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.pos_embed, self.unembed = nn.Module(), nn.Module(), nn.Module()
+        self.embed.W_E, self.pos_embed.W_pos = (
+            nn.Parameter(torch.empty(V, D)),
+            nn.Parameter(torch.empty(C, D)),
+        )
+        self.unembed.W_U, self.unembed.b_U = (
+            nn.Parameter(torch.empty(D, V)),
+            nn.Parameter(torch.empty(V)),
+        )
+        self.blocks = nn.ModuleList()
+        for _ in range(N):
+            block = nn.Module()
+            block.attn = nn.Module()
+            for name, shape in (("W_Q", (H, D, E)), ("W_K", (H, D, E)), ("W_V", (H, D, E)), ("W_O", (H, E, D)),
+                                ("b_Q", (H, E)), ("b_K", (H, E)), ("b_V", (H, E)), ("b_O", (D,))):  # fmt: skip
+                setattr(block.attn, name, nn.Parameter(torch.empty(shape)))
+            block.attn.register_buffer("mask", torch.ones(C, C).tril().bool())
+            block.attn.register_buffer("IGNORE", torch.tensor(-torch.inf))
+            self.blocks.append(block)
+
+    def forward(self, t):
+        x = self.embed.W_E[t] + self.pos_embed.W_pos[: t.shape[1]]
+        for block in self.blocks:
+            a, y = block.attn, F.layer_norm(x, (D,))
+            q, k, v = (
+                torch.einsum("bpd,hde->bhpe", y, W) + b[:, None]
+                for W, b in ((a.W_Q, a.b_Q), (a.W_K, a.b_K), (a.W_V, a.b_V))
+            )
+            x = x + torch.einsum("bhpe,hed->bpd", attend(q, k, v), a.W_O) + a.b_O
+        return F.layer_norm(x, (D,)) @ self.unembed.W_U + self.unembed.b_U
+
+
+class OneLayer(nn.Module):
+    """No number in any name, no position, three letters in another order, packed in blocks; wide heads."""
+
+    config = {"heads": 2, "normalization_type": None, "positional_embedding_type": "none"}
+    names = {"blocks.{layer}.attn.W_KQV": "mix.kqv.weight (qkv head d_head) d_model"}
+
+    def __init__(self):
+        super().__init__()
+        self.lookup, self.mix, self.to_logits = nn.Embedding(V, D), nn.Module(), nn.Linear(D, V)
+        self.mix.kqv, self.mix.combine = nn.Linear(D, 3 * 24), nn.Linear(24, D, bias=False)
+
+    def forward(self, t):
+        x = self.lookup(t)
+        k, q, v = (heads(z, 2) for z in self.mix.kqv(x).chunk(3, -1))
+        return self.to_logits(x + self.mix.combine(joined(attend(q, k, v))))
+
+
+class Numbered(nn.Module):
+    """Numbers at the ends of words, from one; a joined matrix of keys and values; no last norm."""
+
+    config = {"n_head": H, "norm_first": True, "eps": 1e-5}
+    names = {"blocks.{layer}.attn.W_KV": "attn{layer}.kv.weight (qkv head d_head) d_model"}
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(V, D), nn.Parameter(torch.empty(C, D))
+        for i in (1, 2):
+            attn = nn.Module()
+            attn.q, attn.kv, attn.out = nn.Linear(D, 20), nn.Linear(D, 40), nn.Linear(20, D)
+            setattr(self, f"attn{i}", attn)
+            setattr(self, f"norm{i}", nn.LayerNorm(D))
+        self.readout = nn.Linear(D, V)
+
+    def forward(self, t):
+        x = self.tokens(t) + self.places[: t.shape[1]]
+        for i in (1, 2):
+            a, y = getattr(self, f"attn{i}"), getattr(self, f"norm{i}")(x)
+            k, v = a.kv(y).chunk(2, -1)
+            x = x + a.out(joined(attend(heads(a.q(y)), heads(k), heads(v))))
+        return self.readout(x)
+
+
+class Kernels(nn.Module):
+    """As Flax names and shapes them: kernels [in, head, d_head] and [head, d_head, out]."""
+
+    config = PLAIN
+
+    def __init__(self):
+        super().__init__()
+        shapes = {
+            "token_embed.embedding": (V, D),
+            "pos_embed.embedding": (C, D),
+            "logits.kernel": (D, V),
+        }
+        for i in range(N):
+            shapes |= {
+                f"layer_{i}.attention.{x}.kernel": (D, H, 6) for x in ("query", "key", "value")
+            }
+            shapes |= {f"layer_{i}.attention.{x}.bias": (H, 6) for x in ("query", "key", "value")}
+            shapes |= {
+                f"layer_{i}.attention.out.kernel": (H, 6, D),
+                f"layer_{i}.attention.out.bias": (D,),
+            }
+        self.flat = nn.ParameterDict(
+            {k.replace(".", "/"): torch.empty(s) for k, s in shapes.items()}
+        )
+
+    def state_dict(self):
+        return {name.removeprefix("flat."): W for name, W in super().state_dict().items()}
+
+    def forward(self, t):
+        p = self.flat
+        x = p["token_embed/embedding"][t] + p["pos_embed/embedding"][: t.shape[1]]
+        for i in range(N):
+            at = f"layer_{i}/attention/"
+            q, k, v = (
+                torch.einsum("bpd,dhe->bhpe", x, p[f"{at}{n}/kernel"]) + p[f"{at}{n}/bias"][:, None]
+                for n in ("query", "key", "value")
+            )
+            x = (
+                x
+                + torch.einsum("bhpe,hed->bpd", attend(q, k, v), p[at + "out/kernel"])
+                + p[at + "out/bias"]
+            )
+        return x @ p["logits/kernel"]
+
+
+class Stacked(nn.Module):
+    """One tensor for all layers, heads inside, rotary in pairs, RMS norm before heads and at the end."""
+
+    config = {"n_layers": N, "rope_theta": 10000.0, "rotary_adjacent_pairs": True, "eps": 1e-6}
+
+    def __init__(self):
+        super().__init__()
+        for name, shape in (("wq", (N, H, D, 6)), ("wk", (N, H, D, 6)), ("wv", (N, H, D, 6)), ("wo", (N, H, 6, D)),
+                            ("rms_g", (N, D)), ("final_rms_g", (D,)), ("tok_emb", (V, D)), ("head", (V, D))):  # fmt: skip
+            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+
+    def forward(self, t):
+        x = self.tok_emb[t]
+        for q, k, v, o, g in zip(self.wq, self.wk, self.wv, self.wo, self.rms_g, strict=True):
+            y = F.rms_norm(x, (D,), g, 1e-6)
+            q, k, v = (torch.einsum("bpd,hde->bhpe", y, W) for W in (q, k, v))
+            x = x + torch.einsum("bhpe,hed->bpd", attend(turned(q, True), turned(k, True), v), o)
+        return F.rms_norm(x, (D,), self.final_rms_g, 1e-6) @ self.head.T
+
+
+STYLES = [NanoGPT, LectureHeads, Raschka, Transposed, Bare, BareSquare, MultiheadAttention, ByHead, Llama,
+          TransformerLens, OneLayer, Numbered, Kernels, Stacked]  # fmt: skip
+TOKENS = torch.randint(0, V, (3, C), generator=torch.Generator().manual_seed(2))
+
+
+def drawn(style, seed=0):
+    """A module with no bias zero and no gain one, and patterns that are not flat."""
+    generator = torch.Generator().manual_seed(seed)
+    module = style()
+    with torch.no_grad():
+        for W in module.parameters():
+            W.copy_(
+                torch.randn(W.shape, generator=generator) * (0.5 if W.ndim > 1 else 0.3)
+                + (W.ndim < 2) * 0.5
+            )
+    return module.eval()
+
+
+def agrees(model, module):
+    with torch.no_grad():
+        expected = module(TOKENS)
+        off = (model(TOKENS) - expected).abs().max()
+    assert off < 1e-4 * expected.abs().max(), off
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "net.inner."])
+def test_a_module_as_its_author_wrote_it_loads_exactly(style, prefix):
+    module = drawn(style)
+    names = {part: prefix + name for part, name in getattr(style, "names", {}).items()}
+    state = {prefix + name: W for name, W in module.state_dict().items()}
+    agrees(own_model.load(state, style.config, names=names), module)
