@@ -103,9 +103,9 @@ def execute(chapters: list[str], again: bool) -> None:
     if {*notebooks.READERS} & {*chosen}:  # they read what all others found
         chosen = {*chosen, *stale}
     if chosen:
-        from transformer_circuits.claims import recorded
+        from transformer_circuits.claims import catalogue
 
-        if anew := recorded.stale():
+        if anew := catalogue.measured_again():
             print(
                 f"controls of {len(anew)} rules are measured again, since code, weights or text are "
                 "others: minutes more, until `python -m tools controls` keeps them",

@@ -20,6 +20,7 @@ from transformer_circuits.claims import (
     about_why_they_form,
     about_zero_layers,
     claim,
+    recorded,
 )
 from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.measurement import Measurement
@@ -72,3 +73,8 @@ def testable(name: str) -> Claim:
     if found is None or not found.chapter:
         raise ValueError(f'there is no testable claim "{name}"')
     return found
+
+
+def measured_again() -> list[str]:
+    """The claims whose controls a chapter measures itself, since `recorded` has them of other code."""
+    return [name for name, each in measurements().items() if not recorded.matches(each)]

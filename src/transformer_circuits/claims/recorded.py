@@ -51,13 +51,6 @@ def matches(measurement: "Measurement") -> bool:
     return row.get("made of") == made_of(measurement.function.__module__)
 
 
-def stale() -> list[str]:
-    """The claims whose record does not match, so that a chapter measures their controls again."""
-    from transformer_circuits.claims import catalogue  # which imports this module
-
-    return [name for name, each in catalogue.measurements().items() if not matches(each)]
-
-
 def row(measurement: "Measurement", estimates: Estimates) -> dict[str, Any]:
     """A row of the record."""
     of = {name: _as_json(estimate) for name, estimate in estimates.items()}
