@@ -188,7 +188,8 @@ def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
 
 def test_a_basis_changes_scores_and_no_effect(subject):
     white = subjects.white(subject)
-    assert about_composition.effects(white) is about_composition.effects(subject)
+    both = about_composition.effects(white), about_composition.effects(subject)
+    assert both[0].change is both[1].change, "measured once"
     measured = about_composition.effects(dataclasses.replace(white, as_stored=None))
     torch.testing.assert_close(
         measured.change, about_composition.effects(subject).change, rtol=1e-5, atol=1e-9

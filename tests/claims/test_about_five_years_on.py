@@ -11,8 +11,8 @@ from transformer_circuits.claims import (
 def test_an_edge_that_carries_nothing_is_no_case(subject):
     _, _, earlier = about_five_years_on.key_edge(subject)
     subject.model.layers[0].W_O[earlier[1]] *= 1e-12
-    found = about_five_years_on.kept_by_strongest_directions.interval(subject)
-    assert found == rules.NOTHING
+    found = about_five_years_on.kept_by_strongest_directions(subject)
+    assert rules.interval(found) == rules.NOTHING
 
 
 def test_strongest_directions_keep_what_passes_through_them(monkeypatch, built):

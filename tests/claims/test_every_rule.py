@@ -234,12 +234,12 @@ def with_one_in_the_embedding(name):
     [
         n
         for n in [*AGAINST_RANDOM, *OTHERS]
-        if rewritings.EMBEDDED in SMALL[n].left_alone_by and N_LAYERS[SMALL[n].rule.of]
+        if rewritings.EMBEDDED in SMALL[n].left_alone_by and N_LAYERS[SMALL[n].claim.of]
     ],
 )
 def test_a_head_that_moves_nothing_may_as_well_be_in_the_embedding(name):
     of_head, of_embedding = (
-        values(SMALL[name](one)) for one in with_one_in_the_embedding(SMALL[name].rule.of)
+        values(SMALL[name](one)) for one in with_one_in_the_embedding(SMALL[name].claim.of)
     )
     torch.testing.assert_close(of_embedding, of_head, rtol=1e-3, atol=1e-3, equal_nan=True)
 

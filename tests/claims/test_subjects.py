@@ -55,7 +55,6 @@ LOG = ({name: 1.0 for name in subjects.LOGGED[:-1]},)
     [
         (about_how_they_form.bump, own_model(), "a log of its training"),
         (about_how_they_form.bump, dataclasses.replace(own_model(), log=LOG), '"matching_text" in'),
-        (about_why_they_form.off_the_law, own_model(), "a config of its training"),
         (about_why_they_form.sooner_given, own_model(), "short trainings beside it"),
         (about_composition.use_of_hidden_edges, own_model(n_heads=1), "two heads in a layer"),
         (about_copying.worth_inside_words, own_model(n_layers=1, n_heads=1), "two heads, which"),
