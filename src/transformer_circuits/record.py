@@ -51,7 +51,7 @@ class Record:
     picture: str = ""
     """Which of the output's data is its picture, `SVG` or `PNG`; empty if none is."""
     claim: str = ""
-    """The claim that it says something about, by its id in `data/claims.toml`."""
+    """The claim that it says something about, by its id, see `claims.catalogue`."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What its kind alone has, as JSON: what a verdict rests on."""
 

@@ -116,7 +116,8 @@ FIGURES = """() => [
         (img) => [img.alt, img.complete && img.naturalWidth > 0]),
     ...[...document.querySelectorAll(
         "article .circuit-plot[role=img]:not([hidden], .figure-choice > div ~ div *)")].map(
-        (plot) => [plot.ariaLabel, plot.querySelector("svg").getBoundingClientRect().height > 50])]"""
+        (plot) => [plot.ariaLabel, [...plot.querySelectorAll("svg")].some(
+            (svg) => svg.getBoundingClientRect().height > 50)])]"""
 """What is read aloud of each figure, and whether it shows."""
 
 

@@ -75,7 +75,7 @@ class Exercise:
             print("✓ right" if right else f"✗ not yet{trouble}")
 
     def solve(self, *answers: Any) -> None:
-        """Show the book's own answer, or several that are equally right.
+        """Test the book's own answers with the exercise, or several that are equally right.
 
         Raises:
             AssertionError: in a build, if one is wrong, which shows a cross elsewhere, see `book.fails`.

@@ -279,7 +279,7 @@ class Decision:
     power: rules.Power | None = None
     """What the rule sees of an effect that was planted in several sizes."""
     other: dict[str, Interval] = field(default_factory=dict)
-    """The seeds once more, looked at in another way; empty if there is none (`decides`, `also`)."""
+    """The seeds once more, looked at in another way; empty if there is none (`claim`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:

@@ -1,7 +1,7 @@
 """One function of tokens written down in several ways: what a rule must not tell apart.
 
 Each takes a model and gives another with the same logits on any tokens. A verdict is about the function,
-so a rule says, at its measurement, which of these may move it (`decides`, `moved_by`); all others must
+so a rule says, at its measurement, which of these may move it (`claim`, `moved_by`); all others must
 leave it as it is, which is tested on a model that was trained.
 """
 

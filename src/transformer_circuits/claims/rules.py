@@ -228,10 +228,12 @@ def verdict(
     `windows`: of how many the text consists that was measured on; 0 if it was no text.
     `single`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
 
-    *No case*: what the claim speaks of is absent in some seed. *Reproduced*: the interval lies beyond
-    the threshold in every seed, and in no control, nor in any of its draws. *Not reproduced*: in every seed on the other
-    side, unless the rule would have missed an effect that counts: *unpowered*. *Mixed*: wholly
-    beyond it in one seed and wholly on the other side in another. *Undecided*: all else.
+    The first of these that holds: *no case*: what the claim speaks of is absent in some seed.
+    *Unpowered*: what was `planted` is missed. *Reproduced*: the interval lies beyond the threshold in
+    every seed; *undecided* instead, if a control, or one draw of it, lies there, too. *Not reproduced*:
+    in every seed on the other side; *unpowered* instead, if `power` sees only larger effects than
+    count. *Mixed*: wholly beyond it in one seed, wholly on the other side in another, both with an
+    interval. *Undecided*: all else.
     """
 
     def told(n: int) -> str:

@@ -180,7 +180,7 @@ class Scorecard:
 
     @property
     def claims(self) -> list[Claim]:
-        """All, in the order of the file."""
+        """All, chapter after chapter."""
         return [*catalogue.claims().values()]
 
     @property

@@ -147,8 +147,8 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     # An empty layer would be read aloud as a picture of nothing.
     crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
     layers = [dots, *crosses]
-    if told := [point for point in points if point[0] in written]:
-        layers.append(_names(plane, told, 1.5 * LINE if places else 0.0, across, up))
+    if any(name in written for name, *_ in points):
+        layers.append(_names(plane, points, written, 1.5 * LINE if places else 0.0, across, up))
     if places:
         upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
         upright = upright.encode(across)
@@ -165,20 +165,43 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     return altair.layer(*layers)
 
 
-def _names(plane: Plane, points, top: float, across: altair.X, up: altair.Y) -> altair.Chart:
-    """Names of points, on the side with more room; from above, each moves down until it is on no other."""
-    rows, taken = [], []
+def _names(plane: Plane, points, written, top: float, across: altair.X, up: altair.Y):
+    """The names of points that are `written`: each on the side and at the height next to its point where
+    it lies on no other name and no dot, as a phone lays them out."""
+    dots, rows, taken = [plane.pixels(x, y) for _, x, y in points], [], []
+    shifts = sorted(range(-60, 61, 2), key=abs)
     for name, x, y in sorted(points, key=lambda point: -point[2]):
-        px, line = plane.pixels(x, y)
-        long, to_right = 6.5 * len(name), px < plane.size[0] / 2
-        start, at = px + 9 if to_right else px - 9 - long, max(line, top)
-        while any(abs(at - y) < LINE and start < b and a < start + long for a, b, y in taken):
-            at += 1
-        taken.append((start, start + long, at))
+        if name not in written:
+            continue
+        (px, line), long = plane.pixels(x, y), 6.5 * len(name)
+        sides = {"left": px + 9, "right": px - 9 - long}  # where its text is aligned, and begins
+
+        def lies_free(start: float, at: float, long=long) -> bool:
+            inside = start >= 0 and start + long <= plane.size[0] and top <= at <= plane.size[1]
+            on_name = any(
+                abs(at - y) < LINE and start < b and a < start + long for a, b, y in taken
+            )
+            on_dot = any(start - 5 < a < start + long + 5 and abs(at - b) < 11 for a, b in dots)
+            return inside and not on_name and not on_dot
+
+        near = (
+            (side, shift)
+            for shift in shifts
+            for side in sides
+            if lies_free(sides[side], line + shift)
+        )
+        side, shift = next(near, ("left" if px < plane.size[0] / 2 else "right", 0))
+        taken.append((sides[side], sides[side] + long, line + shift))
         rows.append(
-            {"name": name, "x": x, "y": y, "dx": 9 if to_right else -9, "dy": round(at - line, 1),
-             "align": "left" if to_right else "right"}
-        )  # fmt: skip
+            {
+                "name": name,
+                "x": x,
+                "y": y,
+                "dx": 9 if side == "left" else -9,
+                "dy": shift,
+                "align": side,
+            }
+        )
     offset = {name: altair.expr(f"datum.{name}") for name in ("dx", "dy", "align")}
     return vega.chart(rows, *plane.size).mark_text(**offset).encode(across, up, text="name:N")
 

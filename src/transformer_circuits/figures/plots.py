@@ -104,7 +104,7 @@ def matrix(
         for each in every:
             if len(row_labels) or len(col_labels):
                 each.tick_params("y", labelleft=narrow or each is every[0])
-                _names(each, row_labels, col_labels)
+                _names(each, row_labels, col_labels, across=1 if narrow else n)
             else:  # there is no row between two rows
                 for axis in (each.xaxis, each.yaxis):
                     axis.get_major_locator().set_params(integer=True)
@@ -126,9 +126,13 @@ def matrix(
     return draw(paint, record, height, low + 0.8)  # the bar of colours stands below
 
 
-def _names(axes, rows: Sequence[str], cols: Sequence[str]) -> None:
-    """Name rows and columns: upright where columns are narrow, and of many every second, third … one."""
+def _names(axes, rows: Sequence[str], cols: Sequence[str], across: int) -> None:
+    """Name rows and columns: upright where columns are narrow, and of many every second, third … one.
+
+    `across`: how many panels stand side by side.
+    """
     wide, high = (0.6 * 72 * inches for inches in axes.figure.get_size_inches())
+    wide /= across
     if axes.get_aspect() != "auto":  # cells are squares
         wide = high = min(wide, high)
     upright = 6 * max(map(len, cols), default=0) > wide / (len(cols) or 1)

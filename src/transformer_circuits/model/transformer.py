@@ -1,4 +1,4 @@
-"""The attention-only transformer of the paper, which all models of the book are.
+"""The attention-only transformer of the paper; one model of the book has an MLP after each layer.
 Every weight is stored as the paper writes it, [what it writes, what it reads], so that the formula
 and the line of code are the same string: `W_U @ W_O @ W_V @ W_E`.
 
