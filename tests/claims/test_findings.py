@@ -60,12 +60,12 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     )
     across = {"a": Interval(0.52, 0.48, 0.56, 9)}
     said = say("score-is-not-use", rules.UNDECIDED, across, {}, across, findings.WHITE)
-    assert "is not clear of" in said, "where both bases say the same, one of them is told"
+    assert "stays open" in said, "where both bases say the same, one of them is told"
     seeds = {"a": near(0.9), "b": near(0.8)}
     fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
     across = say("induction-head-exists", rules.UNDECIDED, seeds, fails)
     passed = say("induction-head-exists", rules.UNDECIDED, seeds, passes)
-    assert "is not clear of 40" in across and "(untrained)" in passed
+    assert "stays open" in across and "above 40" in across and "(untrained)" in passed
 
 
 def test_a_decision_shows_the_sentence_before_claim_plot_and_code():

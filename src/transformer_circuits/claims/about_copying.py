@@ -73,7 +73,10 @@ def bound(subject: Subject) -> float:
     ),
     of="one-layer",
     above=0.5,
-    threshold_from="“most”, the paper's word; it reports 10 of 12",
+    threshold_from=(
+        "“most”, the paper's word; it reports 10 of 12. With six heads only six of six clear "
+        "it, though five of six is the paper's share: harder, by our few heads"
+    ),
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
         "measured again: heads without effect do not copy; an interval over heads; decided in "
@@ -148,8 +151,7 @@ share_in_second_layer = claim(
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
         "measured again: heads without effect take no part; mended on 2026-11-28 after a blind"
-        " reader's look, with what had been measured known, before it was measured so: the "
-        "same measure and bound, now told as ours"
+        " reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -281,13 +283,12 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
         "measured again: no case if no head has a negative score; mended on 2026-11-28 after a"
-        " blind reader's look, with what had been measured known, before it was measured so: "
-        "the same measure and bound, now told as ours"
+        " blind reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     verdict="not reproduced",
     found=(
-        "the head with the lowest eigenvalues does not lower what is already predicted: it "
-        "misses the bound by {off}."
+        "our head with the lowest eigenvalues does not lower what is already predicted: it "
+        "misses the bound by {off}. The source found one that does, in a larger model."
     ),
     unit="logits",
     whether="a head with negative eigenvalues lowers what is already predicted",
@@ -355,13 +356,13 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
         "after a referee's look, before it was measured again: the vector that is moved, as "
         "the paper reads its weights, not what it adds to the logits; that it is .30 to .32 as"
         " long as stored was known, and what it is in the white basis was not; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: the same measure and bound, now told as ours"
+        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
+        "now told as ours"
     ),
     verdict="reproduced",
     found=(
-        "in {seeds} what heads rest on moves little: the vector moved from the begin token is "
-        "{range} as long as those moved from other places."
+        "in {seeds} the begin token moves little: the vector moved from it is {range} as long "
+        "as those moved from other places."
     ),
     unit="%",
     whether="what heads rest on moves little",

@@ -78,7 +78,10 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     ),
     of="two-layer",
     above=0.1,
-    threshold_from="a tenth is the least that we would count; the source gives no number",
+    threshold_from=(
+        "a tenth is the least that we would count; harder than the source, which gives no "
+        "number and says only that it gains"
+    ),
     registered=(
         "12d4168, 2026-11-23, with the weights: 2026-11-22 by our notes, unproven; mended on "
         "2026-11-24 after a referee's look, before it was measured again: near matches must be"

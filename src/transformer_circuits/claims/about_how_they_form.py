@@ -122,7 +122,8 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     threshold_from=(
         "an order: each stage ends after the one before. Where a stage ends is ours, nine "
         "tenths of a change; its source tells stages apart by other means. Harder than that "
-        "they begin in this order: a stage may not be overtaken"
+        "they begin in this order: a stage may not be overtaken. n-grams, the source's second "
+        "stage, are not tested, and so it is softer there"
     ),
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "

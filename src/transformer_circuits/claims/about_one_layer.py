@@ -48,7 +48,8 @@ COSTS = 0.01
     threshold_from=(
         "0 is three quarters of what the heads save: the paper gives no number and says “can "
         "be understood as”, and an ensemble that loses a quarter or more is not how to "
-        "understand the model"
+        "understand the model. The ensemble is ours, each head scaled so that its sums agree; "
+        "with patterns frozen the sum of tables is exact"
     ),
     registered=(
         "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
@@ -60,9 +61,8 @@ COSTS = 0.01
     verdict="not reproduced",
     found=(
         "a one-layer model is less than an ensemble of bigrams and skip-trigrams would have "
-        "it: with sources that do not compete it falls {off} short of three quarters of what "
-        "its heads save. What is lost is that sources compete in the softmax; nothing else was"
-        " changed."
+        "it: where sources do not compete for attention it keeps less than three quarters of "
+        "what its heads save, by {off}."
     ),
     unit="nats per token",
     controls=[without_heads, random_heads, heads_without_effect],

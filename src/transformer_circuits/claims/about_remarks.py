@@ -117,9 +117,8 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
         "37da2b4, 2026-11-26, after a referee had found 63 to 84 % of entries positive; mended"
         " on 2026-11-28 after a referee's look, with what had been measured known, before it "
         "was measured so: a bound with a size, clear of twenty draws of what chance gives; "
-        "mended on 2026-11-28 after a blind reader's look, with what had been measured known, "
-        "before it was measured so: three quarters, not three fifths; .81 to .82 had been "
-        "measured"
+        "mended on 2026-11-28 after a blind reader's look; the bound alone moved, so its "
+        "outcome was known: three quarters, not three fifths; .81 to .82 had been measured"
     ),
     verdict="reproduced",
     found=(

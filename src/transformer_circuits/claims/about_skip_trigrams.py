@@ -166,9 +166,8 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
         "measured again: heads without effect take no part; a graded plant, which the rule "
         "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
         "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, with "
-        "what had been measured known, before it was measured so: the same measure and bound; "
-        "the statement says what is measured"
+        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
+        "words alone: the same measure and bound; the statement says what is measured"
     ),
     verdict="reproduced",
     found=(
@@ -210,14 +209,14 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
         "measured again: heads without effect take no part; a graded plant, which the rule "
         "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
         "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, with "
-        "what had been measured known, before it was measured so: the same measure and bound, "
-        "now told as ours"
+        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
+        "words alone: the same measure and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(
-        "in {seeds} one layer completes a word that was split in pieces, if it came whole "
-        "before: {range} more often than with a shuffled output."
+        "in {seeds} the rest of a word that was split in pieces is among the first twenty "
+        "tokens that the strongest head raises for the whole word, {range} more often than a "
+        "shuffled output."
     ),
     unit="percentage points",
     whether="one layer completes a word that was split in pieces",
@@ -254,11 +253,10 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
         "measured again: heads without effect take no part; a graded plant, which the rule "
         "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
         "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; then a quarter in place of a tenth, before the models "
-        "were measured so, for twenty draws of random heads had come to .14 at most; mended on"
-        " 2026-11-28 after a blind reader's look, with what had been measured known, before it"
-        " was measured so: as observed in some models, so that three without it refute "
-        "nothing; -.02 to .19 had been measured"
+        "draws of what chance gives; then a quarter in place of a tenth, for twenty draws of "
+        "random heads had come to .14 at most; mended on 2026-11-28 after a blind reader's "
+        "look, with what had been measured known, before it was measured so: as observed in "
+        "some models, so that three without it refute nothing; -.02 to .19 had been measured"
     ),
     sometimes=True,
     unit="percentage points",
@@ -358,10 +356,9 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
         "kinds of text of which hardly any triple is left; mended on 2026-11-28 after a "
         "referee's look, with what had been measured known, before it was measured so: a bound"
         " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, before the models were measured so, for twenty draws of random heads had "
-        "come to .11 at most; mended on 2026-11-28 after a blind reader's look, with what had "
-        "been measured known, before it was measured so: half, not a quarter; .61 to .70 had "
-        "been measured"
+        "a tenth, for twenty draws of random heads had come to .11 at most; mended on "
+        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
+        "known: half, not a quarter; .61 to .70 had been measured"
     ),
     unit="percentage points",
     whether="the skip-trigrams that the paper lists stand in the weights",
@@ -406,10 +403,10 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
         "measured again: heads without effect take no part; mended on 2026-11-28 after a "
         "referee's look, with what had been measured known, before it was measured so: a bound"
         " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, before the models were measured so, for twenty draws of random heads had "
-        "come to .13 at most; mended on 2026-11-28 after a blind reader's look, with what had "
-        "been measured known, before it was measured so: half, not a quarter, and without "
-        "“finally”, which the paper does not name; with it, .69 to .75 had been measured"
+        "a tenth, for twenty draws of random heads had come to .13 at most; mended on "
+        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
+        "was measured so: half, not a quarter, and without “finally”, which the paper does not"
+        " name; with it, .69 to .75 had been measured"
     ),
     unit="percentage points",
     whether="one layer expects else, elif or except after a line of Python that was indented deeper",
@@ -515,10 +512,9 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
         "measured again: heads without effect take no part; mended on 2026-11-28 after a "
         "referee's look, with what had been measured known, before it was measured so: a bound"
         " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, before the models were measured so, for twenty draws of random heads had "
-        "come to .20 at most; mended on 2026-11-28 after a blind reader's look, with what had "
-        "been measured known, before it was measured so: half, not a quarter; .77 to .87 had "
-        "been measured"
+        "a tenth, for twenty draws of random heads had come to .20 at most; mended on "
+        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
+        "known: half, not a quarter; .77 to .87 had been measured"
     ),
     verdict="reproduced",
     found=(

@@ -353,8 +353,8 @@ def pattern_cost(subject: Subject) -> Gain:
         "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
         "before it was measured so: a head that looks at the present token alone is part of "
         "the embedding, so that two ways of writing one function get one verdict; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: the same measure and bound, now told as ours"
+        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
+        "now told as ours"
     ),
     verdict="reproduced",
     found=(

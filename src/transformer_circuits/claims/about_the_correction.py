@@ -160,8 +160,9 @@ def keys_further_back(subject: Subject) -> Interval:
     ),
     verdict="not reproduced",
     found=(
-        "a head does look two tokens back: it gives that place {range} of what the best "
-        "previous-token head gives the previous token."
+        "a head looks two tokens back: it gives that place {range} of what the best "
+        "previous-token head gives the previous token. With the usual sinusoids, in one "
+        "training, none did."
     ),
     unit="%",
     controls=[untrained, two_back_head],
@@ -262,8 +263,8 @@ def share_that_composes(subject: Subject) -> Interval:
     threshold_from="half: ours, for “low” has no number; what is seen by less than half is missed more than seen",
     registered=(
         "579ba83, 2026-11-24; that the derivative ranks all edges well on text was known; "
-        "mended on 2026-11-28 after a blind reader's look, with what had been measured known, "
-        "before it was measured so: the same measure and bound, now told as ours"
+        "mended on 2026-11-28 after a blind reader's look, its words alone: the same measure "
+        "and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(

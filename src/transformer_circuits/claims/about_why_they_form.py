@@ -47,8 +47,8 @@ MATCHES = 0.2
     of="two-layer",
     above=0.25,
     threshold_from=(
-        "a quarter of a doubling, as for every choice; the control has pairs of unchanged "
-        "trainings, seeds k and k + 4"
+        "a quarter of a doubling, ours: as much as seeds may differ; the control has pairs of "
+        "unchanged trainings, seeds k and k + 4"
     ),
     registered=(
         "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
@@ -102,10 +102,10 @@ def sooner_given(subject: Subject) -> Interval:
     threshold_from="ARENA's bound for calling a head an induction head, as in the rule on their being there",
     registered=(
         "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
-        " most of them ended; mended on 2026-11-28 after a blind reader's look, with what had "
-        "been measured known, before it was measured so: .4, from which on a head is called an"
-        " induction head elsewhere in the book, not .2, from which on it is said to match; .55"
-        " to .70 had been measured"
+        " most of them ended; mended on 2026-11-28 after a blind reader's look; the bound "
+        "alone moved, so its outcome was known: .4, from which on a head is called an "
+        "induction head elsewhere in the book, not .2, from which on it is said to match; .55 "
+        "to .70 had been measured"
     ),
     verdict="reproduced",
     found=(

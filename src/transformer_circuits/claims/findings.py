@@ -34,7 +34,8 @@ GENERAL = {
     rules.REPRODUCED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
     rules.MIXED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
     rules.NOT_REPRODUCED: "asked whether {whether}, we measure {range}, and {side} {threshold} was asked.",
-    rules.UNDECIDED: "We cannot tell whether {whether}: {range} ({interval}) is not clear of {threshold}.",
+    rules.UNDECIDED: "Whether {whether}, by as much as was asked, stays open: {range} "
+    "({interval}), and {side} {threshold} was asked.",
     CONTROL_PASSES: "We cannot tell whether {whether}: {range} is enough, but what must fail the test "
     "passes it, too ({passed}).",
     WAYS_DIFFER: "We cannot tell whether {whether}: {first} ({range}), {otherwise} ({other}).",
