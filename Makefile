@@ -62,13 +62,13 @@ executed: data/cache/.done
 	$(BIN)/python -m transformer_circuits execute
 
 book: executed node_modules/.done  ## build the book; executes the chapters whose code changed
-	$(BIN)/python -m transformer_circuits book
+	$(BIN)/python -m tools book
 
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
 pdf: book  ## the built book as a PDF, handout and notation card as one sheet each; needs a Chromium
-	$(BIN)/python -m transformer_circuits pdf
+	$(BIN)/python -m tools pdf
 
 reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
 	$(BIN)/python -m tools reproduce
@@ -82,7 +82,7 @@ release: book colab-zip  ## sources, weights, the built book and the archives fo
 
 # Its pages are in _build/student/html, its notebooks in _build/student/source/chapters.
 student: executed node_modules/.done  ## the book without its solutions, for participants, and the archives that it needs in Colab
-	$(BIN)/python -m transformer_circuits book student
+	$(BIN)/python -m tools book student
 	$(BIN)/python -m tools colab-zip --student
 
 card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json] [NAMES=parts.json]
@@ -102,12 +102,12 @@ test-colab: data/cache/.done  ## every chapter alone, in an environment like Col
 	$(BIN)/python -m pytest -q -rP -m "colab or not colab" tests/test_clean_room.py
 
 lint: .venv/.done node_modules/.done  ## ruff and Biome; imports only go down; types of the model and the analyses
-	$(BIN)/ruff check src tools tests chapters
-	$(BIN)/ruff format --check src tools tests chapters
+	$(BIN)/ruff check src website tools tests chapters
+	$(BIN)/ruff format --check src website tools tests chapters
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome check
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyrefly check
-	@echo "lines: program $$(find src tools _static -name '*.py' -o -name '*.js' -o -name '*.css' | xargs cat | wc -l), at most 22,000;" \
+	@echo "lines: program $$(find src website tools _static -name '*.py' -o -name '*.js' -o -name '*.css' | xargs cat | wc -l), at most 22,000;" \
 		"tests $$(find tests -name '*.py' | xargs cat | wc -l), at most 12,000"
 
 hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-config.yaml)
@@ -116,12 +116,12 @@ hooks: .venv/.hooks  ## lint what changed before every commit (.pre-commit-confi
 # A build of its own, so that _build/html stays as it is.
 linkcheck: .venv/.done  ## ask the network for every address that the book links to
 	rm -rf _build/linkcheck
-	@$(BIN)/jupyter-book build . --path-output _build/linkcheck --builder linkcheck -qq || { \
+	@PYTHONPATH=. $(BIN)/jupyter-book build . --path-output _build/linkcheck --builder linkcheck -qq || { \
 		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
 		exit 1; } >&2
 
 readme: book  ## take the README's figures from the chapters, after their models have changed
-	$(BIN)/python -m transformer_circuits readme
+	$(BIN)/python -m tools readme
 
 models: data/cache/.done  ## train every model of the book again: eight to sixteen hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full

@@ -157,7 +157,7 @@ def browser():
     """
     from playwright.sync_api import expect
 
-    from transformer_circuits.website import printing
+    from website import printing
 
     found = printing.chromium()
     if found is None:

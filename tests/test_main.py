@@ -15,7 +15,7 @@ from transformer_circuits import __main__ as cli
 from transformer_circuits import files, settings
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint, runs
-from transformer_circuits.website import building
+from website import building
 
 STREAM = torch.arange(3000) ** 2 % 2048
 
@@ -116,7 +116,7 @@ def test_an_interrupted_training_ends_with_one_line_and_goes_on_later(place, mon
 def test_a_terminal_that_knows_ascii_alone_gets_all_the_text(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     monkeypatch.setattr(building, "build", lambda edition: Path("bücher"))
-    cli.main(["book"])
+    tools.main(["book"])
     sys.stdout.flush()
     assert sys.stdout.buffer.getvalue() == b"The book is at b\\xfccher/index.html\n"
 

@@ -76,7 +76,7 @@ def imported(paths):
             modules |= {f"{name}-{each.name}" for each in node.names if name == "sphinxcontrib"}
             modules |= {name} - {"sphinxcontrib"}
     packages = importlib.metadata.packages_distributions()
-    others = modules - sys.stdlib_module_names - {"transformer_circuits", "tools"}
+    others = modules - sys.stdlib_module_names - {"transformer_circuits", "website", "tools"}
     return {canonicalize_name(name) for each in others for name in packages.get(each, [each])}
 
 
@@ -136,7 +136,7 @@ def test_it_is_made_in_a_folder_with_spaces_and_umlauts(fresh):
     for name in ("python", "pip", "uv", "npm"):
         program(fresh / ".venv/bin" / name, "Python 3.12.4")
     made = make(fresh, "book")
-    said = ".venv/bin/python -m transformer_circuits book"
+    said = ".venv/bin/python -m tools book"
     assert made.returncode == 0 and said in made.stdout.splitlines(), made.stderr
 
 
@@ -144,7 +144,7 @@ def test_the_book_and_its_edition_are_built_before_they_are_tested(fresh):
     said = make(fresh, "-n", "test").stdout
     tested = said.index("pytest -q -m browser")
     for built in ("book", "book student"):
-        assert said.index(f"-m transformer_circuits {built}\n") < tested, built
+        assert said.index(f"-m tools {built}\n") < tested, built
 
 
 def test_the_readme_names_the_pinned_torch_and_every_python():

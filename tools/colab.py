@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from transformer_circuits import files
-from transformer_circuits.website import editions
+from website import editions
 
 CHAPTER_NEEDS = (
     "src", "data", "chapters", "pyproject.toml", "requirements.txt", "_config.yml", "LICENSE",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer_circuits import files
-from transformer_circuits.website import inventory
+from website import inventory
 
 FEW = 10
 """With fewer people, discrimination is not told."""

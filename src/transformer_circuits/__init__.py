@@ -8,7 +8,6 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | `claims` | what is said, when it counts, how it is measured, what came out |
 | `experiments` | long runs: what is measured along them, and the records they left |
 | `interop` | models of others as ours, and ours as theirs |
-| `website` | what Sphinx and the browser need |
 | `analysis` | the paper: circuits in the weights, and what heads do on text |
 | `training` | how models are trained, and where trained ones lie |
 | `model` | the mathematics |

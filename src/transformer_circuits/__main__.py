@@ -68,29 +68,6 @@ def card(model: str, config: Path | None, names: Path | None, begin: int, folder
     print(f"{card.read(page)}\nThe card is at {page}, and as data beside it")
 
 
-def book(edition: str | None) -> None:
-    """Build the book of what was executed, or the edition for participants."""
-    from transformer_circuits.website import building
-
-    print(f"The book is at {building.build(edition) / 'index.html'}")
-
-
-def pdf() -> None:
-    """Print the book as one page, and the sheets of the book that `make book` built."""
-    from transformer_circuits.website import building, printing
-
-    for target, n_pages in printing.pdfs(files.data_dir().parent, building.single_page()).items():
-        print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
-
-
-def readme() -> None:
-    """Take the README's figures from the executed chapters."""
-    from transformer_circuits.website import front_page
-
-    front_page.write()
-    print(f"written into _static: {', '.join(front_page.FIGURES)}")
-
-
 def execute(chapters: list[str], again: bool) -> None:
     """Execute chapters whose code, modules, data or packages changed; with `again` all of them."""
     from transformer_circuits.book import notebooks
@@ -160,9 +137,6 @@ COMMANDS: dict[str, tuple] = {
         option("--again", action="store_true", help="even if nothing changed"),
     ),
     "chapters": (chapters,),
-    "readme": (readme,),
-    "book": (book, option("edition", nargs="?", choices=("student",))),
-    "pdf": (pdf,),
 }  # fmt: skip
 """What each command calls, whose docstring begins with its help, and the arguments that it takes."""
 

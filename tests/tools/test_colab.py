@@ -10,7 +10,7 @@ from tools import __main__ as cli
 from tools import colab
 from transformer_circuits import files
 from transformer_circuits.book import first_cell, notebooks
-from transformer_circuits.website import editions
+from website import editions
 
 ALL = f"chapters/{notebooks.ALL_MODELS[0]}.ipynb"
 """A chapter that needs all models."""

@@ -8,7 +8,7 @@ import pytest
 from tools import gain
 from tools.__main__ import main
 from transformer_circuits import files
-from transformer_circuits.website import inventory
+from website import inventory
 
 FORMS = inventory.questions()
 

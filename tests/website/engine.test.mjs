@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const scripts = new URL("../../src/transformer_circuits/website/", import.meta.url);
+const scripts = new URL("../../website/", import.meta.url);
 const { Model } = await import(new URL("live/model.js", scripts));
 const { addTimes, addTimesTransposed, addTransposedTimes } = await import(
   new URL("live/products.js", scripts)

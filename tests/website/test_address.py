@@ -7,7 +7,7 @@ import pytest
 import yaml
 from conftest import HTML, ROOT
 
-from transformer_circuits.website import address
+from website import address
 
 OPTIONS = {
     "use_download_button": True,

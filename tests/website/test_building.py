@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from transformer_circuits import files
-from transformer_circuits.website import building, editions, printing
+from website import building, editions, printing
 
 JUPYTER_BOOK = """#!{python}
 import sys

@@ -12,7 +12,7 @@ import pytest
 
 from tools import colab
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import editions
+from website import editions
 
 pytestmark = pytest.mark.browser
 BUILD = Path(__file__).parents[2] / "_build"

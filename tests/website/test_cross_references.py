@@ -8,7 +8,7 @@ from docutils import nodes
 from transformer_circuits.analysis import heads
 from transformer_circuits.figures import drawings, plots, tables, views
 from transformer_circuits.record import PNG, SVG
-from transformer_circuits.website import cross_references, terms
+from website import cross_references, terms
 
 ROOT = Path(__file__).parents[2]
 CARD = (ROOT / "chapters" / "reference" / "notation-card.md").read_text(encoding="utf-8")

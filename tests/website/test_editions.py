@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import editions
+from website import editions
 
 INCLUDED = re.compile(r"^`{3,}\{(?:literal)?include\} (\S+)", re.MULTILINE)
 

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from transformer_circuits.website import serving
+from website import serving
 
 
 def test_the_engine_computes_what_can_be_worked_out():

@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits.book import notebooks
 from transformer_circuits.record import Record
-from transformer_circuits.website import executed
+from website import executed
 
 
 class App:

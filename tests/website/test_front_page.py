@@ -6,7 +6,7 @@ from transformer_circuits import files
 from transformer_circuits.book import notebooks
 from transformer_circuits.figures import html
 from transformer_circuits.record import SVG, Record
-from transformer_circuits.website import front_page
+from website import front_page
 
 DRAWN = '<svg viewBox="0 0 9 9"><text font-size="9">{}</text></svg>'
 

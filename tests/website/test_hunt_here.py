@@ -21,8 +21,8 @@ from playwright.sync_api import expect
 from transformer_circuits.analysis import ablation, circuit_hunt, heads, path_patching
 from transformer_circuits.analysis.circuit_hunt import Hunt, circuit, mark
 from transformer_circuits.model import quantisation
-from transformer_circuits.website import serving
-from transformer_circuits.website.live import weights
+from website import serving
+from website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
 READY = "html[data-awaits='0'] [data-hunt][data-ready]"

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from tools import colab
 from transformer_circuits import files
-from transformer_circuits.website import editions, inventory, serving
-from transformer_circuits.website.inventory import Question
+from website import editions, inventory, serving
+from website.inventory import Question
 
 ROOT = files.data_dir().parent
 FORMS = inventory.questions()

@@ -6,7 +6,7 @@ from docutils import nodes
 from playwright.sync_api import expect
 
 from transformer_circuits.book.notebooks import SHORT
-from transformer_circuits.website.short_pages import ending, rows
+from website.short_pages import ending, rows
 
 SHIFTED = """
     window.shifted = 0;

@@ -16,7 +16,7 @@ from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.model import quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from transformer_circuits.website import serving
+from website import serving
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "live-model.html"

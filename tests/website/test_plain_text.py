@@ -1,7 +1,7 @@
 """The book as plain text: prose and results, without markup, and a list of all pages."""
 
 from transformer_circuits.record import Record
-from transformer_circuits.website import plain_text
+from website import plain_text
 
 MARKDOWN = """(a-label)=
 ## A title

@@ -12,7 +12,7 @@ import yaml
 from conftest import barriers, painted, ready, watch
 from playwright.sync_api import expect
 
-from transformer_circuits.website import printing
+from website import printing
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -22,9 +22,7 @@ PRINTED_IN_THE_DARK = ("seminar/handout", "chapters/03-attention-heads")
 
 def printed(page, target, **options):
     """The pages a printed page took. In another process: one holds one Playwright, the fixtures'."""
-    code = (
-        "import sys; from pathlib import Path; from transformer_circuits.website import printing; "
-    )
+    code = "import sys; from pathlib import Path; from website import printing; "
     code += f"print(printing.print_pdf(*map(Path, sys.argv[1:]), **{options}))"
     command = [sys.executable, "-c", code, page, target]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

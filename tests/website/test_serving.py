@@ -12,8 +12,8 @@ from sphinxcontrib import katex
 from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from transformer_circuits.website import serving
-from transformer_circuits.website.live import weights
+from website import serving
+from website.live import weights
 
 
 def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_path):

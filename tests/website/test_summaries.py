@@ -6,7 +6,7 @@ import pytest
 from conftest import HTML
 from docutils import core
 
-from transformer_circuits.website import summaries
+from website import summaries
 
 
 def test_the_first_paragraph_is_the_summary_cut_after_a_word():

@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer, causal_scores
-from transformer_circuits.website import serving
+from website import serving
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "_build" / "html" / "chapters" / "browser" / "train-here.html"

@@ -1,4 +1,4 @@
 """What Sphinx and the browser need: cross-references, scripts, slides, PDFs, the live page.
 
-Imports `book`, `figures`, `training` and below; no analysis.
+Outside of the package, so that who installs that for a chapter does not get the printing press.
 """

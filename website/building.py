@@ -14,17 +14,17 @@ from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import editions, printing
+from website import editions, printing
 
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 ALL_PAGES_NEED = (
     "_config.yml", "_toc.yml", "package-lock.json", "requirements.txt", "_templates/**/*",
-    "src/transformer_circuits/website/*.py",
+    "website/*.py",
 )  # fmt: skip
 """Sphinx reads again what changed in a page; after a change of these, everything."""
 MADE_OF = (
     "*.*", "_static/**/*", "_templates/**/*", "chapters/**/*", "seminar/**/*", "results/**/*",
-    "src/**/*", "data/*.*", "data/models/**/*", "data/cache/executed/*.ipynb",
+    "src/**/*", "website/**/*", "data/*.*", "data/models/**/*", "data/cache/executed/*.ipynb",
 )  # fmt: skip
 """All that the book is made of. A link of one page may show what another says, so if any of these has changed,
 every page is written again."""
@@ -97,7 +97,9 @@ def _run(source: Path, place: Path, builder: str) -> None:
     kept.unlink(missing_ok=True)
     command = [JUPYTER_BOOK, "build", source, "--path-output", place, "--builder", builder]
     command += ["-W", "--keep-going", "-n"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # Its extensions are in the folder `website` of this checkout.
+    environment = os.environ | {"PYTHONPATH": str(notebooks.root())}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         for line in takewhile(lambda line: "=====" not in line, process.stdout):
             print(line, end="", flush=True)
         process.stdout.read()  # where Jupyter Book believes that the book will stay

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
-from transformer_circuits.website import executed
+from website import executed
 
 WHOLE, LIST = "book.txt", "llms.txt"
 _ABOUT = """# {title}

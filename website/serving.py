@@ -23,8 +23,8 @@ from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint
-from transformer_circuits.website import summaries, train
-from transformer_circuits.website.live import weights
+from website import summaries, train
+from website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
 """Where npm put what `package.json` names."""

@@ -20,7 +20,7 @@ from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
 from transformer_circuits.figures.html import captioned, inline
 from transformer_circuits.record import SVG
-from transformer_circuits.website import terms
+from website import terms
 
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
