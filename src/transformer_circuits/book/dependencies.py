@@ -13,7 +13,7 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "dat
 READ_BY = {
     "experiments/trainings.py": "data/trainings/*",
     "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
-    "figures/drawings/__init__.py": "src/transformer_circuits/figures/drawings/svg/*.svg",
+    "figures/drawings/__init__.py": "chapters/drawings/*.svg",
 }
 """What only those chapters depend on that import the module which reads it."""
 _SOURCE = Path(__file__).parents[2]

@@ -4,7 +4,6 @@ import html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from xml.etree import ElementTree
 
 from transformer_circuits.figures import theme
@@ -12,9 +11,10 @@ from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import bundle, captioned
 from transformer_circuits.figures.theme import Px
 from transformer_circuits.figures.values import array
+from transformer_circuits.files import data_dir
 from transformer_circuits.record import SVG, Record
 
-FOLDER = Path(__file__).parent / "svg"
+FOLDER = data_dir().parent / "chapters" / "drawings"
 """Where the drawings lie that take no data."""
 LAYOUTS = ("wide", "tall")
 
@@ -48,8 +48,8 @@ class Drawing:
 
 
 def load(name: str, **data: object) -> Drawing:
-    """A drawing whose lines take no data: `svg/NAME.svg`, its source, which is narrow; or, where a wide
-    column deserves another, `svg/NAME-wide.svg` and `svg/NAME-tall.svg`.
+    """A drawing whose lines take no data: `chapters/drawings/NAME.svg`, its source, which is narrow; or, where a wide
+    column deserves another, `NAME-wide.svg` and `NAME-tall.svg`.
 
     Where a file says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
     """
