@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -41,12 +39,3 @@ def test_in_context_learning_is_scored_on_the_same_tokens(generator):
             log_p = model(inputs[:, :-1])[0].log_softmax(dim=-1)
             losses.append(-torch.stack([log_p[p, inputs[0, p + 1]] for p in positions]).mean())
         torch.testing.assert_close(found[k], losses[0] - losses[1])
-
-
-@pytest.mark.parametrize(("n_layers", "d_mlp"), [(0, 0), (1, 0), (2, 0), (2, 5)])
-def test_the_stream_at_some_places_is_the_whole_stream_there(n_layers, d_mlp, tokens, generator):
-    model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers, d_mlp=d_mlp)).double()
-    model.randomise(generator=generator)
-    places = torch.tensor([2, tokens.shape[1] - 1])
-    at = induction._stream_at(model, tokens, places)
-    torch.testing.assert_close(at, model.stream(tokens)[:, places])

@@ -1,7 +1,11 @@
+import dataclasses
+
 import pytest
 import torch
+from conftest import SHAPE
 
 from transformer_circuits.analysis import patterns
+from transformer_circuits.model.transformer import Transformer
 
 
 def looking_back(n_pos, back):
@@ -31,3 +35,19 @@ def test_value_weighted_attention_by_hand(model, tokens):
     weighted = patterns.value_weighted(model, trace, 1)
     v = model.layers[1].W_V[2] @ trace.residual[1][0, 3]
     torch.testing.assert_close(weighted[0, 2, 5, 3], trace.patterns[1][0, 2, 5, 3] * v.norm())
+
+
+@pytest.mark.parametrize(("n_layers", "d_mlp"), [(0, 0), (1, 0), (2, 0), (2, 5)])
+def test_the_stream_at_some_places_is_the_whole_stream_there(n_layers, d_mlp, tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers, d_mlp=d_mlp)).double()
+    model.randomise(generator=generator)
+    places = torch.tensor([2, tokens.shape[1] - 1])
+    at = patterns.stream_at(model, tokens, places)
+    torch.testing.assert_close(at, model.stream(tokens)[:, places])
+
+
+@pytest.mark.parametrize("d_mlp", [0, 5])
+def test_the_first_layer_by_distinct_tokens_is_the_first_layer(d_mlp, tokens, generator):
+    model = Transformer(dataclasses.replace(SHAPE, d_mlp=d_mlp)).double()
+    model.randomise(generator=generator)
+    torch.testing.assert_close(patterns.after_first_layer(model, tokens), model.stream(tokens, 1))

@@ -11,15 +11,17 @@ from transformer_circuits.training import hardware
 
 
 @pytest.mark.parametrize(
-    ("flags", "library", "expected"),
+    ("flags", "library", "level", "expected"),
     [
-        ({"avx512_f": True, "avx512_bf16": True}, True, True),
-        ({"architecture": "arm64", "bf16": True}, True, True),
-        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, True, False),
-        ({"bf16": True}, False, False),  # as on Apple silicon
+        ({"avx512_f": True, "avx512_bf16": True}, True, "AVX512", True),
+        ({"avx512_f": True, "avx512_bf16": True}, True, "AVX2", False),  # told to use no more
+        ({"architecture": "arm64", "bf16": True}, True, "DEFAULT", True),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, True, "AVX512", False),
+        ({"bf16": True}, False, "DEFAULT", False),  # as on Apple silicon
     ],
 )
-def test_bf16_where_processor_and_library_can(monkeypatch, flags, library, expected):
+def test_bf16_where_processor_and_library_can(monkeypatch, flags, library, level, expected):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: level)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: flags)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: library)
     assert bool(hardware.has_bfloat16(torch.device("cpu"))) is expected

@@ -51,22 +51,10 @@ def in_context_learning_score(
     def last(batch: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch length n_vocab"]:
         if isinstance(model, Transformer):  # nothing is predicted at the other places
             places = torch.arange(batch.shape[1] - length, batch.shape[1], device=batch.device)
-            return model.unembed(_stream_at(model, batch, places))
+            return model.unembed(patterns.stream_at(model, batch, places))
         return model(batch)[:, -length:]
 
     return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
-
-
-def _stream_at(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], places: Int[Tensor, " place"]
-) -> Float[Tensor, "batch place d_model"]:
-    """The residual stream after all layers at some places alone: the last layer asks nowhere else."""
-    x, W_P = model.embed(tokens)
-    if not model.layers:
-        return x[:, places]
-    x, layer = model.stream(tokens, len(model.layers) - 1), model.layers[-1]
-    x = x[:, places] + layer(x, W_P, patterns.at(layer, x, W_P, places))
-    return x + model.mlps[-1](x) if model.mlps else x
 
 
 def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:

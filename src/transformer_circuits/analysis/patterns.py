@@ -1,7 +1,8 @@
 """What an attention pattern looks at, by distance, and weighted by what it moves."""
 
 import torch
-from einops import einsum
+import torch.nn.functional as F  # noqa: N812
+from einops import einsum, rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from transformer_circuits.model.transformer import (
     Attention,
     Pattern,
     Transformer,
+    Vectors,
     causal_scores,
 )
 
@@ -40,8 +42,51 @@ def at(
     """The pattern of a layer at some destinations alone, or at all: batch, head, dst, src."""
     if places is None:
         return layer.pattern(x, x, W_P)
-    q = layer.queries(x, W_P)[:, :, places]
+    q = layer.queries(x[:, places], W_P[places])
     return causal_scores(q, layer.keys(x, W_P), places).softmax(dim=-1)
+
+
+def after_first_layer(
+    model: Transformer, tokens: Int[Tensor, "batch pos"]
+) -> Float[Tensor, "batch pos d_model"]:
+    """The residual stream after the first layer, as `Transformer.stream` makes it, up to rounding.
+
+    What a token gives to queries, keys and values does not depend on its place, as positions are
+    added. So each distinct token is projected once, which is most of the work of a layer on text.
+    """
+    model.require(*general.ALL)
+    if model.forms:  # a norm, say, acts on token and position together
+        return model.stream(tokens, 1)
+    distinct, which = tokens.unique(return_inverse=True)
+    layer, W_P, embedded = model.layers[0], model.W_P[: tokens.shape[1]], model.W_E.T[distinct]
+
+    def of_text(W: Tensor, positions: bool) -> Vectors:
+        read = F.linear(embedded, W)[which] + (F.linear(W_P, W) if positions else 0)
+        return rearrange(read, "b pos (h d) -> b h pos d", h=layer.n_heads)
+
+    r = layer.attend(
+        of_text(layer.W_Q_concat, True),
+        of_text(layer.W_K_concat, True),
+        of_text(layer.W_V_concat, False),
+    )
+    x = embedded[which] + F.linear(rearrange(r, "b h pos d -> b pos (h d)"), layer.W_O_concat)
+    return x + model.mlps[0](x) if model.mlps else x
+
+
+def stream_at(
+    model: Transformer, tokens: Int[Tensor, "batch pos"], places: Int[Tensor, " place"]
+) -> Float[Tensor, "batch place d_model"]:
+    """The residual stream after all layers at some places alone: the last layer asks nowhere else."""
+    x, W_P = model.embed(tokens)
+    if not model.layers:
+        return x[:, places]
+    if len(model.layers) == 2:
+        x = after_first_layer(model, tokens)
+    else:
+        x = model.stream(tokens, len(model.layers) - 1)
+    layer = model.layers[-1]
+    x = x[:, places] + layer(x, W_P, at(layer, x, W_P, places))
+    return x + model.mlps[-1](x) if model.mlps else x
 
 
 def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:

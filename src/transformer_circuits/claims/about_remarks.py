@@ -257,19 +257,22 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
     """
     inputs, _ = subject.windows(*samples.MANY)
-    head, rows = subject.induction_head.head, []
-    for part in inputs.split(4):
-        A = patterns.of_all_layers(subject.model, part)[-1][:, head]
-        followed = induction.followers(part)
+    places = torch.arange(inputs.shape[1])[samples.PLACES]
+    model, head, rows = subject.model, subject.induction_head.head, []
+    for part in inputs.split(8):
+        x, W_P = model.stream(part, len(model.layers) - 1), model.embed(part)[1]
+        A = patterns.at(model.layers[-1], x, W_P, places)[:, head]
+        followed = samples.at_targets(induction.followers(part))
         rows.append(torch.stack([(A * followed).sum(dim=2) > 0.5, followed.any(dim=2)]))
     matched, before = torch.cat(rows, dim=1)
     if not matched.any():
         return torch.zeros((), dtype=torch.float64)
-    new = ~before & (inputs != BEGIN)
-    models = subject.sibling("one-layer").model, subject.model
-    entropies = [_entropies(model, inputs, matched | new) for model in models]
+    new = ~before & (samples.at_targets(inputs) != BEGIN)
+    models = subject.sibling("one-layer").model, model
+    entropies = [_entropies(each, inputs, places, matched | new) for each in models]
     surer = entropies[0] - entropies[1]
-    return subject.by_document((surer - surer[new].mean()).masked_fill(~matched, math.nan))
+    surer = (surer - surer[new].mean()).masked_fill(~matched, math.nan)
+    return subject.by_document(samples.spread(surer, inputs.shape[1]))
 
 
 @claim(
@@ -356,11 +359,14 @@ def _one_token_matches(
 
 
 def _entropies(
-    model: Transformer, tokens: Int[Tensor, "window pos"], where: Bool[Tensor, "window pos"]
-) -> Float[Tensor, "window pos"]:
-    """Of the predictions at some places; elsewhere not a number. [nats]"""
-    found = torch.full(tokens.shape, math.nan, dtype=torch.float64)
+    model: Transformer,
+    tokens: Int[Tensor, "window pos"],
+    places: Int[Tensor, " place"],
+    where: Bool[Tensor, "window place"],
+) -> Float[Tensor, "window place"]:
+    """Of the predictions at some of these places; elsewhere not a number. [nats]"""
+    found = torch.full(where.shape, math.nan, dtype=torch.float64)
     for part, asked, of in zip(*(each.split(8) for each in (tokens, where, found)), strict=True):
-        log_p = model.unembed(model.stream(part)[asked]).log_softmax(dim=-1)
+        log_p = model.unembed(patterns.stream_at(model, part, places)[asked]).log_softmax(dim=-1)
         of[asked] = -(log_p.exp() * log_p).sum(dim=-1).double()
     return found

@@ -20,6 +20,9 @@ def has_bfloat16(device: torch.device) -> bool:
     """Whether the device has instructions for bfloat16, so that mixed precision is faster."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    # Told to use no more than AVX2, torch compiles a loss in bfloat16 that reads beyond its memory.
+    if torch.backends.cpu.get_cpu_capability() == "AVX2":
+        return False
     # Flags of Intel and AMD, then of Arm; older releases of torch cannot be asked.
     flags = getattr(torch.cpu, "get_capabilities", dict)()
     named = any(flags.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
