@@ -87,7 +87,6 @@ CASES = {
         {"unit": "nats", "baseline": ("chance", 0.48)},
     ),
     "many names": with_names(130, "␣destination"),
-    "a rank": (plots.singular_values, {"W_OV": np.geomspace(1, 1e-9, 64)}, {"rank": 64}),
     "long titles": (plots.curves, {"a": rising(9), "b": rising(9)}, {"x": LONG + LONG, "y": LONG}),
 }
 """A plot, what it shows, and its options."""

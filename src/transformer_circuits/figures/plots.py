@@ -10,10 +10,11 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, PercentFormatter
 
@@ -290,46 +291,6 @@ def bundles(
     return draw(paint, _record(title, alt, numbers, units={"x": x, "y": y}), 3.4)
 
 
-def panels(
-    groups: Mapping[str, Mapping[str, tuple[Numbers, Numbers]]],
-    *,
-    x: str,
-    y: str,
-    title: str,
-    alt: str,
-) -> Plot:
-    """Named groups of named curves, a panel for each, side by side on one scale; on a phone one below
-    the other. Names stand where curves end; those that come in several panels look alike there."""
-    names = list(dict.fromkeys(name for lines in groups.values() for name in lines))
-
-    def paint(axes):
-        figure, narrow = axes.figure, _narrow(axes)
-        axes.remove()
-        n = len(groups)
-        made = figure.subplots(*((n, 1) if narrow else (1, n)), sharex=True, sharey=True)
-        every = list(zip(np.atleast_1d(made), groups.items(), strict=True))
-        for each, (group, lines) in every:
-            for name, (xs, ys) in lines.items():
-                k = names.index(name)
-                style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
-                each.plot(array(xs), array(ys), LINES[k // len(COLOURS) % 4], ms=4, **style)
-            each.set_title(group, fontsize="medium")
-            each.set(ylabel=y if narrow or each is every[0][0] else "")
-            each.set(xlabel="" if narrow and each is not every[-1][0] else x)
-        for each, (_, lines) in every:  # now that they share their scale
-            levels = {name: float(array(ys)[-1]) for name, (_, ys) in lines.items()}
-            labels.ends(each, levels, [COLOURS[names.index(name) % len(COLOURS)] for name in lines])
-
-    numbers = {
-        f"{group}, {name}: {axis}": array(values)
-        for group, lines in groups.items()
-        for name, line in lines.items()
-        for axis, values in zip("xy", line, strict=True)
-    }
-    record = _record(title, alt, numbers, units={"x": x, "y": y})
-    return draw(paint, record, 3.4, 2.6 * len(groups))
-
-
 def bars(
     values: Mapping[str, Number],
     *,
@@ -544,54 +505,20 @@ def _colour(name: str) -> str:
     return (theme.of_head(name) or theme.ROLES["muted"]).light
 
 
-def histogram(
-    values: Numbers,
+def painted(
+    paint: Callable[[Axes], None],
+    numbers: Mapping[str, Numbers],
     *,
-    x: str,
-    y: str,
     title: str,
     alt: str,
-    marks: Mapping[str, Numbers] | None = None,
+    height: float = 3.2,
 ) -> Plot:
-    """How many values fall into each of 40 equal intervals; `marks`: named values, drawn as
-    triangles on the axis."""
+    """Whatever `paint(axes)` draws with matplotlib, in the open: for figures that one chapter needs.
 
-    def paint(axes):
-        axes.hist(array(values), bins=40, color=theme.ROLES["muted"].light, rwidth=0.92)
-        drawn = []
-        for i, places in enumerate((marks or {}).values()):
-            style = {"ms": 8, "color": COLOURS[(i + 1) % len(COLOURS)], "clip_on": False}
-            drawn += axes.plot(array(places), 0 * array(places), "^", **style)
-        if marks:
-            labels.legend(axes, drawn, list(marks))
-        axes.set(xlabel=x, ylabel=y)
-        axes.yaxis.get_major_locator().set_params(integer=True)
-
-    numbers = {"values": np.sort(array(values), axis=None)}
-    numbers |= {name: np.sort(array(places)) for name, places in (marks or {}).items()}
-    record = _record(title, alt, numbers, units=dict.fromkeys(numbers, x))
-    return draw(paint, record, 3.0)
-
-
-def singular_values(
-    spectra: Mapping[str, Numbers], *, title: str, alt: str, rank: Number | None = None
-) -> Plot:
-    """Singular values of named matrices, largest first; `rank` marks the largest rank possible."""
-
-    def paint(axes):
-        drawn = []
-        for i, (name, values) in enumerate(spectra.items()):
-            values, own = array(values), theme.of_head(name)
-            colour = own.light if own else COLOURS[i % len(COLOURS)]
-            drawn += axes.plot(range(1, len(values) + 1), values, LINES[i % 4], color=colour)
-        _log(axes, 10)
-        axes.set(xlabel="singular value, largest first", ylabel="size")
-        labels.legend(axes, drawn, list(spectra))
-        labels.flags(axes, {} if rank is None else {f"rank {number(rank):.0f}": number(rank)})
-
-    numbers = {name: array(values) for name, values in spectra.items()}
-    numbers |= {} if rank is None else {"rank": number(rank)}
-    return draw(paint, _record(title, alt, numbers), 3.2)
+    It is called for each of two widths. `numbers`: what is shown, for the record. `height`: [inches].
+    """
+    held = {name: array(values) for name, values in numbers.items()}
+    return draw(paint, _record(title, alt, held), height)
 
 
 def in_percent() -> PercentFormatter:
