@@ -50,4 +50,4 @@ def test_the_stream_at_some_places_is_the_whole_stream_there(n_layers, d_mlp, to
 def test_the_first_layer_by_distinct_tokens_is_the_first_layer(d_mlp, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=d_mlp)).double()
     model.randomise(generator=generator)
-    torch.testing.assert_close(patterns.after_first_layer(model, tokens), model.stream(tokens, 1))
+    torch.testing.assert_close(patterns._after_first_layer(model, tokens), model.stream(tokens, 1))

@@ -112,6 +112,7 @@ CALLS = {
     path_patching.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     path_patching.losses_without: lambda f, m, t, x: f(m, t, (1, 2), x.OUT),
     patterns.of_all_layers: lambda f, m, t, x: f(m, x.IN),
+    patterns.stream_at: lambda f, m, t, x: m.unembed(f(m, x.IN, PLACES)),
     patterns.value_norms: lambda f, m, t, x: f(m, t, 0),
     patterns.value_weighted: lambda f, m, t, x: f(m, t, 0),
     present_token.heads: lambda f, m, t, x: f(m, x.IN),
@@ -250,7 +251,7 @@ def without_each(np_model, x):
         forms.losses(np_model(x.IN, unread=[(kind, (1, 2), (0, j))]).numpy(), x.OUT.numpy())
         for kind in "QKV" for j in range(np_model.c["n_heads"])
     ]  # fmt: skip
-    return torch.tensor(np.stack(each)).view(3, -1, x.OUT.numel())
+    return torch.tensor(np.stack(each)).view(3, -1, *x.OUT.shape)
 
 
 def silenced(np_model, tokens, targets):
@@ -346,6 +347,7 @@ RIGHT = {
     path_patching.loss_increase: lambda n, m, t, x: rises(n, x),
     path_patching.losses_without: lambda n, m, t, x: without_each(n, x),
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
+    patterns.stream_at: lambda n, m, t, x: n(x.IN)[:, PLACES],
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
     head_roles.census: lambda n, m, t, x: looks(n),
     head_roles.matching: lambda n, m, t, x: matched(n),

@@ -42,11 +42,11 @@ def at(
     """The pattern of a layer at some destinations alone, or at all: batch, head, dst, src."""
     if places is None:
         return layer.pattern(x, x, W_P)
-    q = layer.queries(x[:, places], W_P[places])
+    q = layer.queries(x, W_P)[:, :, places]  # of all: what turns them counts places from 0
     return causal_scores(q, layer.keys(x, W_P), places).softmax(dim=-1)
 
 
-def after_first_layer(
+def _after_first_layer(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos d_model"]:
     """The residual stream after the first layer, as `Transformer.stream` makes it, up to rounding.
@@ -54,7 +54,6 @@ def after_first_layer(
     What a token gives to queries, keys and values does not depend on its place, as positions are
     added. So each distinct token is projected once, which is most of the work of a layer on text.
     """
-    model.require(*general.ALL)
     if model.forms:  # a norm, say, acts on token and position together
         return model.stream(tokens, 1)
     distinct, which = tokens.unique(return_inverse=True)
@@ -77,11 +76,12 @@ def stream_at(
     model: Transformer, tokens: Int[Tensor, "batch pos"], places: Int[Tensor, " place"]
 ) -> Float[Tensor, "batch place d_model"]:
     """The residual stream after all layers at some places alone: the last layer asks nowhere else."""
+    model.require(*general.all_but(general.HELD))
     x, W_P = model.embed(tokens)
     if not model.layers:
         return x[:, places]
     if len(model.layers) == 2:
-        x = after_first_layer(model, tokens)
+        x = _after_first_layer(model, tokens)
     else:
         x = model.stream(tokens, len(model.layers) - 1)
     layer = model.layers[-1]

@@ -89,7 +89,7 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     trace = model.trace(tokens)
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
     losses = path_patching.losses_without(model, trace, to, targets).double()
-    by_edge = losses.unflatten(2, (len(tokens), -1)).mean(dim=3).flatten(0, 1)  # [edge, passage]
+    by_edge = losses[..., targets[0] != -100].mean(dim=3).flatten(0, 1)  # [edge, passage]
     back, zero = subject.previous_token_heads, torch.zeros_like(trace.residual[1])
     places = slice(tokens.shape[1] // 2, None)
     cut = path_patching.patched(model, trace, {("K", to, each): zero for each in back}, places)

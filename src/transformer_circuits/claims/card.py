@@ -164,8 +164,8 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
         return why
     tokens, targets = _second_copy(model)
     trace, later = model.trace(tokens), head_roles.induction_head(model)
-    losses = path_patching.losses_without(model, trace, later, targets).mean(dim=2)
-    rises = losses - cross_entropy.mean(trace.logits, targets)
+    losses = path_patching.losses_without(model, trace, later, targets).sum(dim=(2, 3))
+    rises = losses / (targets != -100).sum() - cross_entropy.mean(trace.logits, targets)
     costs = [
         {"kind": kind, "later": str(later), "earlier": str(earlier), "nats": float(nats)}
         for kind, row in zip(composition.KINDS, rises, strict=True)
