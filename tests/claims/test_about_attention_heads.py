@@ -63,5 +63,5 @@ def test_a_head_built_to_rest_does_so_only_on_the_begin_token(subject):
     layer.W_Q[2], layer.W_K[2] = 0, 0
     layer.W_Q[2, 0, 0], layer.W_K[2, 0, 1] = 10, 10
     assert about_attention_heads.attention_to_begin.interval(subject).low > 0.9
-    placebo = controls.ordinary_begin(subject)
+    placebo = about_attention_heads.ordinary_begin(subject)
     assert about_attention_heads.attention_to_begin.interval(placebo).mean < 0.5

@@ -11,7 +11,6 @@ from transformer_circuits.analysis import edge_effects, heads
 from transformer_circuits.claims import (
     about_composition,
     controls,
-    planted,
     rules,
     samples,
     subjects,
@@ -106,10 +105,10 @@ def test_the_published_formula_is_the_same_for_all_pairs_at_once(subject, layers
 
 
 def test_built_q_composition_is_significant_and_the_wrong_formula_hides_built_keys(subject):
-    built = planted.built_q_composition(subject)
+    built = about_composition.built_q_composition(subject)
     measured = about_composition.best_of_queries_and_values
     assert measured(built) > measured(subject)
-    model = planted.hidden_k_composition(subject).model
+    model = about_composition.hidden_k_composition(subject).model
     assert about_composition._published(model, (1, 0))[0, 0] < 1e-6
     assert about_composition.hidden(model)[0, 0]
 
@@ -148,7 +147,7 @@ def test_the_best_hidden_edge_counts_and_where_none_is_hidden_that_is_no_case(
 
 
 def test_scores_order_the_use_of_graded_edges(subject):
-    found = about_composition.agreement_of_score_and_use(planted.graded_edges(subject))
+    found = about_composition.agreement_of_score_and_use(controls.graded_edges(subject))
     assert found.low > 0.5
 
 
@@ -166,7 +165,7 @@ def test_agreement_is_the_rank_correlation_of_mean_effects(subject):
 
 def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject):
     scale = torch.logspace(-1, 1, 14, dtype=torch.float64)
-    for one in (subject, planted.graded_edges(subject)):
+    for one in (subject, controls.graded_edges(subject)):
         other = subjects.in_basis(one, "scaled", scale.diag())
         ours, theirs = (about_composition.scores(subjects.white(each)) for each in (one, other))
         torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-3, atol=1e-4)

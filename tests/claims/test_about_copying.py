@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import copying_scores
-from transformer_circuits.claims import about_copying, controls, planted, rules, subjects
+from transformer_circuits.claims import about_copying, controls, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
@@ -30,14 +30,14 @@ def test_a_head_that_deletes_is_found_and_others_are_not(subject):
     deleting, half, random = (
         about_copying.deletion_by_negative_head(one).mean()
         for one in (
-            planted.deleting_head.of[1.0](subject),
-            planted.deleting_head.of[0.5](subject),
-            planted.random_writer(subject),
+            about_copying.deleting_head.of[1.0](subject),
+            about_copying.deleting_head.of[0.5](subject),
+            about_copying.random_writer(subject),
         )
     )
     assert deleting > 0.5 > 0 > random
     assert 0.3 * deleting < half < 0.8 * deleting
-    shuffled = controls.shuffled_heads(planted.deleting_head.of[1.0](subject))
+    shuffled = controls.shuffled_heads(about_copying.deleting_head.of[1.0](subject))
     assert about_copying.deletion_by_negative_head(shuffled).mean() < 0, (
         "it moves what another read"
     )
@@ -144,7 +144,7 @@ def test_heads_that_copy_are_counted(subject, monkeypatch):
 
 
 def test_a_head_that_lowers_what_is_predicted_is_told_from_one_that_lowers_anything(subject):
-    suppressing = planted.suppressing_head(subject)
+    suppressing = about_copying.suppressing_head(subject)
     found = about_copying.suppression_by_negative_head(suppressing)
     assert found.isfinite().all() and rules.interval(found).high < 0
     blind = copy.deepcopy(suppressing.model)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.claims import about_how_they_form, placebos, rules
+from transformer_circuits.claims import about_how_they_form, rules
 from transformer_circuits.text import corpus
 
 TOKENS = [1000 * k for k in range(1, 101)]
@@ -111,11 +111,11 @@ def test_the_bigram_table_is_that_of_the_training_text(subject, monkeypatch):
 
 def test_placebos_and_plants_change_one_thing_of_a_log(formed):
     """Heads moved are the same at other tokens; a bump is as high as planted, and before it ends."""
-    moved = placebos.heads_sooner(formed).log
+    moved = about_how_they_form.heads_sooner(formed).log
     assert moved[9]["matching_random"] == formed.log[19]["matching_random"]
     assert moved[-1]["matching_random"] == formed.log[-1]["matching_random"]
     assert moved[9]["held_out"] == formed.log[9]["held_out"]
-    before, after = formed.log, placebos.bumps.of[0.5](formed).log
+    before, after = formed.log, about_how_they_form.bumps.of[0.5](formed).log
     assert after[0]["held_out"] == pytest.approx(before[0]["held_out"] + 0.5)
     assert after[-1] == before[-1]
     start, end = about_how_they_form._formation(formed)

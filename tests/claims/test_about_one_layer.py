@@ -15,7 +15,6 @@ from transformer_circuits.claims import (
     about_one_layer,
     about_skip_trigrams,
     controls,
-    planted,
     rules,
 )
 from transformer_circuits.claims.subjects import Subject
@@ -55,12 +54,14 @@ def one_layer_subject():
 @pytest.mark.parametrize("name", KINDS)
 def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_layer_subject):
     measured = getattr(about_skip_trigrams, name)
-    values = measured(planted.planted_skip_trigrams(one_layer_subject))
+    values = measured(about_skip_trigrams.planted_skip_trigrams(one_layer_subject))
     assert values.isfinite().all()
     if name != "listed":  # the text has few of these
         assert rules.interval(values).mean > 0.1
     assert rules.interval(measured(one_layer_subject)).low <= 0
-    nothing = controls.heads_without_effect(planted.planted_skip_trigrams(one_layer_subject))
+    nothing = controls.heads_without_effect(
+        about_skip_trigrams.planted_skip_trigrams(one_layer_subject)
+    )
     assert measured.interval(nothing) == rules.NOTHING
 
 
@@ -78,12 +79,14 @@ def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_
         row += [] if None in forms else forms
     text = torch.tensor([tokenizer.BEGIN, *row] * 3)  # the paper's list, as far as it is tokens
     subject = dataclasses.replace(one_layer_subject, text=text)
-    assert float(measured(planted.heads_for_destinations.of[4.0](subject))) > 2
-    assert float(measured(planted.planted_skip_trigrams(subject))) < 2  # every head holds all
+    assert float(measured(about_skip_trigrams.heads_for_destinations.of[4.0](subject))) > 2
+    assert (
+        float(measured(about_skip_trigrams.planted_skip_trigrams(subject))) < 2
+    )  # every head holds all
 
 
 def test_no_head_no_effect(one_layer_subject):
-    without = controls.without_heads(one_layer_subject)
+    without = about_one_layer.without_heads(one_layer_subject)
     assert about_one_layer.each_by_itself(without).isnan().all()
     assert about_one_layer.copying_against_the_rest(without).abs().max() < 1e-5
 
@@ -123,7 +126,7 @@ def test_a_copier_of_all_forms_makes_bugs_and_one_that_tells_them_apart_makes_no
     loose, strict = (_copier(one_layer_subject, sign) for sign in (1, -1))
     assert rules.interval(about_one_layer.bugs(loose)).low > 0
     assert rules.interval(about_one_layer.bugs(strict)) == rules.NOTHING, "nor both right ones"
-    for control in (controls.without_heads, controls.heads_without_effect):
+    for control in (about_one_layer.without_heads, controls.heads_without_effect):
         assert about_one_layer.bugs.interval(control(loose)) == rules.NOTHING
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from transformer_circuits.claims import about_term_importance, planted, rules, samples
+from transformer_circuits.claims import about_term_importance, rules, samples
 from transformer_circuits.model import cross_entropy
 
 BY_ORDER = (
@@ -30,7 +30,7 @@ def test_gains_add_up(subject):
 
 
 def test_a_virtual_head_that_was_built_gains_it_all(subject):
-    two_back = planted.built_virtual_head(subject)
+    two_back = about_term_importance.built_virtual_head(subject)
     gain = {
         name: float(values.mean()) for name, values in about_term_importance.gains(two_back).items()
     }

@@ -15,7 +15,6 @@ from transformer_circuits.claims import (
     about_remarks,
     about_the_correction,
     controls,
-    planted,
     rules,
 )
 from transformer_circuits.claims.subjects import Subject
@@ -40,7 +39,7 @@ def wide(generator):
 
 def test_a_head_that_looks_two_back_is_seen(wide):
     assert about_the_correction.two_back_over_one_back(wide).nanmean() < 2
-    built = planted.two_back_head(wide)
+    built = about_the_correction.two_back_head(wide)
     assert about_the_correction.two_back_over_one_back(built).nanmean() > 4
     head, looks = about_the_correction.further_back(built)
     assert head == (0, 0) and looks > 0.9
@@ -114,13 +113,13 @@ def test_the_second_induction_head_must_read_the_head_that_looks_further_back(wi
     nothing = {(0, further): 0.6, (2, further): 0.2}
     assert made_up([nothing] * 2) == rules.NOTHING
     made_up([edges | {(0, other): 0.4, (2, other): 0.04}] * 2)
-    instead = about_the_correction.keys_further_back(controls.another_head(wide))
+    instead = about_the_correction.keys_further_back(about_the_correction.another_head(wide))
     assert instead.mean == pytest.approx(0.04 / 0.8)
 
 
 def test_where_heads_are_idle_fewer_compose(subject):
     measured, n_heads = about_the_correction.share_that_composes, subject.model.config.n_heads
-    found = {size: measured(of(subject)) for size, of in planted.idle_heads.of.items()}
+    found = {size: measured(of(subject)) for size, of in about_the_correction.idle_heads.of.items()}
     assert found[0.75].mean == pytest.approx(1 / n_heads)  # of five heads, one does something
     untrained = measured(controls.untrained(subject))
     assert untrained.mean > max(each.mean for each in found.values())
@@ -138,7 +137,7 @@ def test_the_derivative_sees_all_of_a_small_edge_and_nothing_of_a_saturated_one(
 
 def test_copying_puts_a_token_first_and_on_the_positive_side(wide):
     measured = about_remarks.own_token_among_the_first, about_remarks.raises_own_token
-    whole, part = (planted.copying_in_part.of[size](wide) for size in (1.0, 0.25))
+    whole, part = (about_remarks.copying_in_part.of[size](wide) for size in (1.0, 0.25))
     times = WIDE.n_vocab / about_remarks.FIRST  # as often as by chance: always
     assert measured[0](whole).mean() > 0.9 * times and measured[1](whole).mean() > 0.9
     assert measured[0](whole).mean() > measured[0](part).mean() > measured[0](wide).mean()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_circuits.analysis import bigrams
-from transformer_circuits.claims import about_zero_layers, controls
+from transformer_circuits.claims import about_zero_layers
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus
 
@@ -45,7 +45,7 @@ def test_bigrams_go_the_whole_way_and_tokens_and_chance_none_of_it(counted):
     counts = bigrams.counts(counted.text, 17)
     exact = way(of_table(counted, bigrams.mixed(counts)))
     assert exact.low > 1, "it has counted the goal, too"
-    frequencies = way(controls.token_frequencies(counted))
+    frequencies = way(about_zero_layers.token_frequencies(counted))
     assert frequencies.mean == pytest.approx(0, abs=0.02)
     half = (bigrams.mixed(counts) + bigrams.unigram(counts)) / 2
     near = way(of_table(counted, half))

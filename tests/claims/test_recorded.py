@@ -93,7 +93,7 @@ def test_one_draw_beyond_the_bound_is_enough_to_leave_a_claim_undecided(monkeypa
         controls.one_layer, "_make", subjects.once(lambda s: s.with_model("", s.model))
     )
     monkeypatch.setattr(
-        "transformer_circuits.claims.planted.built_induction._make", lambda s: subject
+        "transformer_circuits.claims.controls.built_induction._make", lambda s: subject
     )
     found = MEASUREMENT.decision([subject])
     assert found.controls["untrained, 20 draws"] == Draws(0.01, 0.0, 0.2, 20)

@@ -10,6 +10,7 @@ from transformer_circuits.claims import (
     about_composition,
     about_copying,
     about_how_they_form,
+    about_residual_stream,
     about_why_they_form,
     controls,
     subjects,
@@ -103,7 +104,7 @@ def test_what_a_head_adds_is_a_share_of_what_the_direct_path_does(subject):
     model.layers[1].W_O[2] *= 0.5
     less = dataclasses.replace(subject, name="less").added
     assert float(less[1, 2]) == pytest.approx(float(whole[1, 2]) / 2)
-    other = controls.rotated_basis(subject)
+    other = about_residual_stream.rotated_basis(subject)
     torch.testing.assert_close(other.added, less)
     nothing = controls.heads_without_effect(subject)
     assert not any(nothing.does((layer, head)) for layer in range(2) for head in range(5))

@@ -1,5 +1,6 @@
 """What is claimed of trained heads: where they rest, and which one looks at the previous token."""
 
+import copy
 import dataclasses
 import math
 
@@ -13,13 +14,13 @@ from transformer_circuits.claims import about_composition, samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
     named,
-    ordinary_begin,
     shuffled_heads,
     untrained,
 )
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rewritings import EMBEDDED
 from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 
 COUNTS = 0.01
@@ -32,6 +33,16 @@ SHORT = 64
 def in_short_windows(subject: Subject) -> Subject:
     """The same model, which is shown no more than `SHORT` tokens at once."""
     return dataclasses.replace(subject, longest=SHORT)
+
+
+@named("ordinary begin")
+def ordinary_begin(subject: Subject) -> Subject:
+    """The begin token looks like the commonest token of the text; all else is as it was."""
+    model = copy.deepcopy(subject.model)
+    often = subject.text.long().bincount(minlength=model.config.n_vocab)
+    often[tokenizer.BEGIN] = 0
+    model.W_E.data[:, tokenizer.BEGIN] = model.W_E.data[:, int(often.argmax())]
+    return subject.with_model("ordinary begin", model)
 
 
 @claim(

@@ -1,5 +1,6 @@
 """What is claimed of how the heads of two layers compose."""
 
+import copy
 from collections.abc import Callable
 from functools import cache
 
@@ -16,17 +17,14 @@ from transformer_circuits.analysis import (
 from transformer_circuits.analysis.edge_effects import Effects
 from transformer_circuits.claims import kept, rules, samples, subjects
 from transformer_circuits.claims.controls import (
+    graded_edges,
     heads_without_effect,
+    named,
     turned_heads,
     untrained,
     white_basis,
 )
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import (
-    built_q_composition,
-    graded_edges,
-    hidden_k_composition,
-)
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject, once
@@ -123,6 +121,33 @@ def _white_null(
 def _nothing_done(subject: Subject) -> bool:
     """Whether no head does anything to speak of: a score, which has no size, would not say so."""
     return not any(map(subject.does, heads.every(subject.model)))
+
+
+@named("built Q-composition")
+def built_q_composition(subject: Subject) -> Subject:
+    """The first head of the second layer queries with what the first of the first layer writes."""
+    model = copy.deepcopy(subject.model)
+    writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
+    W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
+    return subject.with_model("built Q-composition", model)
+
+
+@named("hidden K-composition")
+def hidden_k_composition(subject: Subject) -> Subject:
+    """A head of the second layer whose key reads one of the first, but whose query does not.
+
+    Its key is what the other writes; its query reads nothing that the other reads. So the score is
+    high by the right formula, and 0 by the published one. Its key is four times as long as it was,
+    and its output sixteen times, so that it surely matters what it looks at.
+    """
+    model = copy.deepcopy(subject.model)
+    first, second = model.layers
+    writes, W_Q, W_K = first.W_O[0].T, second.W_Q, second.W_K
+    W_K[0] = writes * (4 * W_K[0].norm() / writes.norm())
+    read = torch.linalg.qr(first.W_V[0].T).Q  # [d_model, d_head]
+    W_Q[0] -= W_Q[0] @ read @ read.T
+    second.W_O[0] *= 16
+    return subject.with_model("hidden K-composition", model)
 
 
 @claim(

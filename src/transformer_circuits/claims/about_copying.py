@@ -1,6 +1,7 @@
 """What is claimed of copying: of copying heads and of those that do not copy, of deletion, and of what is
 moved from the begin token."""
 
+import copy
 import math
 from functools import cache
 
@@ -18,7 +19,9 @@ from transformer_circuits.analysis import (
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
+    Graded,
     heads_without_effect,
+    named,
     random_heads,
     shuffled_heads,
     shuffled_text,
@@ -26,7 +29,6 @@ from transformer_circuits.claims.controls import (
     white_basis,
 )
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import deleting_head, random_writer, suppressing_head
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import NotToBeHad, Subject, once
 from transformer_circuits.model import cross_entropy
@@ -56,6 +58,80 @@ def bound(subject: Subject) -> float:
     model, generator = subject.model, torch.Generator().manual_seed(0)
     null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
     return float(null.mean() + 4 * null.std())
+
+
+def _deleting(subject: Subject, size: float) -> Subject:
+    """A first head that looks at the present token and writes the negative of a part of what it reads.
+
+    It reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ, so
+    that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
+    that it deletes.
+    """
+    model = _looking_at_itself(subject)
+    layer, d_head = model.layers[0], model.config.d_head
+    counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
+    varied = torch.linalg.eigh(model.W_E * counts @ model.W_E.T).eigenvectors[:, -d_head:]
+    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -(1 - math.sqrt(1 - size)) * varied
+    model.W_U.data = model.W_E.T.clone()
+    return subject.with_model("deleting head", model)
+
+
+def _looking_at_itself(subject: Subject) -> Transformer:
+    """A copy of the model whose first head looks at the present token."""
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[0], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
+    # The first pairs of positions turn fastest, so that each place is most like itself.
+    look = math.sqrt(20 / math.sqrt(d_head)) * torch.eye(d_head, model.config.d_model)
+    layer.W_Q.data[0], layer.W_K.data[0] = look, look
+    return model
+
+
+deleting_head = Graded(
+    "a head that deletes a share of {} of what it reads",
+    _deleting,
+    sizes=(0.5, 0.75, 1.0),
+    counts=0.75,
+)
+
+
+@named("head that writes at random")
+def random_writer(subject: Subject) -> Subject:
+    """A first head that looks at the present token and reads and writes anywhere.
+
+    Its eigenvalues are below 0 on balance, its weights of the size of a deleting head's; other heads of
+    its layer write nothing.
+    """
+    model = _looking_at_itself(subject)
+    layer, generator = model.layers[0], torch.Generator().manual_seed(1)
+    normal = torch.randn(2, *layer.W_O[0].shape, generator=generator)
+    reads, writes = torch.linalg.qr(normal).Q.to(layer.W_O)
+    trace = (reads.T @ writes).trace()  # the sum of the eigenvalues of W_OV
+    layer.W_V[0], layer.W_O[0] = reads.T, -trace.sign() * writes
+    layer.W_O[1:] = 0
+    return subject.with_model("head that writes at random", model)
+
+
+@named("suppressing head")
+def suppressing_head(subject: Subject) -> Subject:
+    """A first head of the last layer that looks at what the stream predicts, and lowers it.
+
+    W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in which
+    the embeddings of the text vary most, and writes the negative of what it finds there. Positions
+    are taken away, so that it goes by tokens alone.
+    """
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[-1], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
+    counts = subject.text.long().bincount(minlength=model.config.n_vocab).to(model.W_E)
+    spread = torch.linalg.eigh(model.W_E * counts @ model.W_E.T)
+    varied = spread.eigenvectors[:, -d_head:]
+    length = (varied.T @ model.W_E).norm(dim=0).mean()
+    layer.W_Q.data[0] = layer.W_K.data[0] = varied.T * (20 * d_head**0.5) ** 0.5 / length
+    layer.W_V.data[0], layer.W_O.data[0] = varied.T, -4 * varied
+    model.W_P.zero_()
+    model.W_U.data = model.W_E.T.clone()
+    return subject.with_model("suppressing head", model)
 
 
 @claim(

@@ -20,6 +20,7 @@ from transformer_circuits.analysis import (
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import about_induction, samples
 from transformer_circuits.claims.controls import (
+    built_induction,
     heads_without_effect,
     random_heads,
     turned_heads,
@@ -27,7 +28,6 @@ from transformer_circuits.claims.controls import (
     white_basis,
 )
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer

@@ -8,9 +8,14 @@ from torch import Tensor
 
 from transformer_circuits.analysis import head_roles, induction, patterns, repeats
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import one_layer, random_heads, shuffled_text, untrained
+from transformer_circuits.claims.controls import (
+    built_induction,
+    one_layer,
+    random_heads,
+    shuffled_text,
+    untrained,
+)
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import built_induction
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import tokenizer

@@ -8,15 +8,14 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import bigrams, patterns, repeats
+from transformer_circuits.analysis import ablation, bigrams, heads, patterns, repeats
 from transformer_circuits.analysis.one_layer import ensemble, skip_trigram_bugs
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
     heads_without_effect,
+    named,
     random_heads,
-    two_layers,
     untrained,
-    without_heads,
 )
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.subjects import Subject
@@ -29,6 +28,19 @@ KEPT = 0.75
 """The part of what heads save that an ensemble must keep, to be how the model can be understood."""
 COSTS = 0.01
 """Heads that save less than a hundredth of a nat save nothing of which a reading could keep a part."""
+
+
+@named("two layers")
+def two_layers(subject: Subject) -> Subject:
+    """The model with two layers from the same seed."""
+    return subject.sibling("two-layer")
+
+
+@named("without heads")
+def without_heads(subject: Subject) -> Subject:
+    """The direct path alone."""
+    model = ablation.without(subject.model, heads.every(subject.model))
+    return subject.with_model("without heads", model)
 
 
 @claim(

@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import bigrams, copying_scores, heads, induction, patterns
-from transformer_circuits.claims import about_copying, samples
+from transformer_circuits.claims import about_copying, samples, subjects
 from transformer_circuits.claims.controls import (
+    Graded,
     heads_without_effect,
     one_layer,
     random_heads,
@@ -18,7 +19,6 @@ from transformer_circuits.claims.controls import (
     untrained,
 )
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import copying_in_part
 from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy
@@ -41,6 +41,24 @@ def copying_heads(subject: Subject) -> list[int]:
     bound = about_copying.bound(subject)
     copying = [head.head for head in last if about_copying.ov_score(subject, head) > bound]
     return copying or [head.head for head in last]
+
+
+def _copying(subject: Subject, size: float) -> Subject:
+    """Random embeddings, and heads of which a part writes what they read where it is read.
+
+    W_U is W_Eᵀ. `size`: the part of W_O that is W_Vᵀ; the rest is random, and of the same size.
+    """
+    model = subjects.random_weights(subject)
+    model.W_U.data = model.W_E.T.clone()
+    layer = model.layers[-1]
+    like = layer.W_V.mT * (layer.W_O.norm() / layer.W_V.norm())
+    layer.W_O.data.copy_(size * like + (1 - size) * layer.W_O)
+    return subject.with_model("copying heads", model)
+
+
+copying_in_part = Graded(
+    "a part of {} of every head that copies", _copying, sizes=(0.25, 0.5, 1.0), counts=0.5
+)
 
 
 @claim(
@@ -266,7 +284,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
         rows.append(torch.stack([(A * followed).sum(dim=2) > 0.5, followed.any(dim=2)]))
     matched, before = torch.cat(rows, dim=1)
     if not matched.any():
-        return torch.zeros((), dtype=torch.float64)
+        return subject.by_document(torch.zeros(inputs.shape, dtype=torch.float64))
     new = ~before & (samples.at_targets(inputs) != BEGIN)
     models = subject.sibling("one-layer").model, model
     entropies = [_entropies(each, inputs, places, matched | new) for each in models]

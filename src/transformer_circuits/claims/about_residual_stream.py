@@ -5,14 +5,33 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import superposition
-from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import rotated_basis, untrained, white_basis
+from transformer_circuits.claims import samples, subjects
+from transformer_circuits.claims.controls import Graded, named, untrained, white_basis
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import outsized_coordinate
 from transformer_circuits.claims.rewritings import BASIS
 from transformer_circuits.claims.subjects import Subject
 
 SHARE = 0.9
+
+
+@named("rotated basis")
+def rotated_basis(subject: Subject) -> Subject:
+    """The same function of tokens, its residual stream written in a random basis."""
+    d = subject.model.config.d_model
+    turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
+    return subjects.in_basis(subject, "rotated basis", turn)
+
+
+def _outsized(subject: Subject, size: float) -> Subject:
+    """The same function of tokens, with one coordinate of the residual stream so many times as large."""
+    basis = torch.eye(subject.model.config.d_model)
+    basis[0, 0] = size
+    return subjects.in_basis(subject, "outsized coordinate", basis)
+
+
+outsized_coordinate = Graded(
+    "a coordinate {} times as large", _outsized, sizes=(3.0, 6.0, 12.0), counts=6.0
+)
 
 
 @claim(

@@ -5,30 +5,35 @@ raises for the source. The null gives it the output of another triple of the sam
 the first minus the second, from -1 to 1; 0 if any other output would do as well.
 """
 
+import dataclasses
+from collections import Counter
 from functools import cache
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_circuits.analysis.one_layer import (
+    skip_trigram_families,
+    skip_trigram_lists,
+    skip_trigram_places,
+)
 from transformer_circuits.analysis.one_layer import skip_trigram_families as families
-from transformer_circuits.analysis.one_layer import skip_trigram_lists, skip_trigram_places
 from transformer_circuits.analysis.one_layer.skip_trigram_places import Places
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import heads_without_effect, random_heads, untrained
-from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import (
-    heads_for_destinations,
-    of_families,
-    of_list,
-    planted_skip_trigrams,
-    skip_trigrams_by_half,
-    skip_trigrams_by_share,
+from transformer_circuits.claims.controls import (
+    Control,
+    Graded,
+    heads_without_effect,
+    random_heads,
+    untrained,
 )
+from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
@@ -92,6 +97,86 @@ def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
     whole = name in (families.COPY, families.COPY_OTHER_FORM)
     values = _beyond_shuffled(subject, triples, any_destination=whole)
     return by_source(values, triples) if len(values) == len(triples) else values
+
+
+@cache
+def of_families(
+    text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
+) -> dict[str, list[SkipTrigram]]:
+    """The members of the paper's families that a text can bear out."""
+    return skip_trigram_families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+@cache
+def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
+    """Those of the paper's own list that a text has."""
+    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+
+
+def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
+    """One layer whose heads hold the whole of the paper's list, all brackets and indents, and one of
+    `every` so many members of the paper's families, and nothing else.
+
+    Each token is a vector of random signs, of which every head moves a part; an output reads the
+    vectors of its sources, and a little noise, so that no two outputs are alike. `destinations`: for
+    so many of the list, the commonest first, only the part that one head moves, another head for
+    another destination.
+    """
+    config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
+    texts = tokenizer.texts()[: config.n_vocab]
+    families = of_families(subject.text, config.n_vocab, config.n_ctx).values()
+    triples = {triple for members in families for triple in members[::every]}
+    listed = of_list(subject.text, config.n_vocab, config.n_ctx)
+    common = Counter(dst for _, dst in {(triple.src, triple.dst) for triple in listed})
+    own = {dst for dst, _ in common.most_common(destinations)}
+    triples |= {*listed}
+    triples |= {*skip_trigram_lists.brackets(texts), *skip_trigram_lists.dedents(texts)}
+    model = Transformer(config).requires_grad_(False).eval()
+    generator = torch.Generator().manual_seed(1)
+    model.W_E.data = torch.randint(2, model.W_E.shape, generator=generator) * 2.0 - 1
+    model.W_U.normal_(std=0.25 * config.d_head**-0.5, generator=generator)
+    moved = [
+        torch.arange(h * config.d_head, (h + 1) * config.d_head) % config.d_model
+        for h in range(config.n_heads)
+    ]
+    for src, dst, out in sorted(triples):
+        read = moved[dst % config.n_heads] if dst in own else torch.arange(config.d_model)
+        model.W_U[out, read] += model.W_E[read, src] / config.d_head
+    layer = model.layers[0]
+    for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
+        weight.zero_()
+    rows = torch.arange(config.d_head)
+    for h, of_head in enumerate(moved):
+        layer.W_V[h][rows, of_head] = 1.0
+        layer.W_O[h][of_head, rows] = 1.0
+    return subject.with_model("planted skip-trigrams of families and lists", model)
+
+
+planted_skip_trigrams = Control("skip-trigrams of families and lists", _with_skip_trigrams)
+
+
+def _shares_of_skip_trigrams(*sizes: float, counts: float) -> Graded:
+    """`_with_skip_trigrams`, of the families the shares that are given."""
+    return Graded(
+        "a share of {} of the skip-trigrams",
+        lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
+        sizes,
+        counts,
+    )
+
+
+skip_trigrams_by_share = _shares_of_skip_trigrams(0.05, 0.1, 0.2, counts=0.2)
+
+
+skip_trigrams_by_half = _shares_of_skip_trigrams(0.25, 0.5, counts=0.5)
+
+
+heads_for_destinations = Graded(
+    "heads of their own for {} of the destinations",
+    lambda subject, size: _with_skip_trigrams(subject, destinations=int(size)),
+    sizes=(1.0, 2.0, 4.0),
+    counts=1.0,
+)
 
 
 @claim(

@@ -18,13 +18,19 @@ from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
 from transformer_circuits.claims import samples
-from transformer_circuits.claims.controls import heads_without_effect, one_layer, untrained
+from transformer_circuits.claims.controls import (
+    built_induction,
+    heads_without_effect,
+    named,
+    one_layer,
+    untrained,
+)
 from transformer_circuits.claims.kept import for_all_chapters
 from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import built_induction, built_virtual_head
 from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
-from transformer_circuits.model import cross_entropy
+from transformer_circuits.model import cross_entropy, hand_built
+from transformer_circuits.text import tokenizer
 
 Gain = Float[Tensor, " document"]
 BRINGS = 0.01
@@ -97,6 +103,19 @@ def worth(subject: Subject, kept: Mapping[str, Float[Tensor, " document"]]) -> d
         "second, alone": direct - second,
         "second, beside": first - single,
     }
+
+
+@named("built virtual head")
+def built_virtual_head(subject: Subject) -> Subject:
+    """Two previous-token heads in a row, on text in which the token two back always comes next.
+
+    Nothing is predicted by the direct path or by one head alone. The subject gives nothing to it.
+    """
+    n_vocab, n_ctx = 23, 40
+    triples = torch.combinations(torch.arange(1, n_vocab), 3)[::30]  # [document, 3]
+    begin = torch.full((len(triples), 1), tokenizer.BEGIN)
+    text = torch.cat([begin, triples.repeat(1, n_ctx)], dim=1).flatten()
+    return Subject("built virtual head", hand_built.two_back(n_vocab, n_ctx), text)
 
 
 @claim(

@@ -1,6 +1,7 @@
 """What is claimed of the heads that compose, since the paper's correction and in remarks beside it."""
 
 import copy
+import dataclasses
 import math
 
 import torch
@@ -17,15 +18,16 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.heads import Head
-from transformer_circuits.claims import about_composition, samples
-from transformer_circuits.claims.controls import another_head, turned_heads, untrained
-from transformer_circuits.claims.measurement import claim
-from transformer_circuits.claims.planted import (
+from transformer_circuits.claims import about_composition, samples, subjects
+from transformer_circuits.claims.controls import (
+    Graded,
     built_induction,
     graded_edges,
-    idle_heads,
-    two_back_head,
+    named,
+    turned_heads,
+    untrained,
 )
+from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_HEAD, Subject, once
@@ -57,6 +59,48 @@ def further_back(subject: Subject) -> tuple[Head, float]:
     further[[one.head for one in subject.previous_token_heads]] = -1
     head = int(further.argmax())
     return Head(0, head), float(back[head, 1:].sum())
+
+
+@named("another head in its place")
+def another_head(subject: Subject) -> Subject:
+    """In place of the head that is asked about, one of which the story says nothing."""
+    subject.require(subject.model.config.n_heads > 3, "four heads in a layer")
+    return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
+
+
+def _idle(subject: Subject, size: float) -> Subject:
+    """Random weights, of which a share of the heads of either layer, but not all, write nothing."""
+    model = subjects.random_weights(subject)
+    n_heads = model.config.n_heads
+    for layer in model.layers:
+        layer.W_O[max(1, n_heads - round(size * n_heads)) :] = 0
+    return subject.with_model("idle heads", model)
+
+
+idle_heads = Graded("a share of {} of idle heads", _idle, sizes=(0.625, 0.75, 0.875), counts=0.75)
+
+
+@named("two-back head")
+def two_back_head(subject: Subject) -> Subject:
+    """A first head that looks two places back, by the positions that turn fastest.
+
+    Tokens have nothing in those d_head dimensions, so that it goes by positions alone.
+    """
+    model = copy.deepcopy(subject.model)
+    layer, d_head = model.layers[0], model.config.d_head
+    subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
+    pairs = torch.arange(0, d_head - 1, 2)
+    speed = math.pi * model.config.position_base ** (-pairs / model.config.d_model)
+    turn = torch.zeros(d_head, d_head)
+    turn[pairs, pairs] = turn[pairs + 1, pairs + 1] = (2 * speed).cos()
+    turn[pairs, pairs + 1] = (2 * speed).sin()
+    turn[pairs + 1, pairs] = -(2 * speed).sin()
+    look = 20 / d_head**0.25  # so that the right place has a score of some hundreds
+    layer.W_Q.data[0], layer.W_K.data[0] = 0, 0
+    layer.W_Q.data[0, :, :d_head] = look * torch.eye(d_head)
+    layer.W_K.data[0, :, :d_head] = look * turn
+    model.W_E.data[:d_head] = 0
+    return subject.with_model("two-back head", model)
 
 
 @claim(

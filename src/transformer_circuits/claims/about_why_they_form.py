@@ -8,6 +8,7 @@ that never comes to match counts as doing so at the last record, which is said t
 another run in the place of the changed one, see `Subject.instead`.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -15,12 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_circuits.claims import rules
-from transformer_circuits.claims.controls import (
-    another_seed_unchanged,
-    given_two_back,
-    keys_two_back,
-)
+from transformer_circuits.claims import rules, subjects
+from transformer_circuits.claims.controls import named
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_SEED, Log, Subject
@@ -29,6 +26,24 @@ from transformer_circuits.training import checkpoint
 
 MATCHES = 0.2
 """Prefix matching from which on a head is said to match: that of the book's marks."""
+
+
+@named("another seed unchanged")
+def another_seed_unchanged(subject: Subject) -> Subject:
+    """In place of each short training with a choice changed, one of another seed without."""
+    return dataclasses.replace(subject, instead=subjects.ANOTHER_SEED)
+
+
+@named("a head given two back")
+def given_two_back(subject: Subject) -> Subject:
+    """In place of the short training with a previous-token head given, one whose head looks two back."""
+    return dataclasses.replace(subject, instead="two back given")
+
+
+@named("keys two back")
+def keys_two_back(subject: Subject) -> Subject:
+    """In place of the short training with keys one token back, one with keys two back."""
+    return dataclasses.replace(subject, instead="one layer, keys two back")
 
 
 @claim(

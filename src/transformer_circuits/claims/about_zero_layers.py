@@ -1,5 +1,6 @@
 """What is claimed of the table of a model without layers."""
 
+import dataclasses
 import math
 from functools import cache
 
@@ -9,11 +10,23 @@ from torch import Tensor
 
 from transformer_circuits.analysis import bigrams
 from transformer_circuits.claims import rules, samples
-from transformer_circuits.claims.controls import token_frequencies, untrained
+from transformer_circuits.claims.controls import named, untrained
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer
+
+
+@named("token frequencies")
+def token_frequencies(subject: Subject) -> Subject:
+    """No layers, and after every token the same prediction: how common each token is."""
+    config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
+    model = Transformer(config).requires_grad_(False).eval().to(subject.model.W_E.dtype)
+    often = subject.text.long().bincount(minlength=config.n_vocab) + 1
+    model.W_E.data.zero_()[0] = 1
+    model.W_U.data[:, 0] = (often / often.sum()).log()
+    return subject.with_model("token frequencies", model)
 
 
 @claim(

@@ -1,4 +1,5 @@
-"""Controls: what a rule must fail on, each made of a subject (`placebos`: of the log of its training)."""
+"""Controls that several modules use: what a rule must fail on, and what is planted for it to find, each
+made of a subject. Those of one module stand beside its rules."""
 
 import copy
 import dataclasses
@@ -7,10 +8,9 @@ from collections.abc import Callable
 
 import torch
 
-from transformer_circuits.analysis import ablation, heads
 from transformer_circuits.claims import findings, subjects
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model.transformer import Transformer
+from transformer_circuits.model import hand_built
 from transformer_circuits.text import tokenizer
 
 
@@ -86,12 +86,6 @@ def one_layer(subject: Subject) -> Subject:
     return subject.sibling("one-layer")
 
 
-@named("two layers")
-def two_layers(subject: Subject) -> Subject:
-    """The model with two layers from the same seed."""
-    return subject.sibling("two-layer")
-
-
 @named("shuffled text")
 def shuffled_text(subject: Subject) -> Subject:
     """The same tokens of each document in another order."""
@@ -111,13 +105,6 @@ def random_heads(subject: Subject, seed: int) -> Subject:
     model = subjects.random_weights(subject, seed).to(subject.model.W_E.dtype)
     model.W_E.data, model.W_U.data = subject.model.W_E.data, subject.model.W_U.data
     return subject.with_model("random heads", model)
-
-
-@named("without heads")
-def without_heads(subject: Subject) -> Subject:
-    """The direct path alone."""
-    model = ablation.without(subject.model, heads.every(subject.model))
-    return subject.with_model("without heads", model)
 
 
 @named("heads without effect")
@@ -153,59 +140,37 @@ def turned_heads(subject: Subject, seed: int) -> Subject:
     return subject.with_model("turned heads", model)
 
 
-@named("another head in its place")
-def another_head(subject: Subject) -> Subject:
-    """In place of the head that is asked about, one of which the story says nothing."""
-    subject.require(subject.model.config.n_heads > 3, "four heads in a layer")
-    return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
-
-
-@named("ordinary begin")
-def ordinary_begin(subject: Subject) -> Subject:
-    """The begin token looks like the commonest token of the text; all else is as it was."""
-    model = copy.deepcopy(subject.model)
-    often = subject.text.long().bincount(minlength=model.config.n_vocab)
-    often[tokenizer.BEGIN] = 0
-    model.W_E.data[:, tokenizer.BEGIN] = model.W_E.data[:, int(often.argmax())]
-    return subject.with_model("ordinary begin", model)
-
-
-@named("token frequencies")
-def token_frequencies(subject: Subject) -> Subject:
-    """No layers, and after every token the same prediction: how common each token is."""
-    config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
-    model = Transformer(config).requires_grad_(False).eval().to(subject.model.W_E.dtype)
-    often = subject.text.long().bincount(minlength=config.n_vocab) + 1
-    model.W_E.data.zero_()[0] = 1
-    model.W_U.data[:, 0] = (often / often.sum()).log()
-    return subject.with_model("token frequencies", model)
-
-
 white_basis = Control(findings.WHITE, subjects.white)
 """The same function of tokens, its residual stream written so that text uses all directions alike."""
 
 
-@named("rotated basis")
-def rotated_basis(subject: Subject) -> Subject:
-    """The same function of tokens, its residual stream written in a random basis."""
-    d = subject.model.config.d_model
-    turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
-    return subjects.in_basis(subject, "rotated basis", turn)
+@named("graded edges")
+def graded_edges(subject: Subject) -> Subject:
+    """Random weights whose composition is graded, so that scores order what the edges do.
+
+    The second layer reads one half of the stream, and each head of the first layer writes more
+    into it than the head before. It is the same whatever basis the subject's stream is in.
+    """
+    if subject.as_stored:
+        return graded_edges(subject.as_stored)
+    model, half = subjects.random_weights(subject), subject.model.config.d_model // 2
+    W_O, second = model.layers[0].W_O, model.layers[1]
+    for index in range(len(W_O)):
+        W_O[index, :half] *= (index + 1) / len(W_O)
+    for weight in (second.W_Q_concat, second.W_K_concat, second.W_V_concat):
+        weight[:, half:] = 0
+    return subject.with_model("graded edges", model)
 
 
-@named("another seed unchanged")
-def another_seed_unchanged(subject: Subject) -> Subject:
-    """In place of each short training with a choice changed, one of another seed without."""
-    return dataclasses.replace(subject, instead=subjects.ANOTHER_SEED)
+@named("built induction")
+def built_induction(subject: Subject) -> Subject:
+    """The hand-built induction circuit, on random tokens that come twice.
 
-
-@named("a head given two back")
-def given_two_back(subject: Subject) -> Subject:
-    """In place of the short training with a previous-token head given, one whose head looks two back."""
-    return dataclasses.replace(subject, instead="two back given")
-
-
-@named("keys two back")
-def keys_two_back(subject: Subject) -> Subject:
-    """In place of the short training with keys one token back, one with keys two back."""
-    return dataclasses.replace(subject, instead="one layer, keys two back")
+    Its heads work together through patterns alone. The subject gives nothing to it.
+    """
+    n_vocab, n_ctx = 101, 121
+    generator = torch.Generator().manual_seed(1)
+    passage = torch.randint(1, n_vocab, (40, n_ctx // 2), generator=generator)
+    begin = torch.full((len(passage), 1), tokenizer.BEGIN)
+    text = torch.cat([begin, passage, passage], dim=1).flatten()
+    return Subject("built induction", hand_built.induction(n_vocab, n_ctx), text)
