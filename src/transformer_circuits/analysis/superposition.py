@@ -34,9 +34,12 @@ def train_toy(
     density: float,
     steps: int = 4000,
     *,
+    n_toys: int = 1,
     generator: torch.Generator,
-) -> tuple[Float[Tensor, "d n_features"], Float[Tensor, " n_features"]]:
+) -> tuple[Float[Tensor, "toy d n_features"], Float[Tensor, "toy n_features"]]:
     """Train the toy model of Elhage et al. 2022 to carry features through too few dimensions.
+
+    `n_toys` at once, with nothing in common but the settings: they take hardly longer than one.
 
     A feature is 0, or with probability `density` uniform in [0, 1]. The toy gives back
     relu(Wᵀ W x + b); in its loss the squared error of feature i has the weight 0.9^i. The learning
@@ -44,17 +47,18 @@ def train_toy(
     dimension; with 0 steps the toy stays untrained.
 
     Returns:
-        W, whose column i is the direction of feature i, and b.
+        W of each, whose column i is the direction of feature i, and b.
     """
-    W = (torch.randn(d, n_features, generator=generator) / d**0.5).requires_grad_()
-    b = torch.zeros(n_features, requires_grad=True)
+    W = (torch.randn(n_toys, d, n_features, generator=generator) / d**0.5).requires_grad_()
+    b = torch.zeros(n_toys, n_features, requires_grad=True)
     worth = 0.9 ** torch.arange(n_features)
     optimizer = torch.optim.Adam([W, b], lr=2e-2)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 2e-2 * (1 - step / steps)
-        x = torch.rand(512, n_features, generator=generator)
+        x = torch.rand(n_toys, 512, n_features, generator=generator)
         x = x * (torch.rand(x.shape, generator=generator) < density)
-        loss = (worth * (F.relu(x @ W.T @ W + b) - x) ** 2).mean()
+        errors = F.relu(x @ W.mT @ W + b[:, None]) - x
+        loss = (worth * errors**2).mean(dim=(1, 2)).sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
