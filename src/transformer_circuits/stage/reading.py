@@ -325,11 +325,12 @@ class Reading(_Verbs):
     def result(self, opens: str | None = None, asked: Sequence[str] = ()) -> dict[str, Any]:
         """What `run` of the page's engine gives: numbers of this state, to four decimals.
 
-        `opens`: what the stage unfolds, see `paragraphs.step`. `asked`: labels of tokens that `next` has
-        beside the likeliest.
+        `opens`: what the stage unfolds, see `paragraphs.step`. `next` has the likeliest tokens, the one
+        that came, and those of the labels in `asked`.
         """
         order = self.probabilities[self.at].argsort(descending=True, stable=True)[:LISTED].tolist()
-        order += [id for id in map(of_label, asked) if id is not None and id not in order]
+        order += self.ids[self.at + 1 : self.at + 2]
+        order += [id for id in map(of_label, asked) if id is not None]
         told = zip(self.places, self.pieces, strict=True)
         result = {
             "tokens": self.tokens,
@@ -344,7 +345,7 @@ class Reading(_Verbs):
                 [[_rounded(row[: dst + 1]) for dst, row in enumerate(A)] for A in of_layer]
                 for of_layer in self.patterns
             ],
-            "next": [self._next(self.at, id) for id in order],
+            "next": [self._next(self.at, id) for id in dict.fromkeys(order)],
             "L": len(self.patterns),
             "H": checkpoint.settings(self.line.folder)[0].n_heads,
             "cutDifferently": names.cut_differently(self.tokens),
