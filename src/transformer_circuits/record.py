@@ -1,6 +1,6 @@
 """What an output of a chapter holds as data: one record, which all that comes after its cell reads.
 
-A figure, a table, a check, a verdict and a paragraph of findings each leave one in the metadata of their output, beside the
+A figure, a table, a check, a verdict, a paragraph of findings, the stage and each of its steps leave one in the metadata of their output, beside the
 picture or the page that people see. Jupyter, nbmake and MyST-NB pass metadata on as they are. The
 index of figures, the slides, the README, the scorecard and the manifest are made of records; nothing
 reads back HTML, SVG or PNG.
@@ -26,7 +26,7 @@ PRECISION = 6
 SVG, PNG = "image/svg+xml", "image/png"
 """The kinds of pictures that an output has beside its HTML."""
 
-Kind = Literal["figure", "table", "check", "verdict", "paragraph"]
+Kind = Literal["figure", "table", "check", "verdict", "paragraph", "stage", "step"]
 Kept = float | int | None | list | dict
 """Numbers as JSON has them, see `kept`."""
 

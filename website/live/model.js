@@ -94,9 +94,10 @@ export class Model {
   }
 
   // Let a run be about `ids`; what it knows about a common beginning stays. `whole`: the run with all
-  // heads on and the same ids, from which means and frozen patterns are taken.
-  extend(run, ids, whole = run) {
-    const { n_layers, n_ctx, d_model, n_vocab } = this.config;
+  // heads on and the same ids, from which means and frozen patterns are taken. `predicts`: false where
+  // places are predicted one by one.
+  extend(run, ids, whole = run, { predicts = true } = {}) {
+    const { n_layers, n_ctx, d_model } = this.config;
     const n = ids.length;
     if (n > n_ctx) throw new Error(`tokens has length ${n} but n_ctx is ${n_ctx}`);
     let from = 0;
@@ -115,15 +116,21 @@ export class Model {
       const z = added(run.z[layer], this.width);
       addTimesTransposed(x, z, this.weight(layer, "O"), n - from, this.width, d_model);
     }
-    const x = added(run.x[n_layers], d_model);
-    const logits = added(run.logits, n_vocab).fill(0);
-    addTimesTransposed(logits, x, this.weights.W_U, n - from, d_model, n_vocab);
-    for (let i = from; i < n; i++) {
+    if (predicts) this.predict(run, from, n);
+    return run;
+  }
+
+  // What comes next at the positions from one to before another: most of the work of a short text.
+  predict(run, from, to) {
+    const { n_layers, d_model, n_vocab } = this.config;
+    const x = run.x[n_layers].subarray(from * d_model, to * d_model);
+    const logits = run.logits.subarray(from * n_vocab, to * n_vocab).fill(0);
+    addTimesTransposed(logits, x, this.weights.W_U, to - from, d_model, n_vocab);
+    for (let i = from; i < to; i++) {
       const own = run.logits.subarray(i * n_vocab, (i + 1) * n_vocab);
       const most = largest(own);
       run.logSum[i] = most + Math.log(own.reduce((sum, value) => sum + Math.exp(value - most), 0));
     }
-    return run;
   }
 
   // The stream before a layer with positions added, from a position on: what queries and keys read.

@@ -62,17 +62,13 @@ export function attribution(model, run, at, token) {
   return { direct: dot(model.embedding(run.ids[at]), 0, direction, 0, d_model), totals, sources };
 }
 
-// The full circuits of a head, W_U W_OV W_E and W_E^T W_QK W_E, for one token as the source:
-// `logits` less their mean over outputs, when all attention is on it; `attention` that each
-// destination pays to it in the shortest context that has both (begin, source, destination),
-// without positions. As in analysis/one_layer/skip_trigrams.py.
-export function circuits(model, index, token, begin) {
+// The OV circuit of a head, W_U W_OV W_E, for one token as the source: what each token's logit gains, less
+// the mean over all, when all attention is on it.
+export function raised(model, index, token) {
   const { n_heads, d_model, d_head, n_vocab } = model.config;
   const layer = Math.floor(index / n_heads);
   const top = (index % n_heads) * d_head;
-  const { W_E, W_U } = model.weights;
   const reads = { top, rows: d_head, columns: d_model, wide: d_model };
-  const vocabulary = { rows: n_vocab, columns: d_model, wide: d_model };
   const value = push(model.embedding(token), model.weight(layer, "V"), reads);
   const written = push(value, model.weight(layer, "O"), {
     left: top,
@@ -80,8 +76,25 @@ export function circuits(model, index, token, begin) {
     columns: d_head,
     wide: model.width,
   });
-  const logits = push(written, W_U, vocabulary);
+  const logits = push(written, model.weights.W_U, {
+    rows: n_vocab,
+    columns: d_model,
+    wide: d_model,
+  });
   const mean = logits.reduce((a, b) => a + b, 0) / n_vocab;
+  return logits.map((value) => value - mean);
+}
+
+// The full circuits of a head for one token as the source: `logits` as in `raised`; `attention` that each
+// destination pays to it in the shortest context that has both (begin, source, destination),
+// without positions. As in analysis/one_layer/skip_trigrams.py.
+export function circuits(model, index, token, begin) {
+  const { n_heads, d_model, d_head, n_vocab } = model.config;
+  const layer = Math.floor(index / n_heads);
+  const top = (index % n_heads) * d_head;
+  const { W_E } = model.weights;
+  const reads = { top, rows: d_head, columns: d_model, wide: d_model };
+  const vocabulary = { rows: n_vocab, columns: d_model, wide: d_model };
   const asKey = (id) => {
     const key = push(model.embedding(id), model.weight(layer, "K"), reads);
     return push(pullBack(key, model.weight(layer, "Q"), reads), W_E, vocabulary);
@@ -94,7 +107,7 @@ export function circuits(model, index, token, begin) {
     return 1 / (1 + Math.exp((rest[d] - value) * scale) + Math.exp((self[d] - value) * scale));
   });
   return {
-    logits: logits.map((value) => value - mean),
+    logits: raised(model, index, token),
     attention: token === begin ? attention.fill(0) : attention,
   };
 }

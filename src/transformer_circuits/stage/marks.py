@@ -1,0 +1,184 @@
+"""Conditions of marked sentences: few kinds, each decided here and, on whatever state is shown, in the
+page (`website/stage/marks.js`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from transformer_circuits.figures.values import percent
+from transformer_circuits.stage import names
+from transformer_circuits.stage.reading import Reading, of_label
+
+
+class Verdict(NamedTuple):
+    """Whether a condition holds in a state."""
+
+    ok: bool | None
+    """None where it does not apply: a head is off or not in this model, a token not on the line."""
+    value: float | None = None
+    """What was compared: a share from 0 to 1, or a rank."""
+    bound: float | None = None
+    says: str = ""
+    """Both in words: "43 %, should be above 50 %"."""
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """A value and the bound on one side of it."""
+
+    above: float | None
+    below: float | None
+
+    def _compared(self, values: list[float]) -> Verdict:
+        """The value of several that is nearest to breaking the bound, or breaks it most."""
+        if self.above is not None:
+            value, bound, side = min(values), self.above, "above"
+            ok = value > bound
+        else:
+            value, bound, side = max(values), self.below, "below"
+            ok = value < bound
+        return Verdict(ok, value, bound, f"{percent(value)}, should be {side} {percent(bound)}")
+
+    @property
+    def _bound(self) -> dict[str, float]:
+        bounds = {"above": self.above, "below": self.below}
+        return {side: bound for side, bound in bounds.items() if bound is not None}
+
+
+EVERY, NONE, NEXT = "every piece", "no piece", "next"
+
+
+@dataclass(frozen=True)
+class Likely(_Bounded):
+    """How likely tokens are held to be before they come; made by `likely`."""
+
+    of: str
+    rank: int | None
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As the page has it."""
+        rank = {} if self.rank is None else {"rank": self.rank}
+        return {"kind": "likely", "of": self.of} | self._bound | rank
+
+    def decide(self, reading: Reading) -> Verdict:
+        """Whether it holds of a reading."""
+        told = self._told(reading)
+        if not told:
+            return Verdict(None)
+        p, ranks = zip(*told, strict=True)
+        if self.rank is not None:
+            return self._ranked(ranks)
+        if self.of == EVERY:
+            return self._compared([min(p)])
+        return self._compared([max(p)])
+
+    def _ranked(self, ranks: tuple[int, ...]) -> Verdict:
+        assert self.rank is not None
+        first = "first" if self.rank == 1 else f"among the first {self.rank}"
+        if self.of == NONE:
+            best = min(ranks)
+            return Verdict(best > self.rank, best, self.rank, f"rank {best}, should not be {first}")
+        worst = max(ranks)
+        return Verdict(worst <= self.rank, worst, self.rank, f"rank {worst}, should be {first}")
+
+    def _told(self, reading: Reading) -> list[tuple[float, int]]:
+        """How likely each token in question is, with its rank."""
+        following = [(place, reading.ids[place + 1]) for place in reading.places]
+        if self.of in (EVERY, NONE):
+            asked = following
+        elif self.of == NEXT:
+            after = reading.at + 1
+            asked = [(reading.at, reading.ids[after])] if after < len(reading.ids) else []
+        elif self.of in reading.pieces:
+            asked = [following[len(following) - 1 - reading.pieces[::-1].index(self.of)]]
+        else:
+            token = of_label(self.of)
+            asked = [] if token is None else [(reading.at, token)]
+        return [reading.told(*one) for one in asked]
+
+
+def likely(
+    of: str, *, above: float | None = None, below: float | None = None, rank: int | None = None
+) -> Likely:
+    """How likely tokens are held to be before they come: above or below a bound, or ranked high.
+
+    `of`: "every piece" of the name that comes again, the least likely of which is compared; "no piece",
+    the likeliest; the label of one piece of it; "next", the token that stands after the place looked
+    from; or any other token, as its label says it (" king" with its space), as what comes next
+    there. `rank`: the token is among so many likeliest; of "no piece", none is.
+
+    Raises:
+        ValueError: if not exactly one of the three is given.
+    """
+    _require_one({"above": above, "below": below, "rank": rank})
+    return Likely(above, below, of, rank)
+
+
+@dataclass(frozen=True)
+class Looks(_Bounded):
+    """How much of their attention heads pay to a place; made by `looks`."""
+
+    heads: tuple[str, ...]
+    to: str
+    at: str | int | None
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As the page has it."""
+        return {"kind": "looks", "heads": [*self.heads], "to": self.to, "at": self.at} | self._bound
+
+    def decide(self, reading: Reading) -> Verdict:
+        """Whether it holds of a reading."""
+        there, off = reading.line.heads, reading.line.off
+        if any(head not in there or head in off for head in self.heads):
+            return Verdict(None)
+        try:
+            at = reading.at if self.at is None else reading.place(self.at)
+        except ValueError:
+            return Verdict(None)
+        to = self._to(reading, at)
+        if to is None:
+            return Verdict(None)
+        looks = [reading.look(head, at) for head in self.heads]
+        return self._compared([float(row[to]) if to <= at else 0.0 for row in looks])
+
+    def _to(self, reading: Reading, at: int) -> int | None:
+        if self.to == "itself":
+            return at
+        if self.to == "before":
+            return at - 1 if at else None
+        labels = [names.bare(token) for token in reading.tokens]
+        return labels.index(self.to) if self.to in labels else None
+
+
+def looks(
+    *heads: str,
+    to: str,
+    at: str | int | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> Looks:
+    """How much of its attention each of some heads pays to a place: above or below a bound.
+
+    `to`: a token's label, its first occurrence; "◦", the sign that opens the line; "itself", the place
+    that looks; "before", one back. `at`: the place that looks, as for a `Reading`; else that of the
+    state. A head cannot look ahead: there it pays nothing.
+
+    Raises:
+        ValueError: if not exactly one bound is given, or no head.
+    """
+    _require_one({"above": above, "below": below})
+    if not heads:
+        raise ValueError('looks names one head at least: looks("1.0", to="al", above=0.5)')
+    return Looks(above, below, heads, to, at)
+
+
+Condition = Likely | Looks
+"""What a marked sentence says of a reading."""
+
+
+def _require_one(bounds: Mapping[str, float | None]) -> None:
+    given = [name for name, bound in bounds.items() if bound is not None]
+    if len(given) != 1:
+        raise ValueError(f"exactly one of {[*bounds]} must be given, not {given or 'none'}")

@@ -1,0 +1,140 @@
+// What a model of the book does with a state of the stage, in the form that Reading.result has in
+// Python (stage/reading.py). The model itself is the live page's.
+import { Tokenizer } from "@huggingface/tokenizers";
+import { Model } from "../live/model.js";
+import { attribution, largest, logProbability, raised } from "../live/questions.js";
+import { again, BEGIN, bare, cutDifferently } from "./names.js";
+
+const FILES = { two_layers: "two-layer", one_layer: "one-layer", zero_layers: "zero-layer" };
+const KINDS = { queries: "Q", keys: "K", values: "V" };
+const LISTED = 8; // of the likeliest next tokens
+
+const models = {};
+let known = null; // {tokenizer, labels, begin}
+
+export function vocabulary({ tokenizer, labels, begin }) {
+  known = { tokenizer: new Tokenizer(tokenizer, {}), labels: [...labels], begin };
+  known.labels[begin] = BEGIN;
+}
+
+export function add(name, packed) {
+  models[name] ??= Model.unpack(packed);
+}
+
+// The file that has a state's model.
+export const fileOf = ({ model, seed }) => FILES[model] + (seed ? `-seed-${seed}` : "");
+
+// `opens`: what the stage unfolds. `conditions`: of marked sentences; `next` then has the tokens, too,
+// that they ask about.
+export function run(state, { opens = null, conditions = [] } = {}) {
+  const began = performance.now();
+  if (state.after !== null) {
+    throw new Error(
+      `The weights after ${state.after} steps are not in this page; in a notebook the same line runs.`,
+    );
+  }
+  const model = models[fileOf(state)];
+  const { labels, begin, tokenizer } = known;
+  const { n_layers: L, n_heads: H, n_ctx } = model.config;
+  const ids = [begin, ...tokenizer.encode(state.text).ids];
+  if (ids.length > n_ctx) {
+    throw new Error(`the line has ${ids.length} tokens but ${state.model} reads ${n_ctx}`);
+  }
+  const tokens = ids.map((id) => labels[id]);
+  const name = again(ids, tokens);
+  const at = state.at === null ? (name?.begin ?? ids.length - 1) : place(tokens, state.at);
+  const done = model.start({ off: state.off.map(number), how: "zero", cuts: state.cuts.map(edge) });
+  model.extend(done, ids, done, { predicts: false });
+  model.predict(done, at, at + 1);
+  if (name) model.predict(done, name.begin, name.end - 1);
+
+  const told = (from, id) => ({
+    label: labels[id],
+    p: Math.exp(logProbability(model, done, from, id)),
+    rank: rank(model, done, from, id),
+  });
+  const places = name ? ids.slice(name.begin, name.end - 1).map((_, k) => name.begin + k) : [];
+  const asked = conditions.filter(({ kind }) => kind === "likely").map(({ of }) => tokenOf(of));
+  const order = largest(row(model, done, at), LISTED);
+  const listed = new Set([...order, ids[at + 1] ?? -1, ...asked]);
+  listed.delete(-1);
+  const result = {
+    tokens,
+    ids,
+    pieces: places.map((from) => ({ place: from, ...told(from, ids[from + 1]) })),
+    first: name?.first ?? -1,
+    begin: name?.begin ?? -1,
+    at,
+    patterns: Array.from({ length: L }, (_, layer) =>
+      done.patterns.slice(layer * H, (layer + 1) * H).map((A) => A.map((looks) => [...looks])),
+    ),
+    next: [...listed].map((id) => told(at, id)),
+    L,
+    H,
+    cutDifferently: cutDifferently(tokens),
+  };
+  const [what, head] = (opens ?? "").split(" ");
+  if (what === "board") Object.assign(result, board(model, done, at));
+  if (what === "column") result.column = column(model, done, state, result, head);
+  return { ...result, ms: performance.now() - began };
+
+  function number(head) {
+    const [layer, index] = head.split(".").map(Number);
+    return layer * H + index;
+  }
+
+  function edge({ from, into, of }) {
+    return { kind: KINDS[into], earlier: number(from), later: number(of) };
+  }
+}
+
+// The last place with this label, or the place of this number.
+function place(tokens, asked) {
+  if (typeof asked === "number") {
+    if (asked < tokens.length) return asked;
+    throw new Error(`at is ${asked} but the line has the places 0 to ${tokens.length - 1}`);
+  }
+  const found = tokens.findLastIndex((token) => bare(token) === asked);
+  if (found < 0) throw new Error(`at is "${asked}" but the line has no such token`);
+  return found;
+}
+
+const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));
+
+const row = (model, done, at) =>
+  done.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);
+
+function rank(model, done, at, id) {
+  const logits = row(model, done, at);
+  let above = 1;
+  for (const value of logits) if (value > logits[id]) above += 1;
+  return above;
+}
+
+// What the token at a place and then every head add to the logit of the next piece there, less the mean
+// of all logits.
+function board(model, done, at) {
+  const { n_heads: H } = model.config;
+  const token = done.ids[at + 1] ?? largest(row(model, done, at), 1)[0];
+  const { direct, totals } = attribution(model, done, at, token);
+  const heads = totals.map((logit, k) => ({ name: `${Math.floor(k / H)}.${k % H}`, logit }));
+  return { writers: [{ name: "token", logit: direct }, ...heads], writtenFor: known.labels[token] };
+}
+
+// What the token that a head looks at most raises, by the head's OV circuit alone; the head is that of
+// the last layer which looks most at a token but the first of the line, if none is named.
+function column(model, done, state, { at, patterns, tokens, L, H }, named) {
+  const most = (looks) =>
+    looks.slice(1).reduce((best, p, k) => (p > looks[best] ? k + 1 : best), 1);
+  const on = Array.from({ length: H }, (_, k) => k).filter(
+    (k) => !state.off.includes(`${L - 1}.${k}`),
+  );
+  if (!at || !L || !(on.length || named)) return null;
+  const share = (k) => patterns[L - 1][k][at][most(patterns[L - 1][k][at])];
+  const head = named || `${L - 1}.${on.reduce((best, k) => (share(k) > share(best) ? k : best))}`;
+  const [layer, k] = head.split(".").map(Number);
+  const from = most(patterns[layer][k][at]);
+  const logits = raised(model, layer * H + k, done.ids[from]);
+  const top = largest(logits, LISTED).map((id) => ({ label: known.labels[id], logit: logits[id] }));
+  return { head, place: from, token: tokens[from], top };
+}

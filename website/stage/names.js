@@ -1,0 +1,49 @@
+// Which tokens of a line are a name that comes again: stage/names.py once more.
+
+export const BEGIN = "◦"; // the token that opens every line
+
+// A token's label without the mark of the space before it.
+export const bare = (label) => label.replace(/^␣(?=.)/su, "");
+
+// The places of each word, [start, end): a token, and the tokens after it that go on with letters.
+export function words(labels) {
+  const goesOn = (k) => /^\p{L}/u.test(labels[k]) && /\p{L}$/u.test(labels[k - 1]);
+  const starts = [...labels.keys()].filter((k) => k < 2 || !goesOn(k));
+  return starts.map((start, k) => [start, starts[k + 1] ?? labels.length]);
+}
+
+// Where the last name begins that came before, where it ends, and where it began the first time; null
+// if none did. A word of two tokens or more, else what ends the line, the more tokens the better.
+export function again(ids, labels) {
+  const same = (k, begin, n) => {
+    if (bare(labels[k]) !== bare(labels[begin])) return false;
+    for (let i = 1; i < n; i++) if (ids[k + i] !== ids[begin + i]) return false;
+    return true;
+  };
+  const earlier = (begin, end) => {
+    const n = end - begin;
+    for (let k = 1; k <= begin - n; k++) if (same(k, begin, n)) return k;
+    return -1;
+  };
+  for (const [begin, end] of words(labels).slice(1).reverse()) {
+    const first = end - begin > 1 ? earlier(begin, end) : -1;
+    if (first > 0) return { begin, end, first };
+  }
+  for (let begin = 2; begin < ids.length - 1; begin++) {
+    const first = earlier(begin, ids.length);
+    if (first > 0) return { begin, end: ids.length, first };
+  }
+  return null;
+}
+
+// Whether the last word came before, letter by letter, but never in the same tokens.
+export function cutDifferently(labels) {
+  const spelt = words(labels)
+    .slice(1)
+    .map(([start, end]) => labels.slice(start, end).map(bare))
+    .filter(([first]) => /^\p{L}/u.test(first));
+  const last = spelt.pop();
+  if (!last) return false;
+  const same = spelt.filter((word) => word.join("") === last.join(""));
+  return same.length > 0 && same.every((word) => word.join("|") !== last.join("|"));
+}
