@@ -14,7 +14,7 @@ _CELL = 28.0
 _AROUND = 2
 """How many tokens before a place are shown; those between are left out."""
 _LEGEND = "Dotted: looks. Solid: writes or moves."
-_TITLE = "An induction head in two steps: note what stood before, then look for it"
+_TITLE = "An induction head in two steps: note what came before, then look for it"
 
 
 @dataclass(frozen=True)
