@@ -57,7 +57,7 @@ def test_the_short_book_is_short():
 
 def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
     said = text(notebooks.path("the-induction-circuit"))
-    assert "Then about a quarter is left of what the finders do for predictions." in said
+    assert "About a quarter is left of what the finders are worth for predictions." in said
     assert "about three fifths are left, in the one model" in said
     assert all(abs(mean - 0.25) < 0.03 for mean in means("causal-scrubbing"))
     recovered = figure("12-how-they-work", "scrubbed")["words"]["recovered"]
