@@ -30,7 +30,8 @@ def means(claim):
 
 HOLD = {
     "induction-head-exists", "induction-on-text", "induction-mechanism", "two-spectra",
-    "one-layer-no-induction", "icl-algorithms", "importance-second-layer",
+    "one-layer-no-induction", "icl-algorithms", "importance-second-layer", "k-composition-use",
+    "correction-further-back", "formation-order",
 }  # fmt: skip
 WEAKER = {"importance-first-layer", "others-local"}
 
