@@ -1,4 +1,4 @@
-"""The two steps of an induction head on a line of text, and the search for two tokens in a row."""
+"""Drawings of an induction head's two steps on a line of text, and of its search for two tokens in a row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, TEXT, THIN, 
 from transformer_circuits.figures.values import Number, number, percent
 
 _CELL = 28.0
-"""The height of a token's box."""
+"""Height of a token's box."""
 _AROUND = 2
-"""How many tokens before a place are shown; those between are left out."""
+"""Tokens shown before a place; those between are left out."""
 _LEGEND = "Dotted: looks. Solid: writes or moves."
 _TITLE = "An induction head in two steps: note what stood before, then look for it"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """The tokens that are shown, where their three places are, and what the two heads pay."""
+    """Shown tokens, their three places, and the attention of the two heads."""
 
     tokens: list[str]
     before: int
@@ -31,11 +31,11 @@ class _Line:
 
     @property
     def steps(self) -> tuple[str, str]:
-        one, two = self.heads
+        back, matcher = self.heads
         return (
-            f"First, head {one} looks one back ({percent(self.weights[0])}): "
+            f"First, head {back} looks one back ({percent(self.weights[0])}): "
             "the key now says what stood before",
-            f"Then head {two} looks where the key matches ({percent(self.weights[1])}), "
+            f"Then head {matcher} looks where the key matches ({percent(self.weights[1])}), "
             "and moves what is there",
         )
 
@@ -49,12 +49,12 @@ def induction_steps(
     weights: Sequence[Number],
     predicted: str,
 ) -> page.Drawing:
-    """How a model finds what followed the present token the last time.
+    """Drawing of the two steps from the present token to the follower of its last occurrence.
 
     `now`: the place of the present token; `found`: the place after an earlier one like it. `heads`:
     the one that looks back and the one that matches, by name; `weights`: attention of the first
     from `found` to the place before it, and of the second from `now` to `found`. `predicted`: the
-    token that the model puts first at `now`.
+    token that the model ranks first at `now`.
     """
     line = _shown(tokens, now, found, heads, [number(w) for w in weights], predicted)
     alt = (
@@ -86,7 +86,7 @@ def _role(line: _Line, i: int) -> Name:
 
 
 def _across(line: _Line) -> Canvas:
-    """Tokens in a row, with what happens above it."""
+    """Wide layout: tokens in a row, with the steps above."""
     canvas, y = Canvas(720), 182.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
@@ -135,7 +135,7 @@ def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) 
 
 
 def _down(line: _Line) -> Canvas:
-    """Tokens in a column, for a phone, with what happens to the right of it."""
+    """Layout for a phone: tokens in a column, with the steps to its right."""
     canvas, left, cell, step = Canvas(TALL), 26.0, 96.0, 40.0
     ys = [4 + step * i + 34 * (i > line.found) for i in range(len(line.tokens))]  # for the note
     for i, token in enumerate(line.tokens):
@@ -172,9 +172,9 @@ def _down(line: _Line) -> Canvas:
 def _block(
     canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name, anchor: Anchor = "start"
 ) -> None:
-    for i, each in enumerate(wrap(words, room, bold=True)):
+    for i, line in enumerate(wrap(words, room, bold=True)):
         y_of = y + i * 1.35 * SMALL
-        canvas.text(x, y_of, each, role=role, size=SMALL, bold=True, anchor=anchor)
+        canvas.text(x, y_of, line, role=role, size=SMALL, bold=True, anchor=anchor)
 
 
 def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, here: bool) -> None:
@@ -186,74 +186,75 @@ def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, he
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked for at one place of a line, and what the place that is looked for offers."""
+    """A query at one place of a line, and the key at the place it looks for."""
 
     now: int
-    """The place that asks; its own token and the one before it are what it asks for."""
+    """Place that asks; its own token and the one before are its query."""
     found: int
-    """The place after an earlier token like that at `now`; its notes say what stands before it."""
+    """Place after an earlier token like that at `now`; its notes name the tokens before it."""
     looks: Mapping[str, Number]
-    """How much of its attention each head pays from `now` to `found`, by its name, from 0 to 1."""
+    """Attention from `now` to `found` of each head, by its name, from 0 to 1."""
     without: Mapping[str, Number]
-    """The same, if the notes are missing from its query."""
+    """The same, without the notes in its query."""
 
 
 def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> page.Drawing:
-    """Which of two notes match at each of two places: what stood one back, and what stood two back.
+    """Drawing of two notes that may match at each of two places: on the token one back, and two back.
 
     `tokens`: labels of the line. Two searches stand side by side, or below each other on a phone.
     """
-    told = []
-    for one in asked:
+    sentences = []
+    for search in asked:
         shares = ", ".join(
-            f"head {name} {percent(share)}, without notes in its query {percent(one.without[name])}"
-            for name, share in one.looks.items()
+            f"head {name} {percent(share)}, without notes in its query "
+            f"{percent(search.without[name])}"
+            for name, share in search.looks.items()
         )
         matches = " and ".join(
-            f'"{tokens[one.found - back]}" {back} back, wanted "{tokens[one.now - back + 1]}"'
+            f'"{tokens[search.found - back]}" {back} back, wanted "{tokens[search.now - back + 1]}"'
             for back in (1, 2)
         )
-        told.append(
-            f'At "{tokens[one.now]}": the notes at "{tokens[one.found]}" say {matches}; '
+        sentences.append(
+            f'At "{tokens[search.now]}": the notes at "{tokens[search.found]}" say {matches}; '
             f"attention there: {shares}."
         )
 
     def paint(room: Px) -> Canvas:
         canvas, wide = Canvas(room), room > TALL
-        for k, one in enumerate(asked):
+        for k, search in enumerate(asked):
             with canvas.click():
                 left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 270.0)
-                _search(canvas, left, top, tokens, one)
+                _search(canvas, left, top, tokens, search)
         key = "Bar, first number: as it is. Tick, second number: without the note in its query."
         canvas.note(0, top + 234, key, room)
         return canvas
 
     numbers = {
-        f"attention, {name}{which}": [number(of[name]) for of in looks]
+        f"attention, {name}{which}": [number(by_head[name]) for by_head in looks]
         for which, looks in (
-            ("", [one.looks for one in asked]),
-            (", no notes in queries", [one.without for one in asked]),
+            ("", [search.looks for search in asked]),
+            (", no notes in queries", [search.without for search in asked]),
         )
         for name in asked[0].looks
     }
-    return page.twice(paint, title, " ".join(told), numbers=numbers)
+    return page.twice(paint, title, " ".join(sentences), numbers=numbers)
 
 
-def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Search) -> None:
-    """The place that is looked for with its notes, the place that asks with its wants, and the looks."""
+def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], search: Search) -> None:
+    """Draw the key's place with its notes, the query's place with its wants, and the looks."""
     note, want, cell = left + 54, left + 284, 90.0
     small = {"size": SMALL, "anchor": "middle"}
-    canvas.text(left, top + 8, f"At the second {plain(tokens[one.now])}", bold=True)
+    canvas.text(left, top + 8, f"At the second {plain(tokens[search.now])}", bold=True)
     canvas.text(note, top + 36, "the key offers", role="key", **small)
     canvas.text(want, top + 36, "the query asks", role="query", **small)
-    for x, place, here in ((note, one.found, False), (want, one.now, True)):
+    for x, place, here in ((note, search.found, False), (want, search.now, True)):
         word = cut(plain(tokens[place]), cell - 4)
         canvas.token(x - cell / 2, top + 48, cell, _CELL, word, role="second", here=here)
     for back, y in ((1, top + 100), (2, top + 144)):
-        has, wanted = (plain(tokens[k]) for k in (one.found - back, one.now - back + 1))
-        said = "after" if back == 1 else "2 back:"
-        canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
-        canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
+        has, wanted = (plain(tokens[k]) for k in (search.found - back, search.now - back + 1))
+        words = "after" if back == 1 else "2 back:"
+        canvas.text(note, y, f"{words} {has}", role="first", bold=True, **small)
+        canvas.text(want, y, f"{words} {wanted}?", role="query", bold=True, **small)
         read = "from its token" if back == 1 else "from its note"
         canvas.text(want, y + 18, read, role="muted", **small)
         ends = [(left + 222, y), (left + 118, y)]
@@ -262,9 +263,9 @@ def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Searc
             canvas.text(left + 170, y - 9, "matches", role="second", **small)
         else:
             canvas.text(left + 170, y, "no match", role="muted", **small)
-    for k, (name, share) in enumerate(one.looks.items()):
-        y, both = top + 190 + 22 * k, [number(of) for of in (share, one.without[name])]
-        ends = [130 * of for of in both]
+    for k, (name, share) in enumerate(search.looks.items()):
+        y, both = top + 190 + 22 * k, [number(share), number(search.without[name])]
+        ends = [130 * look for look in both]
         canvas.text(left, y, f"{name} looks there", size=SMALL)
         canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
         _tick(canvas, left + 112 + ends[1], y)
