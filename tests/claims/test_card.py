@@ -262,7 +262,7 @@ def test_rules_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch)
     monkeypatch.setattr(card, "TOKENS", 20)
     model = Transformer(SHAPE).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
-    subject = Subject("large", model, card._random_text(50), own=True)
+    subject = Subject("large", model, card._random_text(50), readers_own=True)
     rows = {row["rule"]: row for row in card.of_rules(subject)}
     took = {name: row["tokens"] for name, row in rows.items() if "tokens" in row}
     assert took == dict.fromkeys(card.ALL_FORMS, "20 of 50")
@@ -276,7 +276,7 @@ def test_rules_say_that_they_took_some_tokens_of_a_large_vocabulary(monkeypatch)
 def test_a_norm_leaves_no_white_basis_and_the_card_says_so():
     model = GeneralTransformer(SHAPE, width=12, eps=1e-5).requires_grad_(False)
     model.randomise(generator=torch.Generator().manual_seed(0))
-    subject = Subject("normed", model, card._random_text(50), own=True)
+    subject = Subject("normed", model, card._random_text(50), readers_own=True)
     rows = {row["rule"]: row for row in card.of_rules(subject)}
     assert rows["k-composition"]["verdict"].startswith("unavailable: normed has no white basis")
 

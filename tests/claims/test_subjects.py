@@ -45,7 +45,7 @@ def own_model(**shape):
     model.randomise(generator=torch.Generator().manual_seed(0))
     text = torch.randint(1, 17, (400,), generator=torch.Generator().manual_seed(0))
     text[::20] = tokenizer.BEGIN
-    return subjects.Subject("mine", model, text, own=True)
+    return subjects.Subject("mine", model, text, readers_own=True)
 
 
 LOG = ({name: 1.0 for name in subjects.LOGGED[:-1]},)
@@ -62,7 +62,7 @@ LOG = ({name: 1.0 for name in subjects.LOGGED[:-1]},)
     ],
 )
 def test_what_a_model_of_one_s_own_does_not_have_is_named(measurement, subject, needs):
-    with pytest.raises(subjects.NotToBeHad, match=f"this needs {needs}.*mine does not have"):
+    with pytest.raises(subjects.Unavailable, match=f"this needs {needs}.*mine does not have"):
         measurement.interval(subject)
 
 

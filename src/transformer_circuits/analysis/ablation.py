@@ -1,5 +1,6 @@
-"""Ablation: what is lost when a head writes nothing, or something else (paper: "Term Importance
-Analysis", and its zero-ablations)."""
+"""Ablation: the loss when a head writes nothing, or another vector (paper: "Term Importance
+Analysis", and its zero-ablations).
+"""
 
 import copy
 import dataclasses
@@ -20,7 +21,7 @@ from transformer_circuits.text import windows
 
 @torch.no_grad()
 def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
-    """Zero ablation: a copy in which the given heads write nothing, for their W_O is zero.
+    """Copy of a model in which some heads write nothing, for their W_O is zero: zero ablation.
 
     Later layers read the changed stream, so their patterns may change, too.
     """
@@ -32,9 +33,9 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
 
 
 def without_mlps(model: Transformer) -> Transformer:
-    """A copy without MLPs.
+    """Copy of a model without MLPs.
 
-    With the patterns of the whole model its logits are the sum of all paths through no MLP.
+    With the patterns of the full model its logits are the sum of all paths through no MLP.
     """
     smaller = copy.deepcopy(model)
     smaller.mlps = Stack()
@@ -43,8 +44,9 @@ def without_mlps(model: Transformer) -> Transformer:
 
 
 REPLACEMENTS = ("zero", "mean", "resample")
-"""What a head may write instead: nothing; its own mean over the given windows and positions; or
-what it writes at the same position of another window."""
+"""Vectors in place of a head's output: zero; its own mean over all windows and positions; or its
+output at the same position of another window.
+"""
 
 
 @torch.no_grad()
@@ -55,7 +57,7 @@ def with_output(
     output: Float[Tensor, "batch pos d_model"],
     frozen: bool = False,
 ) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits when a head writes `output` instead of its own. `trace` is that of the whole model.
+    """Logits when a head writes `output` instead of its own; `trace` is that of the unchanged model.
 
     Later heads read the changed stream. `frozen=True` keeps their patterns as they were (the
     pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
@@ -70,7 +72,7 @@ def with_output(
 def _onwards(
     model: Transformer, trace: Trace, layer: int, x: Float[Tensor, "batch pos d"], frozen: bool
 ) -> Float[Tensor, "batch pos d"]:
-    """The last residual stream, if after this layer it is `x`."""
+    """Last residual stream, if the stream after this layer is `x`."""
     for later in range(layer + 1, model.config.n_layers):
         pattern = trace.patterns[later] if frozen else None
         x = x + model.layers[later](x, model.W_P[: x.shape[1]], pattern)
@@ -85,11 +87,11 @@ def loss_increase(
     replacement: str = "zero",
     frozen: bool = False,
 ) -> Float[Tensor, "layer head"]:
-    """How much the loss rises when one head writes something else. [nats per counted token]
+    """Rise of the loss when one head's output is replaced, by head. [nats per counted token]
 
     Negative where the model does better so. The increases of several heads do not add up: heads
-    that do the same job stand in for each other. Targets of -100 are not counted. `replacement` is one of
-    `REPLACEMENTS`; `frozen` as in `with_output`.
+    with the same job stand in for each other. Targets of -100 are not counted. `replacement` is one
+    of `REPLACEMENTS`; `frozen` as in `with_output`.
     """
     if replacement not in REPLACEMENTS or (replacement == "resample" and len(inputs) < 2):
         raise ValueError(
@@ -127,7 +129,7 @@ def loss_increase(
 
 
 def _results(model: Transformer, trace: Trace) -> Float[Tensor, "layer batch head pos d_head"]:
-    """What all heads bring, before W_O: the paper's result vectors r."""
+    """Results of all heads before W_O: the paper's vectors r."""
     W_P = model.W_P[: trace.residual[0].shape[1]]
     read = zip(model.layers, trace.residual, trace.patterns, strict=False)
     return torch.stack([layer.results(x, W_P, A) for layer, x, A in read])
@@ -152,8 +154,8 @@ def losses_at(
     for inputs, targets in cross_entropy.batches(*pair):
         trace = model.trace(inputs)
         by_head = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
-        whole = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
-        logits = torch.cat([whole, whole - by_head], dim=1)  # [batch, 1 + head, n_vocab]
+        full = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
+        logits = torch.cat([full, full - by_head], dim=1)  # [batch, 1 + head, n_vocab]
         losses = cross_entropy.per_token(logits, targets[:, -1:].expand(logits.shape[:2]))
         intact.append(losses[:, 0])
         without_each.append(losses[:, 1:])

@@ -1,5 +1,8 @@
-"""Bigram statistics, and how near a zero-layer model can come to them (paper: "Zero-Layer
-Transformers"). Tables are [output token, source token], like W_U W_E."""
+"""Bigram statistics, and the nearest that a zero-layer model can come to them (paper: "Zero-Layer
+Transformers").
+
+Tables are [output token, source token], like W_U W_E.
+"""
 
 import math
 
@@ -8,18 +11,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 ROWS = 64
-"""Of so many outputs at once logits are summed."""
+"""Outputs at once when logits are summed."""
 
 
 def counts(stream: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, "n_vocab n_vocab"]:
-    """How often each token (row) follows each token (column) in a stream."""
+    """Counts of each token (row) after each token (column) in a stream."""
     return counts_of(stream[:-1], stream[1:], n_vocab)
 
 
 def counts_of(
     inputs: Int[Tensor, "*pos"], targets: Int[Tensor, "*pos"], n_vocab: int
 ) -> Float[Tensor, "n_vocab n_vocab"]:
-    """The same for pairs of a token and the one that follows it, such as those of windows."""
+    """Counts of pairs of a token and its successor, such as those of windows."""
     src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
     if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
         raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
@@ -79,13 +82,13 @@ def kl(logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"]) -> flo
 def correlation(
     logits: Float[Tensor, "out src"], table: Float[Tensor, "out src"], least: int = 10
 ) -> tuple[Float[Tensor, " kept"], Bool[Tensor, " src"]]:
-    """Per source token, the correlation of logits with measured log-probabilities.
+    """Correlation of logits with measured log-probabilities, per source token.
 
     Over outputs that followed the source at least `least` times, and for sources with at least
-    `least` such outputs. Correlation ignores what softmax ignores: a constant per column.
+    `least` such outputs. Correlation ignores a constant per column, as softmax does.
 
     Returns:
-        the correlations in [-1, 1], and which source tokens they belong to.
+        the correlations in [-1, 1], and the mask of source tokens they belong to.
     """
     table = table.to(logits.device)
     seen = table >= least  # [out, src]: the pairs that count
@@ -106,9 +109,10 @@ def correlation(
 def _leading(
     matrix: Float[Tensor, "rows cols"], rank: int
 ) -> tuple[Float[Tensor, "rows kept"], Float[Tensor, " kept"], Float[Tensor, "kept cols"]]:
-    """The largest `rank` singular values with their vectors, the same in every run.
+    """Largest `rank` singular values with their vectors, the same in every run.
 
-    Exact where `rank` is full; else near, and for a large matrix many times faster than all of them.
+    Exact where `rank` is full; else near, and for a large matrix many times faster than all of
+    them.
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -117,13 +121,13 @@ def _leading(
 
 
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:
-    """Logits W_U W_E of the given rank that come near the bigrams in KL: what the rank allows.
+    """Logits W_U W_E of the given rank that come near the bigrams in KL: the limit of that rank.
 
-    Fitted to the whole table at once, without sampling. It starts near the truncated singular
+    Fitted to the full table at once, without sampling. The fit starts near the truncated singular
     value decomposition of the log-probabilities, weighted by how common their tokens are, and goes
     on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best
-    possible; more steps bring it closer. In float32, whatever the table: the
-    fit is not that close.
+    possible; more steps bring it closer. In float32, even for a float64 table: the fit is not that
+    close.
     """
     target = (table / table.sum()).float()  # [out, src]: how often each pair occurs
     how_often = target.sum(dim=0)  # [src]

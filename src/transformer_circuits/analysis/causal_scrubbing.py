@@ -1,5 +1,6 @@
-"""Causal scrubbing: the loss of a model that may use no more than a story says it does (Redwood
-Research 2022), here the plain story of induction heads."""
+"""Causal scrubbing: the loss of a model that may use no more than a story allows (Redwood Research
+2022), here the plain story of induction heads.
+"""
 
 from collections.abc import Sequence
 
@@ -22,14 +23,13 @@ def losses(
     as_token: Sequence[tuple[int, int]] = (),
     n_partners: int = 3,
 ) -> Float[Tensor, "three batch pos"]:
-    """Causal scrubbing of the plain story of induction heads. [nats per token]
+    """Losses under causal scrubbing of the plain story of induction heads. [nats per token]
 
-    The loss of the model as it is; with heads of the second layer that may use no more than the
-    story says they do; and with what they write resampled. The story: queries and values read the
-    embedding, keys read what the head `previous` wrote. All else that they read comes from the
-    same position of another window of the batch. The last two are means over `n_partners`
-    other windows. `as_token`: heads of the first layer that count with the embedding, since they look
-    at the present token alone.
+    Three: of the intact model; with heads of the second layer limited to the story; and with their
+    output resampled. The story: queries and values read the embedding, keys read the output of the
+    head `previous`. All else in their input comes from the same position of another window of the
+    batch. The last two are means over `n_partners` other windows. `as_token`: heads of the first
+    layer that count with the embedding, since they look at the present token alone.
     """
     heads.require_two_layers(model)
     layers = {head[0] for head in induction_heads}, {previous[0], *(head[0] for head in as_token)}
@@ -39,29 +39,29 @@ def losses(
             f"{[*as_token]} of layer 0, in more than {n_partners} windows, not {len(inputs)}"
         )
     trace, layer = model.trace(inputs), model.layers[1]
-    token, whole = trace.residual[:2]
+    token, full = trace.residual[:2]
     token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)
     before = trace.head_outputs[0][:, previous[1]]
     W_P = model.W_P[: inputs.shape[1]]
-    whole_logits, right = trace.logits.flatten(0, 1), targets.flatten()
+    logits, right = trace.logits.flatten(0, 1), targets.flatten()
     unembed = torch.cat([model.W_U @ layer.W_O[head] for _, head in induction_heads], dim=1)
-    as_it_is = cross_entropy.per_token(trace.logits, targets)
-    scrubbed, resampled = torch.zeros_like(as_it_is), torch.zeros_like(as_it_is)
+    intact = cross_entropy.per_token(trace.logits, targets)
+    scrubbed, resampled = torch.zeros_like(intact), torch.zeros_like(intact)
     for partner in range(1, n_partners + 1):
-        other_whole, other_token, other_before = (
+        other_full, other_token, other_before = (
             part.roll(partner * len(inputs) // (n_partners + 1), dims=0)
-            for part in (whole, token, before)
+            for part in (full, token, before)
         )
-        from_token = token + other_whole - other_token
-        from_before = before + other_whole - other_before
-        story, none = [], []  # what heads bring, less what they do as it is
+        from_token = token + other_full - other_token
+        from_before = before + other_full - other_before
+        story, none = [], []  # changes of the heads' results
         for _, head in induction_heads:
-            own = trace.patterns[1][:, head] @ layer.values(whole, head)[:, 0]
+            moved = trace.patterns[1][:, head] @ layer.values(full, head)[:, 0]
             A = layer.pattern(from_token, from_before, W_P, head=head)[:, 0]
-            story.append(A @ layer.values(from_token, head)[:, 0] - own)
-            none.append(own.roll(partner * len(inputs) // (n_partners + 1), dims=0) - own)
+            story.append(A @ layer.values(from_token, head)[:, 0] - moved)
+            none.append(moved.roll(partner * len(inputs) // (n_partners + 1), dims=0) - moved)
         for sums, change in ((scrubbed, story), (resampled, none)):
             change = torch.cat(change, dim=2).flatten(0, 1)
-            losses = cross_entropy.changed(whole_logits, change, unembed, right)
+            losses = cross_entropy.changed(logits, change, unembed, right)
             sums += losses.view_as(sums) / n_partners
-    return torch.stack([as_it_is, scrubbed, resampled])
+    return torch.stack([intact, scrubbed, resampled])

@@ -1,9 +1,9 @@
-"""Circuit hunts: small models with a circuit that somebody hid, and a machine that marks answers.
+"""Circuit hunts: small models with a hidden circuit, and an automatic marker of answers.
 
 A hunt is a two-layer model with weights set by hand, hidden by random rotations, and sequences that
-come twice. Its heads do induction together; the hunter says which, and which edges between them are
-used. An answer is marked by cutting, never by looking it up: what was named must do the work alone,
-and every part of it must be needed.
+come twice. Some of its heads do induction together; the hunter names them, and the edges between
+them that are used. An answer is marked by cutting, never by looking it up: the named parts must do
+the work alone, and every one must be needed.
 """
 
 import math
@@ -35,39 +35,39 @@ LEVELS = {
 N_VOCAB, N_HEADS, LONGEST = 16, 6, 9
 """Tokens, of which 0 opens every line; heads in a layer; tokens of the longest passage."""
 SHARE = 0.03
-"""Of what the whole model gains: what may be missing from an answer, and what each part must be worth."""
+"""Share of the model's gain that an answer may miss, and that each part must be worth."""
 _SHARP, _MARGIN = 40.0, 6.0
-"""How far the right place stands above others in score, and the right token above others in logit."""
+"""Lead of the right place over others in score, and of the right token over others in logit."""
 
 
 class Circuit(NamedTuple):
-    """Heads, and the edges between them by which they are used."""
+    """Heads, and the used edges between them."""
 
     heads: frozenset[Head]
     edges: frozenset[tuple[str, Head, Head]]
 
 
 def circuit(members: Sequence[tuple[int, int]], edges: Sequence[EdgeName]) -> Circuit:
-    """An answer. `edges`: kind, later head, earlier head, such as `("K", (1, 2), (0, 3))`."""
+    """Answer from pairs and triples; an edge is its kind and two heads, such as `("K", (1, 2), (0, 3))`."""
     named = ((kind, Head(*later), Head(*earlier)) for kind, later, earlier in edges)
     return Circuit(frozenset(Head(*head) for head in members), frozenset(named))
 
 
 @dataclass(frozen=True)
 class Hunt:
-    """A model to be searched, and the lines on which it is asked."""
+    """A model with a hidden circuit, and the lines on which answers are tried."""
 
     model: Transformer
     tokens: Int[Tensor, "batch pos"]
     targets: Int[Tensor, "batch pos"]
-    """What comes next in second copies; -100 elsewhere, which is not counted."""
+    """Next tokens in second copies; -100 elsewhere, which is not counted."""
     planted: Circuit
-    """For those who give up."""
+    """Solution, for those who give up."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What the machine says of an answer."""
+    """Mark for an answer, and its reason."""
 
     right: bool
     because: str
@@ -78,7 +78,7 @@ class Mark:
 
 @torch.no_grad()
 def hunt(level: int, seed: int) -> Hunt:
-    """The hunt of a level (see `LEVELS`) that a seed makes; other seeds hide other heads.
+    """Hunt of a level (see `LEVELS`), made from a seed; other seeds hide other heads.
 
     Raises:
         ValueError: if there is no such level.
@@ -105,13 +105,13 @@ def hunt(level: int, seed: int) -> Hunt:
 
 
 class _Hider:
-    """Sets heads of an empty model, each a free one of its layer."""
+    """Builder that sets heads of an empty model, each a free one of its layer."""
 
     def __init__(self, model: Transformer, at: dict[str, slice], free: list[list[int]]):
         self.model, self.at, self.free = model, at, free
 
     def note_taker(self, *writes: str, back: int = 1) -> Head:
-        """Looks `back` tokens back, and writes what it sees there."""
+        """Set a head that looks `back` tokens back, and writes the token there into some blocks."""
         head, place = Head(0, self.free[0].pop()), self.at["place"]
         M = _SHARP * hand_built.one_back(self.model.config.n_ctx, back)
         hand_built.look(self.model, 0, place, place, M, head.head)
@@ -120,27 +120,27 @@ class _Hider:
         return head
 
     def finder(self, asks: str, sees: str, moves: str, writes: str, times: float) -> Head:
-        """Looks for a note that says what it asks for, and moves what it finds."""
+        """Set a head that looks where block `sees` equals its block `asks`, and moves `moves` to `writes`."""
         head, M = Head(1, self.free[1].pop()), _SHARP * torch.eye(N_VOCAB)
         hand_built.look(self.model, 1, self.at[asks], self.at[sees], M, head.head)
         hand_built.move(self.model, 1, self.at[moves], self.at[writes], head.head, times)
         return head
 
     def pair(self, twice: bool) -> Circuit:
-        """Two heads; where it writes `twice`, nobody reads the second copy, and the score is lower."""
+        """Set two heads; with `twice`, the first also writes an unread copy, which lowers the score."""
         notes = self.note_taker("note", *["noise"] * twice)
         finds = self.finder("token", "note", "token", "output", _MARGIN)
         return circuit([notes, finds], [("K", finds, notes)])
 
     def team(self, generator: torch.Generator) -> Circuit:
-        """Two or three finders that share the work, ask with re-coded tokens and move them."""
+        """Set two or three finders that share the work, ask with re-coded tokens and move them."""
         notes, n = (
             self.note_taker("note", "noise"),
             int(torch.randint(2, 4, (), generator=generator)),
         )
         recodes, place = Head(0, self.free[0].pop()), self.at["place"]
-        own = _SHARP * torch.eye(self.model.config.n_ctx)
-        hand_built.look(self.model, 0, place, place, own, recodes.head)
+        same_place = _SHARP * torch.eye(self.model.config.n_ctx)
+        hand_built.look(self.model, 0, place, place, same_place, recodes.head)
         hand_built.move(self.model, 0, self.at["token"], self.at["code"], recodes.head)
         team = [self.finder("code", "note", "code", "output", _MARGIN / n) for _ in range(n)]
         read = {"K": notes, "Q": recodes, "V": recodes}
@@ -148,17 +148,17 @@ class _Hider:
         return circuit([notes, recodes, *team], edges)
 
     def herring(self) -> None:
-        """A whole circuit that matches and copies as well as the other, but far too softly to matter."""
+        """Set a second circuit that matches and copies as well, but far too softly to matter."""
         self.note_taker("spare")
         self.finder("token", "spare", "token", "output", _MARGIN / 100)
 
     def distractors(self) -> None:
-        """A head that looks two back, and writes where nobody reads."""
+        """Set a head that looks two back, and writes where nobody reads."""
         self.note_taker("noise", back=2)
 
 
 def _idle(model: Transformer, at: dict[str, slice], free: list[list[int]], generator) -> None:
-    """Whoever is still free looks here and there, and writes a little of no use."""
+    """Give all free heads random attention, and a small output of no use."""
     for layer, of_layer in zip(model.layers, free, strict=True):
         for head in of_layer:
             for weight in (layer.W_Q, layer.W_K, layer.W_V):
@@ -169,7 +169,7 @@ def _idle(model: Transformer, at: dict[str, slice], free: list[list[int]], gener
 
 
 def _rotate(model: Transformer, generator: torch.Generator) -> None:
-    """Turn the stream, and the inside of every head, so that no weight is where it was put."""
+    """Turn the stream, and the inside of every head, so that no weight stays readable."""
 
     def turn(n: int) -> Float[Tensor, "n n"]:
         return torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator)).Q
@@ -204,7 +204,7 @@ def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def left(hunted: Hunt, kept: Circuit) -> float:
-    """The loss of a circuit alone: no other head writes, and no other edge is read. [nats]"""
+    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats]"""
     model = hunted.model
     alone = ablation.without(model, set(heads.every(model)) - kept.heads)
     earlier, later = ([head for head in kept.heads if head.layer == layer] for layer in range(2))
@@ -219,7 +219,7 @@ def left(hunted: Hunt, kept: Circuit) -> float:
 
 
 def mark(hunted: Hunt, answer: Circuit) -> Mark:
-    """What cutting says of an answer: whether it does the work alone, and needs each of its parts.
+    """Mark for an answer by cutting: whether it does the work alone, and needs each of its parts.
 
     Raises:
         ValueError: if the answer names a head that is not there, or an edge of a head not named.
@@ -230,12 +230,12 @@ def mark(hunted: Hunt, answer: Circuit) -> Mark:
         if {later, earlier} - answer.heads:
             raise ValueError(f"{_named(kind, later, earlier)} is of a head that is not named")
     everyone = set(heads.every(hunted.model))
-    whole = float(cross_entropy.mean(hunted.model(hunted.tokens), hunted.targets))
+    intact = float(cross_entropy.mean(hunted.model(hunted.tokens), hunted.targets))
     nobody = ablation.without(hunted.model, everyone)(hunted.tokens)
-    gain = float(cross_entropy.mean(nobody, hunted.targets)) - whole
+    gain = float(cross_entropy.mean(nobody, hunted.targets)) - intact
     alone = left(hunted, answer)
-    if alone > whole + SHARE * gain:
-        does = max(0.0, 1 - (alone - whole) / gain)
+    if alone > intact + SHARE * gain:
+        does = max(0.0, 1 - (alone - intact) / gain)
         return Mark(False, f"alone, what you named does {does:.0%} of the work")
     for edge in sorted(answer.edges):
         less = answer._replace(edges=answer.edges - {edge})
@@ -253,7 +253,7 @@ def _named(kind: str, later: Head, earlier: Head) -> str:
 
 
 def by_scores(hunted: Hunt) -> Circuit:
-    """The answer of one who cuts nothing: patterns say which heads, composition scores which edges.
+    """Answer without cutting: heads by their patterns, edges by composition scores.
 
     All heads of the second layer that match prefixes, and of each kind the edges into them that
     score twice as high as the usual edge.

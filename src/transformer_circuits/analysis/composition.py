@@ -1,10 +1,9 @@
-"""Composition: how much of what one head writes a later head could read (paper: "Three Kinds of
-Composition").
+"""Composition: how much of one head's output a later head could read (paper: "Three Kinds of Composition").
 
 A composition score is the Frobenius norm of a product of two circuits over the norms of both.
 Scores come as matrices [later head, earlier head]. In a model without norms they depend on the
-basis of the stream, so whoever asks for them says which. They do not say what the later head does
-with what it could read: `path_patching` measures that.
+basis of the stream, so the caller chooses it. They do not show what the later head does with its
+input: `path_patching` measures that.
 """
 
 import copy
@@ -21,13 +20,13 @@ from transformer_circuits.model.transformer import Transformer
 
 KINDS = ("Q", "K", "V")
 Basis = str | Float[Tensor, "d_model d_model_too"]
-"""In which basis of the stream: "stored", as the model is, or the T of `change_basis`."""
+"""Basis of the stream: "stored", as the model is, or the T of `change_basis`."""
 
 
 def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
-    """What multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
+    """Circuit that multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
 
-    Without biases, which read nothing that a head wrote.
+    Without biases, which read no head's output.
     """
     if kind not in KINDS:
         raise ValueError(f'composition is one of {KINDS} but "{kind}" was asked for')
@@ -39,19 +38,19 @@ def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
 
 
 def score(later: LowRank, earlier: LowRank) -> float:
-    """‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance."""
+    """Composition score ‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance."""
     return float((later @ earlier).norm() / (later.norm() * earlier.norm()))
 
 
 def scores(
     model: Transformer, kind: str, later_layer: int = 1, earlier_layer: int = 0, *, basis: Basis
 ) -> Float[Tensor, "later_head earlier_head"]:
-    """The `score` of every head of one layer with every head of another.
+    """`score` of every head of one layer with every head of another.
 
     `basis`: "stored", or T, in whose precision scores then are: those of `change_basis`, without a
-    copy of the model. In that of `white_basis`, scores order edges more as their effects do, in models
-    without MLPs.
-    A model with a norm is no longer the same function in T, but it has scores there.
+    copy of the model. In models without MLPs, scores in the `white_basis` order edges more as their
+    effects do. A model with a norm is no longer the same function in T, but it has scores there.
+
     The mean score of random heads, about 1/√d_model, is not subtracted. `later_layer` may also be
     the same layer as `earlier_layer`, or one before it: such heads cannot compose, which makes
     their scores a null.
@@ -84,14 +83,14 @@ def shares(
     later_layer: int = 1,
     earlier_layer: int = 0,
 ) -> Float[Tensor, "kind later_head earlier_head"]:
-    """How much of what each later head reads on a text is what an earlier one wrote. [float64]
+    """Share of each later head's input on a text that each earlier head wrote, by kind. [float64]
 
-    E‖R r‖² / E‖R x‖² over all places, with R the `reader`, r what the earlier head writes there and
-    x the stream. A query or key is as large as what it adds to attention scores with the stream at
-    another place, drawn independently; a value, as what it adds to the logits less their mean.
+    E‖R r‖² / E‖R x‖² over all places, with R the `reader`, r the earlier head's output there and x
+    the stream. A query or key is as large as its part in attention scores with the stream at
+    another place, drawn independently; a value, as its addition to the logits less their mean.
     Positions, which no head writes, are left out. No change of basis alters shares, and unlike a
-    score they grow with what the earlier head writes. Kinds are in the order of `KINDS`. Those of one
-    later head need not sum to 1: what two heads write can add up, or cancel.
+    score they grow with the earlier head's output. Kinds are in the order of `KINDS`. Shares of one
+    later head need not sum to 1: outputs of two heads can add up, or cancel.
 
     >>> from transformer_circuits.model import hand_built
     >>> model, tokens = hand_built.induction(n_vocab=4, n_ctx=7), torch.tensor([[0, 1, 2, 3, 1, 2]])
@@ -115,13 +114,13 @@ def shares(
 
 
 def _moment(x: Float[Tensor, "*place d_model"]) -> Float[Tensor, "d_model d_model_too"]:
-    """The second moment of a stream, not centred, over all places. [float64]"""
+    """Second moment of a stream, not centred, over all places. [float64]"""
     places = x.flatten(0, -2).double()
     return places.T @ places / len(places)
 
 
 def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_too"]:
-    """T⁻¹, for a T in which the stream of this model can be written at all."""
+    """T⁻¹, for a T that is a basis of this model's stream."""
     d_model = model.config.d_model
     if T.shape != (d_model, d_model):
         raise ValueError(f"a basis is {tuple(T.shape)} but the stream has {d_model} dimensions")
@@ -134,10 +133,10 @@ def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_to
 def top_pairs(
     values: Float[Tensor, "later_head earlier_head"], n: int = 1
 ) -> list[tuple[Head, Head]]:
-    """The n pairs (later head, earlier head) of a two-layer model with the largest values.
+    """Pairs (later head, earlier head) of a two-layer model with the n largest values, largest first.
 
-    `values` are `scores`, or anything else that has a row for each head of the second layer and a
-    column for each of the first. The largest come first.
+    `values` are `scores`, or any other matrix with a row for each head of the second layer and a
+    column for each of the first.
     """
     flat = values.flatten().topk(n).indices.tolist()
     pairs = (divmod(index, values.shape[1]) for index in flat)
@@ -145,7 +144,7 @@ def top_pairs(
 
 
 def _unit(matrix: LowRank) -> LowRank:
-    """The matrix over its norm, its left factor replaced by that factor's triangular QR factor.
+    """Matrix over its norm, its left factor replaced by that factor's triangular QR factor.
 
     A rotation on the left changes no norm of a product, so it can be left out. Done once per head
     and not once per pair, this makes all scores many times faster.
@@ -157,16 +156,16 @@ def _unit(matrix: LowRank) -> LowRank:
 def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
     """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
 
-    It is the K-composition term of the later head's QK circuit. Where the earlier head looks at
-    the previous token and the eigenvalues are positive (`copying_scores.positivity`), the later
-    head looks for sources that follow its own token: the matching half of induction.
+    The K-composition term of the later head's QK circuit. Where the earlier head looks at the
+    previous token and the eigenvalues are positive (`copying_scores.positivity`), the later head
+    looks for sources that follow its own token: the matching half of induction.
     """
     written = heads.W_OV(model, earlier) @ model.W_E.detach()
     return model.W_E.T.detach() @ (heads.W_QK(model, later) @ written)
 
 
 def null(d_model: int, d_head: int, n: int, *, generator: torch.Generator) -> Float[Tensor, " n"]:
-    """Scores of n pairs of random heads: around 1/√d_model, whatever d_head is."""
+    """Scores of n pairs of random heads: around 1/√d_model, for any d_head."""
 
     def draw() -> LowRank:
         return LowRank(
@@ -197,7 +196,7 @@ def impossible(
 def apart(
     values: Float[Tensor, "later earlier"], layers: tuple[int, int]
 ) -> Float[Tensor, " pair"]:
-    """All values of pairs of heads of two layers, less those of a head with itself."""
+    """All values of pairs of heads of two layers, without those of a head with itself."""
     same = torch.eye(*values.shape, dtype=torch.bool) & (layers[0] == layers[1])
     return values[~same]
 
@@ -220,11 +219,11 @@ def rotated(
 
 
 def published_k_score(later: LowRank, earlier: LowRank) -> float:
-    """What the paper's figure shows instead of the K-score, by its own "Correction" comment.
+    """Score that the paper's figure shows instead of the K-score, by its own "Correction" comment.
 
     Its library permuted the product cyclically, which keeps traces and eigenvalues but not norms:
-    ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and
-    W_OV = W_O W_V as `earlier`. It is large for pairs that form an induction circuit.
+    ‖W_K W_O W_V W_Qᵀ‖ in place of ‖W_Qᵀ W_K W_O W_V‖, with W_QK = W_Qᵀ W_K as `later` and W_OV =
+    W_O W_V as `earlier`. It is large for pairs that form an induction circuit.
     """
     turned = (later.right @ earlier.left) @ (earlier.right @ later.left)
     return float(turned.norm() / (later.norm() * earlier.norm()))
@@ -232,11 +231,11 @@ def published_k_score(later: LowRank, earlier: LowRank) -> float:
 
 @torch.no_grad()
 def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) -> Transformer:
-    """The same function with its residual stream in another basis: x becomes T x.
+    """Same function with its residual stream in another basis: x becomes T x.
 
-    All that writes is multiplied by T, all that reads by T⁻¹, positions by T, in the precision of T.
-    Logits, patterns and every [n_vocab, n_vocab] circuit stay; norms and angles in the stream, and
-    so composition scores, do not (unless T is orthogonal).
+    All matrices that write are multiplied by T, all that read by T⁻¹, positions by T, in the
+    precision of T. Logits, patterns and every [n_vocab, n_vocab] circuit stay; norms and angles in
+    the stream, and so composition scores, do not (unless T is orthogonal).
     """
     heads.require_plain(model)
     other, back = copy.deepcopy(model), _inverse(T, model)
@@ -259,10 +258,10 @@ def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) ->
 def white_basis(
     model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int = 1
 ) -> Float[Tensor, "d_model d_model_too"]:
-    """The T of `change_basis` with which the stream before a layer is white on these tokens.
+    """Matrix T of `change_basis` with which the stream before a layer is white on these tokens. [float64]
 
     T = C^(-1/2), with C the second moment of the stream, not centred, over all positions: no
-    direction then counts for more than another, as the stream varies as much along each. [float64]
+    direction then counts for more than another, as the stream varies as much along each.
 
     Raises:
         ValueError: if the stream leaves a direction empty on these tokens, as in models built by

@@ -1,9 +1,8 @@
-"""What each edge between two layers is worth, all edges at once, and how well that is measured.
+"""Effects of each edge between two layers, all edges at once, and the reliability of their measures.
 
-The loss is a noisy measure of one edge: what the edge adds to the right token differs from place to
-place by much more than it helps on average. How far the *prediction* moves is not noisy, for it
-needs no right token (`Effects`). Of a model that predicts as well as it believes to, the two are the
-same on average.
+The loss is a noisy measure of one edge: the edge's addition to the right token differs from place
+to place by much more than it helps on average. The change of the *prediction* is not noisy, for it
+needs no right token (`Effects`). For a well-calibrated model, the two are the same on average.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from transformer_circuits.model import general
 from transformer_circuits.model.transformer import Attention, Transformer, causal_scores
 
 MOST = 80.0
-"""No logit counts as raised by more than this: e^80 is near the largest number there is."""
+"""Largest logit that is counted as raised: e^80 is near the largest number there is."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,9 @@ class Effects:
     """Effects of all edges, for every window; kinds are in the order of `composition.KINDS`."""
 
     loss: Float[Tensor, "window kind later_head earlier_head"]
-    """How much the loss rises without the edge; negative where it falls. [nats per token]"""
+    """Rise of the loss without the edge; negative where it falls. [nats per token]"""
     change: Float[Tensor, "window kind later_head earlier_head"]
-    """How much the prediction changes without it: Kullback-Leibler, never negative. [nats]"""
+    """Change of the prediction without the edge: Kullback-Leibler, never negative. [nats]"""
 
 
 @torch.no_grad()
@@ -45,11 +44,11 @@ def effects(
 ) -> Effects:
     """Effects of every edge on the predictions at the same `places` of each window.
 
-    `instead`: what an edge carries where it is cut, as heads bring it, before W_O; zero by default.
+    `instead`: the vector that a cut edge carries, as heads' results before W_O; zero by default.
 
-    They are the means over these places. Exact, as `path_patching.without_edge` is; to take few
-    places of many windows costs as little as many places of few, and tells more. Where a norm comes
-    before W_U, the stream is unembedded anew for each edge.
+    Means over these places. Exact, as `path_patching.without_edge` is; few places of many windows
+    cost as little as many places of few, and tell more. Where a norm comes before W_U, the stream
+    is unembedded anew for each edge.
     """
     heads.require_two_layers(model, *[general.NORM] * (instead is None))
     if general.NORM in model.forms:
@@ -81,7 +80,7 @@ def _one_by_one(
     targets: Int[Tensor, "window pos"],
     places: Int[Tensor, " n"],
 ) -> Effects:
-    """The same as `effects` by a forward pass for each edge, which a norm may stand in."""
+    """`effects` by a forward pass for each edge, which also works with a norm."""
     heads_of, loss_and_change = range(model.config.n_heads), []
     for window, right in zip(inputs.split(1), targets, strict=True):
         trace = model.trace(window)
@@ -105,11 +104,11 @@ def _moved(
 ) -> tuple[Float[Tensor, "kind earlier_head"], Float[Tensor, "kind earlier_head"]]:
     """Both effects of the edges into one head of the second layer, in one window.
 
-    `less`: what it brings to the places without each edge, less what it brings with all.
-    `p`: the prediction with all.
+    `less`: the head's result at the places without each edge, less that with all. `p`: the
+    prediction with all.
     """
     less = rearrange(less, "kind earlier place d_head -> place kind earlier d_head")
-    mean = p @ unembed  # what it adds to the mean logit, which softmax ignores
+    mean = p @ unembed  # per unit of result: the rise of the mean logit, which softmax ignores
     raised = less @ unembed.T  # [place, kind, earlier_head, n_vocab]
     raised -= einsum(less, mean, "place k e d, place d -> place k e")[..., None]
     change = raised.clamp_(max=MOST).expm1_()
@@ -128,11 +127,11 @@ def _results(
 ) -> tuple[
     Float[Tensor, "head place d_head"], list[Float[Tensor, "kind earlier_head place d_head"]]
 ]:
-    """What each head of the second layer brings; and what without each edge, less that, by head.
+    """Result of each head of the second layer; and the change of it without each edge, by head.
 
-    An edge is taken away where the later head reads. `r` is what each earlier head brings, or what of
-    it goes, `full` the stream between the layers. `edges`: for each later head, what its queries, keys and values
-    read of `r`, which for keys is `W_K @ W_O`.
+    An edge is taken away where the later head reads. `r`: the result of each earlier head, or the
+    part of it that is cut; `full`: the stream between the layers. `edges`: for each later head, the
+    maps from `r` to its queries, keys and values, which for keys is `W_K @ W_O`.
     """
     brought, less = [], []
     readers = zip(layer.W_Q, layer.W_K, layer.W_V, edges, strict=True)
@@ -153,29 +152,29 @@ def _pattern(q: Tensor, k: Tensor, places: Tensor) -> Float[Tensor, "*both place
     return causal_scores(q, k, places).softmax(dim=-1)
 
 
-def agreement(one: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
+def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
     """Spearman's rank correlation of two sets of values, from -1 to 1; equal values share a rank.
 
     >>> agreement(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
     1.0
     """
-    pair = torch.stack([ranks(values.flatten()) for values in (one, other)])
+    pair = torch.stack([ranks(values.flatten()) for values in (first, other)])
     return float(torch.corrcoef(pair)[0, 1])
 
 
 def ranks(values: Float[Tensor, "*batch n"]) -> Float64[Tensor, "*batch n"]:
-    """How many of the n values are below each, and half as many as are equal to it, itself among them.
+    """Number of values below each of the n values, plus half of those equal to it, itself among them.
 
     >>> ranks(torch.tensor([10.0, 30.0, 10.0]))
     tensor([1.0000, 2.5000, 1.0000], dtype=torch.float64)
     """
     values = values.cpu()
-    each, others = values[..., :, None], values[..., None, :]
-    return ((each > others).sum(dim=-1) + (each == others).sum(dim=-1) / 2).double()
+    value, others = values[..., :, None], values[..., None, :]
+    return ((value > others).sum(dim=-1) + (value == others).sum(dim=-1) / 2).double()
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:
-    """Split-half reliability: the `agreement` of every second window with the others.
+    """Split-half reliability: `agreement` of every second window with the others.
 
     From -1 to 1; near 0, noise decides the order of the edges, and nothing can agree with it.
     """
@@ -189,9 +188,9 @@ def shuffled(
     *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
-    """The permutation null for `agreement`: with the heads of both layers in another order.
+    """Permutation null for `agreement`: with the heads of both layers in another order.
 
-    Whole heads change places, so that a head whose every score is high stays such a head.
+    Complete heads change places, so that a head whose every score is high stays such a head.
     """
     later, earlier = scores.shape
     agreements = []

@@ -1,5 +1,6 @@
-"""The paths through a transformer whose attention patterns are held fixed (paper: "The Path
-Expansion Trick")."""
+"""Path expansion: the paths through a transformer whose attention patterns are held fixed (paper:
+"The Path Expansion Trick").
+"""
 
 import math
 
@@ -13,17 +14,17 @@ from transformer_circuits.model import general
 from transformer_circuits.model.transformer import Transformer
 
 HeadPath = tuple[Head, ...]
-"""The heads a path goes through, earliest first. `()` is the direct path."""
+"""Heads that a path goes through, earliest first. `()` is the direct path."""
 
 
 def paths(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
 ) -> dict[HeadPath, Float[Tensor, "batch pos d_model"]]:
-    """What every path adds to the last residual stream; `model.unembed` makes logits of it.
+    """Addition of every path to the last residual stream; `model.unembed` turns it into logits.
 
-    One direct path, one path per head, one per pair of heads in different layers, and so on: in
-    all (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. A large term need
-    not matter, for terms can cancel.
+    One direct path, one path per head, one per pair of heads in different layers, and so on: in all
+    (1 + n_heads)^n_layers terms, whose sum is the residual stream exactly. A large term need not
+    matter, for terms can cancel.
 
     >>> from transformer_circuits.model import hand_built
     >>> model = hand_built.induction(n_vocab=4, n_ctx=7)
@@ -45,20 +46,20 @@ def paths(
 
 
 Source = Head | None
-"""What a query or key is made from: an earlier head, or None for the token and its position."""
+"""Maker of a query or key: an earlier head, or None for the token and its position."""
 
 
 @torch.no_grad()
 def score_terms(
     model: Transformer, tokens: Int[Tensor, "batch pos"], head: tuple[int, int]
 ) -> dict[tuple[Source, Source], Float[Tensor, "batch dst src"]]:
-    """The raw attention scores of a head, split by what made the query and what made the key.
+    """Raw attention scores of a head, split by the makers of query and key.
 
     The four families of the paper's expansion of a second-layer QK circuit: (None, None) is the
     token-to-token term; (h, None) is Q-composition with h, (None, h) K-composition, (h, h') both.
     They sum to `Attention.scores` before the causal mask, 1/√d_head included. The token itself
-    stands for its embedding plus its position. In deeper layers an earlier head's output counts
-    as a whole, whatever it was made from.
+    stands for its embedding plus its position. In deeper layers an earlier head's output is one
+    part, however it was made.
     """
     model.require_attention_only(general.STREAM, general.BIASES, general.OUTPUTS)
     trace, W_QK = model.trace(tokens), heads.W_QK(model, head)

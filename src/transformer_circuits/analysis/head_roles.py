@@ -1,7 +1,7 @@
-"""Which head plays which part in induction, by one definition for measurements and chapters.
+"""Roles of heads in induction, by one definition for measurements and chapters.
 
-The previous-token head is found on text. The strongest induction head is found on random tokens that
-come twice, as what it does there owes nothing to the statistics of a language.
+The previous-token head is found on text. The strongest induction head is found on random tokens
+that come twice, as its behaviour there owes nothing to the statistics of a language.
 """
 
 from typing import NamedTuple
@@ -20,10 +20,11 @@ from transformer_circuits.text import windows
 LENGTH = 60
 """Tokens of a passage that comes twice, or fewer where a model's context is shorter."""
 LENGTHS = (40, LENGTH, 80)
-"""Of the passages on which heads are told to match: with one alone, a head would do that looks so
-many tokens back, whatever stands there."""
+"""Lengths of the passages on which heads are tested for matching: with a single one, a head that
+always looks so many tokens back would do.
+"""
 N_WINDOWS, N_CTX = 8, 256
-"""The windows of text on which a previous-token head is found, and their tokens, or fewer."""
+"""Windows of text on which a previous-token head is found, and their tokens, or fewer."""
 
 
 MATCHES = 0.5
@@ -31,19 +32,19 @@ MATCHES = 0.5
 
 
 SHORTEST = 8
-"""Of contexts: what comes twice in fewer tokens is nothing that could be found."""
+"""Least tokens of a context: nothing can be found in fewer that come twice."""
 ONE_BACK = 0.9
-"""From so much of its attention on the token before, heads do one work together, and count as one."""
+"""Attention to the token before from which heads do one job together, and count as one."""
 FEWEST = 4
-"""Tokens of a vocabulary, the one that opens contexts among them: with fewer, uniform attention pays
-as much as `LOOKS` to what followed."""
+"""Least tokens of a vocabulary, with the one that opens contexts: with fewer, uniform attention
+pays as much as `LOOKS` to followers.
+"""
 LOOKS = 0.4
-"""How much of its attention a head must pay for `census` to call it by what it looks at: ARENA's bound
-for calling a head an induction head."""
+"""Attention from which `census` names a head by its target: ARENA's bound for an induction head."""
 
 
 class Row(NamedTuple):
-    """Where one head looks, on random tokens that come twice. Shares of its attention, 0 to 1."""
+    """Attention of one head on random tokens that come twice. Shares, 0 to 1."""
 
     head: Head
     here: float
@@ -52,13 +53,13 @@ class Row(NamedTuple):
     begin: float
     """To the token that opens the context, where a head with nothing to do rests."""
     matches: float
-    """To what followed earlier occurrences of the present token: prefix matching."""
+    """To followers of earlier occurrences of the present token: prefix matching."""
     by_length: tuple[float, ...]
-    """The same on passages of each of `lengths`, of which `matches` is the mean."""
+    """`matches` on passages of each of `lengths`; `matches` is their mean."""
 
     @property
     def role(self) -> str:
-        """What it looks at most, if that is more than `LOOKS`; else nothing."""
+        """Name of the place with most attention, if that is more than `LOOKS`; else ""."""
         roles = {"induction": self.matches, "previous token": self.one_back,
                  "present token": self.here, "rests": self.begin}  # fmt: skip
         name = max(roles, key=roles.__getitem__)
@@ -66,18 +67,18 @@ class Row(NamedTuple):
 
 
 def lengths(config: ModelConfig) -> list[int]:
-    """`LENGTHS`, or in a shorter context all of them shorter by as much: they must stay different."""
+    """`LENGTHS`, all shorter by one factor in a shorter context: they must stay different."""
     longest = min(LENGTHS[-1], (config.n_ctx - 1) // 2)
     return [max(2, length * longest // LENGTHS[-1]) for length in LENGTHS]
 
 
 def twice(config: ModelConfig, n: int = 6) -> list[Int[Tensor, "n pos"]]:
-    """What `census` and `matching` look at: passages of each of `lengths`, two copies of each."""
+    """Tokens for `census` and `matching`: passages of each of `lengths`, two copies of each."""
     return [repeats.copies(random_passages(config, n, 1, length)) for length in lengths(config)]
 
 
 def census(model: Transformer) -> list[Row]:
-    """Every head by where it looks on `twice`, the mean over its lengths.
+    """Attention of every head on `twice`, the mean over its lengths.
 
     Raises:
         UserError: if contexts are shorter than `SHORTEST`, or the vocabulary has less than `FEWEST`.
@@ -103,14 +104,14 @@ def census(model: Transformer) -> list[Row]:
 
 
 class Cast(NamedTuple):
-    """The cast of the short book: heads of a two-layer model by what they do."""
+    """Cast of the short book: heads of a two-layer model by their roles."""
 
     note_taker: Head
-    """The previous-token head."""
+    """Previous-token head."""
     recoder: Head
-    """The first-layer head that looks most at its own token, and so writes it anew."""
+    """First-layer head that looks most at its own token, and so writes it anew."""
     finders: list[Head]
-    """The second-layer heads that look at what followed the present token the first time."""
+    """Second-layer heads that look at the follower of the present token's first occurrence."""
 
 
 def random_passages(
@@ -125,7 +126,7 @@ def random_passages(
 def matching(model: Transformer) -> Float[Tensor, " head"]:
     """Prefix matching of the heads of the last layer, on random passages that come twice. 0 to 1.
 
-    The mean over `lengths`, with six passages of each.
+    Mean over `lengths`, with six passages of each.
     """
     scores = []
     for tokens in twice(model.config):
@@ -136,12 +137,12 @@ def matching(model: Transformer) -> Float[Tensor, " head"]:
 
 
 def induction_head(model: Transformer) -> Head:
-    """The strongest one: the head of the last layer that matches prefixes best."""
+    """Head of the last layer that matches prefixes best."""
     return Head(len(model.layers) - 1, int(matching(model).argmax()))
 
 
 def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
-    """Who leaves notes, who writes tokens anew, who looks for notes.
+    """Heads that leave notes, write tokens anew, and look for notes.
 
     Raises:
         ValueError: if the model has not two layers.
@@ -154,14 +155,14 @@ def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
 
 
 def previous_token_head(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Head:
-    """The first-layer head that looks most at the token before, on evenly spaced windows of text."""
+    """First-layer head that looks most at the token before, on evenly spaced windows of text."""
     return Head(0, int(_looks_back(model, text)[:, 1].argmax()))
 
 
 def previous_token_heads(model: Transformer, text: Int[Tensor, " n_tokens"]) -> list[Head]:
-    """All first-layer heads that look one back with more than `ONE_BACK`, or the best one alone.
+    """First-layer heads that look one back with more than `ONE_BACK`, or the best one alone.
 
-    Where there are two, each can do without the other: what is cut is cut in all of them together.
+    Where there are two, each can do without the other: so they are cut together.
     """
     looks = _looks_back(model, text)[:, 1]
     shared = (looks > ONE_BACK).nonzero()[:, 0].tolist() or [int(looks.argmax())]

@@ -64,7 +64,7 @@ def require_two_layers(model: Transformer, *takes: str) -> None:
 
 
 def require_plain(model: nn.Module, *takes: str) -> None:
-    """Refuse a model whose heads do not read the stream itself: the circuits here would be others'.
+    """Refuse a model whose heads do not read the stream itself: its circuits would not be the head's.
 
     `takes`: as in `Transformer.require`.
     """
@@ -78,10 +78,10 @@ def require_plain(model: nn.Module, *takes: str) -> None:
 
 
 def W_OV(model: Transformer, head: tuple[int, int]) -> LowRank:
-    """W_O W_V, [d_model written, d_model read]: what the head moves, and where to.
+    """W_O W_V, [d_model written, d_model read]: the vector that the head moves, and where it is written.
 
-    Of a model with a norm, gains are in it; what is left is a positive factor for each position.
-    Biases of values, which are the same for all sources, are left out.
+    Of a model with a norm, gains are in it; the rest of the norm is a positive factor for each
+    position. Biases of values, which are the same for all sources, are left out.
     """
     require_plain(model, *general.ALL)
     layer, index = layer_of(model, head), head[1]
@@ -100,7 +100,7 @@ def W_QK(model: Transformer, head: tuple[int, int]) -> LowRank:
 
 
 def full_ov(model: Transformer, head: tuple[int, int]) -> LowRank:
-    """W_U W_OV W_E, [output token, source token], in logits: what attending to a token does.
+    """W_U W_OV W_E, [output token, source token], in logits: the effect of attending to a token.
 
     >>> from transformer_circuits.model import hand_built
     >>> model = hand_built.induction(n_vocab=3, n_ctx=7)

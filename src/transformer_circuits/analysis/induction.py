@@ -1,5 +1,6 @@
-"""Induction: how much a model gains from context, and which heads match prefixes
-(paper: "Induction Heads"; scores as in Olsson et al. 2022). See `repeats` for what it predicts."""
+"""Induction: gain from context, and heads that match prefixes (paper: "Induction Heads"; scores as
+in Olsson et al. 2022). See `repeats` for predictions.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -27,8 +28,9 @@ def in_context_learning_score(
 
     Negative where the model predicts better with more context. One number per window; take their
     mean. Olsson et al. compare positions 500 and 50 of the same text. Here the *same tokens* are
-    predicted twice, with much context and with little, so that it does not matter which are hard.
-    `model`: whatever makes logits of tokens; where nothing says so, its contexts open with BEGIN.
+    predicted twice, with much context and with little, so that their difficulty does not matter.
+    `model`: any function from tokens to logits; unless its config says otherwise, contexts open
+    with BEGIN.
     """
     length, shift = late[1] - late[0], late[0] - early[0]
     if length != early[1] - early[0] or length < 1 or shift < 0:
@@ -58,7 +60,7 @@ def in_context_learning_score(
 
 
 def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]:
-    """For every destination, the sources right after an earlier occurrence of its token.
+    """Sources right after an earlier occurrence of its token, for every destination.
 
     An induction head looks there: at (earlier occurrence) + 1, strictly before the destination.
     BEGIN has no followers and is none.
@@ -73,7 +75,7 @@ def followers(tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch dst src"]
 
 
 def prefix_matching_score(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float[Tensor, " head"]:
-    """Attention to what followed earlier occurrences of the token (`followers`), per head.
+    """Attention to followers of earlier occurrences of the token (`followers`), per head.
 
     A probability, 0 to 1: the mean over the destinations that have followers. Compare it with
     `uniform_matching`, the score of a head that attends to everything alike. Olsson et al. measure
@@ -94,7 +96,7 @@ def prefix_matching_score(A: Pattern, tokens: Int[Tensor, "batch dst"]) -> Float
 
 
 def uniform_matching(tokens: Int[Tensor, "batch pos"]) -> float:
-    """What `prefix_matching_score` gives for uniform attention: its null on these tokens."""
+    """`prefix_matching_score` of uniform attention: its null on these tokens."""
     allowed = torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).tril()
     uniform = allowed / allowed.sum(dim=1, keepdim=True)
     return float(prefix_matching_score(uniform.expand(len(tokens), 1, -1, -1), tokens)[0])

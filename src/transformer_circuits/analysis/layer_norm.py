@@ -1,9 +1,9 @@
 """Layer norm and biases, folded away (paper: appendix "Handling Layer Normalization").
 
-`NormedTransformer` has what the paper's mathematics leaves out and its trained models have: layer
-norm before every read from the stream, biases everywhere, positions in the stream. `fold` writes
-the same function with weights alone, on a stream with one more dimension that is always one; what
-is left of layer norm is one factor per position and read, its *scale*.
+`NormedTransformer` has the parts that the paper's mathematics leaves out and its trained models
+have: layer norm before every read from the stream, biases everywhere, positions in the stream.
+`fold` writes the same function with weights alone, on a stream with one more dimension that is
+always one; the rest of layer norm is one factor per position and read, its *scale*.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer, causal_scores
 
 EPSILON = 1e-5
-"""Added to the variance before the root, as everywhere."""
+"""Addition to the variance before the root, as everywhere."""
 
 
 def of_heads(x: Tensor, weight: Tensor) -> Float[Tensor, "batch head pos d_head"]:
-    """What a weight of heads makes of each position."""
+    """Product of each head's weight with the stream at each position."""
     return einsum(x, weight, "b pos d, h d_head d -> b h pos d_head")
 
 
@@ -57,10 +57,10 @@ class NormedLayer(nn.Module):
 
 
 class NormedTransformer(nn.Module):
-    """Layer norm before every read from the stream, biases everywhere, learned positions.
+    """Transformer with layer norm before every read from the stream, biases everywhere, learned positions.
 
-    Analyses that ask for logits alone take it; those that ask for weights or what heads do refuse
-    it, for there are gains and biases in between, and name `fold`.
+    Analyses that ask for logits alone take it; those that ask for weights or outputs of heads
+    refuse it, for there are gains and biases in between, and name `fold`.
 
     Initial weights are drawn from `generator`.
     """
@@ -97,18 +97,18 @@ class NormedTransformer(nn.Module):
         heads.require_plain(self)
 
     trace = embed = require = require_attention_only = _refuse
-    """What a `Transformer` has and its analyses ask for."""
+    """Methods of a `Transformer` that its analyses ask for."""
 
 
 @torch.no_grad()
 def fold(model: NormedTransformer) -> GeneralTransformer:
-    """The same function without gains and biases, as a model that analyses take.
+    """Same function without gains and biases, as a model that analyses take.
 
     W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean. The matrix
-    in front of x reads the stream; the vector at the end multiplies the coordinate that is one, which
-    is the one after the model's own. (The next, the last of an even number, stays empty.) What is
-    written stands here less its mean, which nothing reads. Each layer has one more head, its last: it
-    reads the one and writes b_O, wherever it looks.
+    in front of x reads the stream; the vector at the end multiplies the coordinate that is one, the
+    next after the model's own. (The one after, the last of an even number, stays empty.) All writes
+    are less their mean, which nothing reads. Each layer has one more head, its last: it reads the
+    one and writes b_O, wherever it looks.
     """
     shape, d = model.config, model.config.d_model
     wider = dataclasses.replace(shape, n_heads=shape.n_heads + 1, d_model=d + 2)
@@ -133,10 +133,10 @@ def fold(model: NormedTransformer) -> GeneralTransformer:
 
 
 def freeze(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Transformer:
-    """The same function on these tokens, with each position's norm held, and so linear in the stream.
+    """Same function on these tokens, with each position's norm held, and so linear in the stream.
 
     For analyses that expand a model into paths, which need that: their terms then sum to its logits
-    (`model.unembed` makes logits of them). On other tokens it refuses to run. A model without a norm
-    is that already.
+    (`model.unembed` makes logits of them). On other tokens it refuses to run. A model without a
+    norm is returned as it is.
     """
     return model.frozen(tokens) if isinstance(model, GeneralTransformer) else model

@@ -1,10 +1,9 @@
-"""Path patching: what is lost when one head no longer reads what another wrote (Goldowsky-Dill et
-al. 2023).
+"""Path patching: the loss when one head no longer reads another's output (Goldowsky-Dill et al. 2023).
 
-What is patched is an edge between two heads, of kind Q, K or V: for its queries, keys or values
-the later head reads zero in place of the earlier one's output, and all others read that output as
-before. `composition` says how much the weights would let it read there; this says what it is
-worth on some text.
+A patched edge between two heads has a kind, Q, K or V: for its queries, keys or values the later
+head reads zero in place of the earlier one's output, and all others read that output as before.
+`composition` measures how much the weights would let it read there; this module measures the worth
+of the edge on some text.
 """
 
 from collections.abc import Mapping
@@ -23,14 +22,14 @@ from transformer_circuits.model.transformer import Transformer
 
 
 class Edge(NamedTuple):
-    """An edge between two heads, and what it is worth on some text."""
+    """An edge between two heads, and its worth on some text."""
 
     kind: str
-    """One of `composition.KINDS`: what the later head reads the earlier one with."""
+    """One of `composition.KINDS`: the later head's input that reads the earlier head."""
     later: Head
     earlier: Head
     loss_increase: float
-    """How much the loss rises without it. [nats per counted token]"""
+    """Rise of the loss without the edge. [nats per counted token]"""
 
 
 EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
@@ -44,12 +43,12 @@ def patched(
     instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
     places: slice | Int[Tensor, " n"] = slice(None),
 ) -> Float[Tensor, "batch _ n_vocab"]:
-    """Logits of a two-layer model where each edge given carries something else than it did.
+    """Logits of a two-layer model where each of some edges carries another vector.
 
     All other readers of the earlier heads read them as before. Exact, since nothing comes after the
-    second layer; so the stream changes by the sum of what it changes for each later head alone.
-    `trace` is that of the whole model on the same tokens, `places` are the positions whose logits are
-    wanted: with a large vocabulary they are what takes time.
+    second layer; so the stream changes by the sum of the changes for each later head alone. `trace`
+    is that of the unchanged model on the same tokens, `places` are the positions of the logits:
+    with a large vocabulary they take most of the time.
     """
     changes, last = _changes(model, trace, instead), trace.residual[2][:, places]
     for head, less in changes.items():
@@ -63,10 +62,11 @@ def losses_patched(
     instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
     targets: Int[Tensor, "batch pos"],
 ) -> Float[Tensor, "batch pos"]:
-    """What each target costs where edges are `patched`, and 0 for targets of -100. [nats]
+    """Loss of each target where edges are `patched`, and 0 for targets of -100. [nats]
 
-    The same as the loss of `patched`, in a fraction of its time: an edge changes d_head numbers at each
-    place, which reach the logits through W_U W_O. Where a norm comes before W_U, it is no faster.
+    The same as the loss of `patched`, in a fraction of its time: an edge changes d_head numbers at
+    each place, which reach the logits through W_U W_O. Where a norm comes before W_U, it is no
+    faster.
     """
     changes, W_O = _changes(model, trace, instead), model.layers[1].W_O
     if general.NORM in model.forms or not changes:
@@ -100,7 +100,7 @@ def _changes(
     trace: Trace,
     instead: Mapping[EdgeName, Float[Tensor, "batch pos d_model"]],
 ) -> dict[int, Float[Tensor, "batch pos d_head"]]:
-    """What each head of the second layer that has patched edges brings, less what it does as it is."""
+    """Change of the result of each head of the second layer that has patched edges, before W_O."""
     heads.require_two_layers(model, *general.all_but(general.HELD))
     for kind, later, earlier in instead:
         heads.layer_of(model, later), heads.layer_of(model, earlier)
@@ -112,18 +112,18 @@ def _changes(
     full, changes = trace.residual[1], {}
     for head in sorted({later[1] for _, later, _ in instead}):
         read = dict.fromkeys(KINDS, full)
-        as_it_is = _result(model, trace, head, read)
+        intact = _result(model, trace, head, read)
         for (kind, later, earlier), other in instead.items():
             if later[1] == head:
                 read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
-        changes[head] = _result(model, trace, head, read) - as_it_is
+        changes[head] = _result(model, trace, head, read) - intact
     return changes
 
 
 def _result(
     model: Transformer, trace: Trace, head: int, read: Mapping[str, Tensor]
 ) -> Float[Tensor, "batch pos d_head"]:
-    """What a head of the second layer brings to each place, by what it reads with each of `KINDS`."""
+    """Result of a head of the second layer at each place, before W_O, from its inputs by `KINDS`."""
     layer, A, full = model.layers[1], trace.patterns[1][:, head], trace.residual[1]
     if read["Q"] is not full or read["K"] is not full:
         A = layer.pattern(read["Q"], read["K"], model.W_P[: full.shape[1]], head=head)[:, 0]
@@ -140,8 +140,8 @@ def without_edge(
 ) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model when one head of the second layer does not read one of the first.
 
-    The output of `earlier` is missing from what `later` makes its queries ("Q"), keys ("K") or
-    values ("V") from; everyone else still reads it. `trace` and `places` as for `patched`.
+    The output of `earlier` is missing from the input of the queries ("Q"), keys ("K") or values
+    ("V") of `later`; all other heads still read it. `trace` and `places` as for `patched`.
     """
     zero = torch.zeros_like(trace.residual[1])
     return patched(model, trace, {(kind, later, earlier): zero}, places)
@@ -150,7 +150,7 @@ def without_edge(
 def loss_increase(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "kind later_head earlier_head"]:
-    """How much the loss rises without each edge between two layers. [nats per counted token]
+    """Rise of the loss without each edge between two layers. [nats per counted token]
 
     Kinds come in the order of `composition.KINDS`; see `without_edge`. Targets of -100 are not
     counted, so that the effect can be measured at chosen positions only.
@@ -164,7 +164,7 @@ def loss_increase(
 
 
 def top_edges(increases: Float[Tensor, "kind later_head earlier_head"], n: int = 1) -> list[Edge]:
-    """The n edges without which the loss rises most, by `loss_increase`; the costliest first."""
+    """Edges without which the loss rises most, by `loss_increase`; n of them, the costliest first."""
     order = increases.flatten().argsort(descending=True)[:n]
     places = torch.stack(torch.unravel_index(order, increases.shape), dim=1)  # [edge, 3]
     return [

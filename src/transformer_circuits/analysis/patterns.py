@@ -1,4 +1,4 @@
-"""What an attention pattern looks at, by distance, and weighted by what it moves."""
+"""Attention patterns: at some places alone, by distance, and weighted by the values moved."""
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -19,7 +19,7 @@ from transformer_circuits.model.transformer import (
 
 
 def of_all_layers(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Pattern, ...]:
-    """The patterns of every layer: those of a trace, without its logits, which cost the most."""
+    """Patterns of every layer: those of a trace, without its logits, which cost the most."""
     model.require(*general.ALL)
     x, W_P = model.embed(tokens)
     patterns = []
@@ -39,7 +39,7 @@ def at(
     W_P: Float[Tensor, "pos d_model"],
     places: Int[Tensor, " dst"] | None,
 ) -> Pattern:
-    """The pattern of a layer at some destinations alone, or at all: batch, head, dst, src."""
+    """Pattern of a layer at some destinations alone, or at all: batch, head, dst, src."""
     if places is None:
         return layer.pattern(x, x, W_P)
     q = layer.queries(x, W_P)[:, :, places]  # of all: what turns them counts places from 0
@@ -49,10 +49,10 @@ def at(
 def _after_first_layer(
     model: Transformer, tokens: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos d_model"]:
-    """The residual stream after the first layer, as `Transformer.stream` makes it, up to rounding.
+    """Residual stream after the first layer, as from `Transformer.stream`, up to rounding.
 
-    What a token gives to queries, keys and values does not depend on its place, as positions are
-    added. So each distinct token is projected once, which is most of the work of a layer on text.
+    A token's part in queries, keys and values does not depend on its place, as positions are added.
+    So each distinct token is projected once, which is most of the work of a layer on text.
     """
     if model.forms:  # a norm, say, acts on token and position together
         return model.stream(tokens, 1)
@@ -75,7 +75,7 @@ def _after_first_layer(
 def stream_at(
     model: Transformer, tokens: Int[Tensor, "batch pos"], places: Int[Tensor, " place"]
 ) -> Float[Tensor, "batch place d_model"]:
-    """The residual stream after all layers at some places alone: the last layer asks nowhere else."""
+    """Residual stream after all layers at some places alone: the last layer is computed nowhere else."""
     model.require(*general.all_but(general.HELD))
     x, W_P = model.embed(tokens)
     if not model.layers:
@@ -102,12 +102,12 @@ def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
 
 
 def to_begin(A: Pattern) -> Float[Tensor, " head"]:
-    """Mean attention to position 0, over all later positions: how much a head rests. 0 to 1."""
+    """Mean attention to position 0, over all later positions: rest. 0 to 1."""
     return A[..., 1:, 0].mean(dim=(0, -1))
 
 
 def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
-    """‖v_j‖, the length of the value that each head moves from each source."""
+    """Length ‖v_j‖ of the value that each head moves from each source."""
     heads.require_plain(model)
     v = einsum(
         model.layers[layer].W_V,
@@ -118,10 +118,10 @@ def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "
 
 
 def value_weighted(model: Transformer, trace: Trace, layer: int) -> Pattern:
-    """A_ij ‖v_j‖: attention times the length of the value moved (paper: "Induction Heads").
+    """Attention times the length of the value moved, A_ij ‖v_j‖ (paper: "Induction Heads").
 
     Not a probability, and not quite a property of the model: an invertible matrix put between W_O
-    and W_V, with its inverse, changes the lengths and leaves the head the same. So compare within
-    a head, roughly.
+    and W_V, with its inverse, changes the lengths and leaves the head the same. So compare within a
+    head, roughly.
     """
     return trace.patterns[layer] * value_norms(model, trace, layer)[:, :, None, :]

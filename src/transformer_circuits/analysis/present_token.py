@@ -2,8 +2,8 @@
 
 Such a head turns x into (1 + W_OV) x at the very place where it stands (paper: "Identity Attention
 Heads?" has the stream itself as such a head). In the first layer x is the embedding, so the same
-function has one head less and (1 + W_OV) W_E for W_E, as far as all later layers can tell. Whatever
-counts heads or layers must not tell these two ways of writing it apart.
+function has one head less and (1 + W_OV) W_E for W_E, as far as all later layers can tell. A count
+of heads or layers must not tell these two ways of writing it apart.
 """
 
 from collections.abc import Sequence
@@ -20,20 +20,19 @@ from transformer_circuits.model.base import Stack
 from transformer_circuits.model.transformer import Attention, Transformer
 
 MOVES_NOTHING = 0.95
-"""How much of its attention a head pays to the present token at least, on average over places, to be
-written into the embedding: less than a twentieth of what it does is to move anything."""
+"""Least mean attention to the present token of a head that counts as part of the embedding."""
 
 
 @torch.no_grad()
 def heads(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Head, ...]:
-    """The heads of the first layer that pay `MOVES_NOTHING` of their attention to the present token."""
+    """Heads of the first layer that pay `MOVES_NOTHING` of their attention to the present token."""
     model.require(*general.ALL)
     if not model.config.n_layers:
         return ()
     x, W_P = model.embed(tokens)
     A = model.layers[0].pattern(x, x, W_P)
-    own = A.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2)).tolist()  # [head]
-    return tuple(Head(0, k) for k, share in enumerate(own) if share >= MOVES_NOTHING)
+    present = A.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2)).tolist()  # [head]
+    return tuple(Head(0, k) for k, share in enumerate(present) if share >= MOVES_NOTHING)
 
 
 @torch.no_grad()
@@ -42,14 +41,14 @@ def written_out(
     embedded: Float[Tensor, "batch pos d_model"],
     heads: Sequence[tuple[int, int]],
 ) -> tuple[Float[Tensor, "batch pos d_model"], Stack[Attention]]:
-    """The stream with these first-layer heads written into the embedding, and the layers without them.
+    """Stream with these first-layer heads written into the embedding, and the layers without them.
 
-    (1 + W_OV) x, where x is the embedding W_E t and W_OV that of all these heads together. The other
-    heads of the first layer read x as before; whatever comes after them reads this.
+    (1 + W_OV) x, where x is the embedding W_E t and W_OV that of all these heads together. The
+    other heads of the first layer read x as before; all later layers read this stream.
 
     Raises:
-        ValueError: if one of the heads is not of the first layer, or the model has a form of `general`
-            that the paper's has not.
+        ValueError: if one of the heads is not of the first layer, or the model has a form of
+        `general` that the paper's has not.
     """
     if later := [str(Head(*head)) for head in heads if head[0]]:
         raise ValueError(f"only heads of the first layer read the embedding alone, not {later}")
@@ -57,6 +56,6 @@ def written_out(
         return embedded, model.layers
     model.require()
     layer, index = model.layers[0], [head for _, head in heads]
-    own = einsum(layer.W_O[index], layer.W_V[index], "h d k, h k m -> d m")
-    direct = embedded + einsum(own, embedded, "d m, b pos m -> b pos d")
+    W_OV = einsum(layer.W_O[index], layer.W_V[index], "h d k, h k m -> d m")
+    direct = embedded + einsum(W_OV, embedded, "d m, b pos m -> b pos d")
     return direct, ablation.without(model, heads).layers

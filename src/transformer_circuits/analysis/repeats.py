@@ -1,8 +1,8 @@
-"""Passages that come twice: how well a model predicts the second copy (paper: "Induction Heads").
+"""Passages that come twice: predictions of the second copy (paper: "Induction Heads").
 
 The passages are text, or random tokens: uniformly random ones, which rule out every statistic of
-the language, or tokens drawn as often as the text has them, for tokens that a model hardly ever
-saw say little about what it does with the others.
+the language, or tokens drawn as often as the text has them, for tokens that a model hardly ever saw
+tell little about its behaviour with the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,38 +19,42 @@ from transformer_circuits.text import windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 EQUAL = 1e-4
-"""Logits that differ by no more count as the same: which of them is larger by then depends on the order in
-which a processor adds. Two tokens that a hand-built model finds in two places are exactly as likely."""
+"""Largest difference of logits that count as the same: their order then depends on the order in
+which a processor adds. Two tokens that a hand-built model finds in two places are exactly as
+likely.
+"""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model makes of each token of each copy but the first, which nothing announces."""
+    """Predictions of each token of each copy but the first, which nothing announces."""
 
     loss: Float[Tensor, "n copy pos"]
     """In nats."""
     rank: Int[Tensor, "n copy pos"]
-    """Place of the right token among all of the vocabulary by its logit; 1 is the first. Tokens with
-    the same logit, to `EQUAL`, go before it: a model that gives all the same has found nothing."""
+    """Rank of the right token in the vocabulary by its logit; 1 is the first. Tokens with the same
+    logit, to `EQUAL`, go before it: a model that gives all the same has found nothing.
+    """
     preferred: Float[Tensor, "n copy pos"]
     """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
-    induction. A model that raises all it has seen alike, and so loses less on the second copy
-    without knowing which token comes next, stays at 0.5."""
+    induction. A model that raises all seen tokens alike, and so loses less on the second copy
+    without knowing which token comes next, stays at 0.5.
+    """
 
     def mean_loss(self) -> Float[Tensor, " copy"]:
-        """In nats per token. Guessing costs ln n_vocab."""
+        """Mean loss in nats per token. Guessing costs ln n_vocab."""
         return self.loss.mean(dim=(0, 2))
 
     def right_first(self) -> Float[Tensor, " copy"]:
-        """How often the right token gets the highest logit of all, from 0 to 1."""
+        """Rate at which the right token gets the highest logit of all, from 0 to 1."""
         return (self.rank == 1).to(self.loss.dtype).mean(dim=(0, 2))
 
     def mean_preferred(self) -> Float[Tensor, " copy"]:
-        """How often the right token beats another of the passage: 0.5 by chance, at most 1."""
+        """Rate at which the right token beats another of the passage: 0.5 by chance, at most 1."""
         return self.preferred.mean(dim=(0, 2))
 
     def median_rank(self) -> Float[Tensor, " copy"]:
-        """The place that half of the right tokens reach; about n_vocab / 2 by chance."""
+        """Median rank of the right token; about n_vocab / 2 by chance."""
         return self.rank.transpose(0, 1).flatten(1).to(self.loss.dtype).quantile(0.5, dim=1)
 
 
@@ -59,8 +63,8 @@ def drawn(
 ) -> Int[Tensor, "n length"]:
     """`n` passages of random tokens, each drawn in proportion to its weight, but never BEGIN.
 
-    Ones draw uniformly, counts of a text (`counts`) as often as the text has each, and ones and
-    zeros (`quartile`) among some tokens.
+    Weights of one draw uniformly, counts of a text (`counts`) as often as the text has each, and
+    ones and zeros (`quartile`) among some tokens.
     """
     weights = weights.clone()
     weights[BEGIN] = 0
@@ -68,17 +72,17 @@ def drawn(
 
 
 def counts(text: Int[Tensor, " n_tokens"], n_vocab: int) -> Float[Tensor, " n_vocab"]:
-    """How often a text has each token."""
+    """Counts of each token in a text."""
     return torch.bincount(text.long(), minlength=n_vocab).float()
 
 
-def quartile(of: Float[Tensor, " n_vocab"], which: int) -> Float[Tensor, " n_vocab"]:
-    """1 for the tokens of one quarter of the vocabulary by how frequent they are, else 0.
+def quartile(frequency: Float[Tensor, " n_vocab"], which: int) -> Float[Tensor, " n_vocab"]:
+    """Mask, 1 for the tokens of one quarter of the vocabulary by frequency, else 0.
 
     `which`: 0 for the most frequent quarter to 3 for the rarest.
     """
-    chosen = torch.zeros_like(of)
-    chosen[of.argsort(descending=True, stable=True).tensor_split(4)[which]] = 1
+    chosen = torch.zeros_like(frequency)
+    chosen[frequency.argsort(descending=True, stable=True).tensor_split(4)[which]] = 1
     return chosen
 
 
@@ -106,7 +110,7 @@ def predictions(
 ) -> Predictions:
     """Loss and rank of the tokens of passages, each of which comes `n_copies` times.
 
-    `model`: whatever makes logits [batch, pos, n_vocab] of tokens, from any library.
+    `model`: any function from tokens to logits [batch, pos, n_vocab], from any library.
     """
     length = passages.shape[1]
     tokens = copies(passages.to(cross_entropy.device(model, passages)), n_copies)
@@ -130,7 +134,7 @@ def predictions(
 
 
 def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int[Tensor, "n pos"]:
-    """The next tokens within one copy (from 0) of passages of this length, and -100 elsewhere.
+    """Next tokens within one copy (from 0) of passages of this length, and -100 elsewhere.
 
     The first token of the copy is left out: no context says that a copy begins there.
     """
@@ -142,12 +146,12 @@ def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int
 def loss_increase_by_copy(
     model: Transformer, passages: Sequence[Int[Tensor, "_ _"]], frozen: bool = False
 ) -> Float[Tensor, "copy layer head"]:
-    """How much the loss rises without each head, in each of two copies of passages.
+    """Rise of the loss without each head, in each of two copies of passages. [nats per token]
 
-    [nats per token], the mean over groups of passages [n, length] of several lengths: with a
-    single one, a head that always looks that far back would do. The head writes nothing; `frozen`
-    as in `ablation.with_output`. Losing a head can help on random tokens whether they repeat or
-    not: what the head does for repeats is the second increase minus the first.
+    Mean over groups of passages [n, length] of several lengths: with a single one, a head that
+    always looks that far back would do. The head writes nothing; `frozen` as in
+    `ablation.with_output`. Losing a head can help on random tokens whether they repeat or not: its
+    worth for repeats is the second increase minus the first.
     """
     rows = []
     for group in passages:

@@ -1,5 +1,4 @@
-"""Superposition and privileged bases: more features than dimensions, and coordinates that stand
-out."""
+"""Superposition and privileged bases: more features than dimensions, and coordinates that stand out."""
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -39,15 +38,15 @@ def train_toy(
 ) -> tuple[Float[Tensor, "toy d n_features"], Float[Tensor, "toy n_features"]]:
     """Train the toy model of Elhage et al. 2022 to carry features through too few dimensions.
 
-    `n_toys` at once, with nothing in common but the settings: they take hardly longer than one.
+    `n_toys` at once, with nothing in common but the settings: this takes hardly longer than one.
 
-    A feature is 0, or with probability `density` uniform in [0, 1]. The toy gives back
+    A feature is 0, or with probability `density` uniform in [0, 1]. The toy returns
     relu(Wᵀ W x + b); in its loss the squared error of feature i has the weight 0.9^i. The learning
     rate falls linearly to 0. With too few steps dense features have not settled which of them get a
     dimension; with 0 steps the toy stays untrained.
 
     Returns:
-        W of each, whose column i is the direction of feature i, and b.
+        each toy's W, whose column i is the direction of feature i, and b.
     """
     W = (torch.randn(n_toys, d, n_features, generator=generator) / d**0.5).requires_grad_()
     b = torch.zeros(n_toys, n_features, requires_grad=True)
@@ -68,7 +67,7 @@ def train_toy(
 def recovered(
     W: Float[Tensor, "d n_features"], b: Float[Tensor, " n_features"], tolerance: float = 0.25
 ) -> Bool[Tensor, " n_features"]:
-    """Which features come out of the toy of `train_toy` as they went in, when they occur alone.
+    """Features that leave the toy of `train_toy` as they came in, when they occur alone: true or false.
 
     Switching a feature on must change its own output by 1 and all others by 0, to `tolerance`.
     """
@@ -84,11 +83,11 @@ def triples_held(
     *,
     generator: torch.Generator,
 ) -> tuple[int, float, Float[Tensor, "head dst out"]]:
-    """How many skip-trigrams of one source some heads can hold together.
+    """Number of skip-trigrams of one source that some heads can hold together.
 
-    The source is fixed; destination d calls for output d. Head h attends to the source by
-    A_h(d) in [0, 1] and then raises output c by f_h(c), so the logits are Σ_h A_h(d) f_h(c).
-    Trained from many starts at once, of which the best is kept. Guessing costs ln n_triples.
+    The source is fixed; destination d calls for output d. Head h attends to the source by A_h(d) in
+    [0, 1] and then raises output c by f_h(c), so the logits are Σ_h A_h(d) f_h(c). Trained from
+    many starts at once, of which the best is kept. Guessing costs ln n_triples.
 
     Returns:
         the number of right answers, the loss in nats, and each head's share of the logits.

@@ -1,8 +1,9 @@
-"""How much of the loss each kind of path accounts for (paper: "Term Importance Analysis").
+"""Term importance: the part of the loss that each kind of path accounts for (paper: "Term
+Importance Analysis").
 
-Order n keeps the paths through at most n heads: order 0 is the direct path, order 1 adds every
-head by itself, order 2 the virtual heads. Attention patterns are frozen: they stay as they are in
-the whole model. So what heads do to each other's patterns is not seen here.
+Order n keeps the paths through at most n heads: order 0 is the direct path, order 1 adds every head
+by itself, order 2 the virtual heads. Attention patterns are frozen: they stay as they are in the
+full model. So effects of heads on each other's patterns are not seen here.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ class Streams:
     """Final residual streams that hold some of the paths; `unembed` turns them into logits."""
 
     orders: tuple[Float[Tensor, "batch pos d_model"], ...]
-    """Order 0 to n_layers; the last is the whole model's."""
+    """Order 0 to n_layers; the last is the full model's."""
     layers: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Direct path and the heads of one layer, each by itself; one entry per layer."""
 
@@ -37,19 +38,19 @@ def streams(
     embedding: Sequence[tuple[int, int]] = (),
     places: Int[Tensor, " place"] | None = None,
 ) -> Streams:
-    """The paper's algorithm: each run adds what the heads wrote in the run before.
+    """Residual streams by the paper's algorithm: each run adds the heads' outputs of the run before.
 
     One run records the patterns. In the next, heads read the embeddings and their outputs are
     saved, not added; that is order 0. In each further one the outputs saved by the run before are
-    added instead, which is one order more. So n_layers + 2 runs do what an explicit sum does with
-    (1 + n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here. The first
-    layer reads the embeddings in every run, so what it writes is made once.
+    added instead, which is one order more. So n_layers + 2 runs replace an explicit sum over (1 +
+    n_heads)^n_layers paths. The last run has nothing to save, so it is a sum here. The first layer
+    reads the embeddings in every run, so its output is made once.
 
-    `frozen=False`: patterns are computed anew in each run, from what is in the stream there.
-    `embedding`: heads of the first layer that are counted as part of the embedding, see
-    `present_token`. They write what they would if they looked at the present token alone, it is
-    there from the start, and the other heads of their layer do not read it.
-    `places`: where streams are wanted, if not everywhere; the last layer is asked nowhere else.
+    `frozen=False`: patterns are computed anew in each run, from the stream there.
+    `embedding`: heads of the first layer that count as part of the embedding, see `present_token`.
+    Their output is that of heads that look at the present token alone, is there from the start, and
+    is not read by the other heads of their layer.
+    `places`: the places of the streams, if not all; the last layer is computed nowhere else.
     """
     model.require_attention_only(*general.all_but(general.NORM))
     embedded, W_P = model.embed(tokens)
@@ -91,9 +92,9 @@ def streams_by_steps(
 ) -> tuple[Float[Tensor, "batch pos d_model"], ...]:
     """Final streams of the paths that take at most 0, 1, … n_layers steps, with frozen patterns.
 
-    A head moves a token's information a step only as far as it looks elsewhere: what it moves from
-    a position to that position itself is no step. So each pattern is its diagonal, which stays, and
-    the rest, which steps. The last stream is the whole model's.
+    A head moves a token's information a step only as far as it looks elsewhere: a move from a
+    position to itself is no step. So each pattern is its diagonal, which stays, and the rest, which
+    steps. The last stream is the full model's.
     """
     model.require_attention_only(*general.all_but(general.NORM))
     direct, W_P = model.embed(tokens)
@@ -114,9 +115,9 @@ def streams_by_steps(
 def patterns_of_embeddings(
     model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[tuple[int, int]] = ()
 ) -> tuple[Pattern, ...]:
-    """Every layer's patterns as they would be if queries and keys read the embeddings alone.
+    """Patterns of every layer with queries and keys that read the embeddings alone.
 
-    Given to the whole model, they take away what heads do to later patterns, and nothing else:
+    Given to the full model, they take away the heads' effects on later patterns, and nothing else:
     the values and all the paths stay. `embedding` as for `streams`.
     """
     model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
@@ -136,7 +137,7 @@ def under_patterns_of_embeddings(
     embedding: Sequence[tuple[int, int]] = (),
     places: slice | Int[Tensor, " place"] = slice(None),
 ) -> Float[Tensor, "batch place d_model"]:
-    """The last residual stream of the whole model under `patterns_of_embeddings`, at some places."""
+    """Last residual stream of the full model under `patterns_of_embeddings`, at some places."""
     patterns = patterns_of_embeddings(model, tokens, embedding)
     embedded, W_P = model.embed(tokens)
     x, rest = present_token.written_out(model, embedded, embedding)
@@ -155,7 +156,7 @@ def losses(
     targets: Int[Tensor, "batch pos"],
     frozen: bool = True,
 ) -> dict[str, Float[Tensor, "batch pos"]]:
-    """The loss at every position, by what is kept. [nats]
+    """Loss at every position, by the paths that are kept. [nats]
 
     "order 0", "order 1", …, and "layer 0", …: the direct path and that layer's heads alone.
     """
@@ -172,7 +173,7 @@ def losses(
 def losses_by_steps(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "steps batch pos"]:
-    """The loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]"""
+    """Loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]"""
     parts = [
         torch.stack([_loss(model, x, after) for x in streams_by_steps(model, batch)])
         for batch, after in cross_entropy.batches(inputs, targets)

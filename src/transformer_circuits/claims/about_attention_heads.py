@@ -1,4 +1,4 @@
-"""What is claimed of trained heads: where they rest, and which one looks at the previous token."""
+"""Claims about trained attention heads: the resting place, and the previous-token head."""
 
 import copy
 import dataclasses
@@ -24,20 +24,20 @@ from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 
 COUNTS = 0.01
-"""Edges of a head that change predictions by less do nothing to speak of. [nats]"""
+"""Least change of predictions by a head's edges that counts as an effect. [nats]"""
 SHORT = 64
-"""Tokens of short windows: the shorter, the more of an even share falls to the begin token."""
+"""Tokens of a short window: the shorter, the larger an even share for the begin token."""
 
 
 @named(f"windows of {SHORT} tokens")
 def in_short_windows(subject: Subject) -> Subject:
-    """The same model, which is shown no more than `SHORT` tokens at once."""
+    """The same model, on windows of at most `SHORT` tokens."""
     return dataclasses.replace(subject, longest=SHORT)
 
 
 @named("ordinary begin")
 def ordinary_begin(subject: Subject) -> Subject:
-    """The begin token looks like the commonest token of the text; all else is as it was."""
+    """The model with the begin token's embedding replaced by that of the commonest token of the text."""
     model = copy.deepcopy(subject.model)
     often = subject.text.long().bincount(minlength=model.config.n_vocab)
     often[tokenizer.BEGIN] = 0
@@ -87,11 +87,12 @@ def ordinary_begin(subject: Subject) -> Subject:
 def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     """Attention to the begin token, by the head that gives it most: a probability, 0 to 1.
 
-    It opens each window, and parts documents within it. The head is chosen on every fourth window
-    and measured on the others, so that the choice does not flatter it. The longer a window, the less
-    of it any one token gets: so whole contexts and short windows are both asked. Above 0.5, it rests there:
-    the begin token gets more than all of the text together. Mean over all places but the first,
-    which has nothing else to look at. Paper: "Model Details".
+    The begin token opens each window and parts documents within it. The head is chosen on every
+    fourth window and measured on the others, so that the choice does not flatter it. A longer
+    window leaves less attention for any one token, so both whole contexts and short windows are
+    measured. Above 0.5, the head rests there: the begin token gets more than all of the text
+    together. Mean over all places but the first, which has nothing else to look at. Paper: "Model
+    Details".
     """
     shares = []
     for tokens in subject.windows(*samples.WHOLE)[0].split(4):
@@ -141,13 +142,13 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     moved_by=[EMBEDDED],
 )
 def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
-    """Attention to the previous token, by the first-layer head that is composed with most: 0 to 1.
+    """Attention to the previous token, by the first-layer head that others compose with most: 0 to 1.
 
-    It is the head whose K edges together change predictions most (`about_composition.effects`), so
-    it is chosen by what others do with it and measured by its attention; not a number if they
-    change them by less than a hundredth of a nat. Above 0.5, every other place gets less, the
-    present and the one two back among them. Places after the first two. Paper: "Analyzing a
-    Two-Layer Model".
+    The head is the one whose K edges together change predictions most
+    (`about_composition.effects`): chosen by how others use it, measured by its attention. Not a
+    number if those edges change predictions by less than a hundredth of a nat. Above 0.5, every
+    other place gets less, among them the present one and two back. Places after the first two.
+    Paper: "Analyzing a Two-Layer Model".
     """
     change = about_composition.effects(subject).change.double()
     of_head = change[:, composition.KINDS.index("K")].mean(dim=0).sum(dim=0)

@@ -1,4 +1,4 @@
-"""What is claimed of how the heads of two layers compose."""
+"""Claims about composition between the heads of two layers."""
 
 import copy
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
 RANDOM = 4
-"""Models with random weights whose pairs of heads are the null in the white basis."""
+"""Number of models with random weights whose pairs of heads are the null in the white basis."""
 Scores = Float[Tensor, "kind later_head earlier_head"]
 
 
@@ -49,9 +49,9 @@ def sample(subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def effects(subject: Subject) -> Effects:
-    """What every edge does on held-out text, at evenly spaced places of evenly spaced windows.
+    """Effects of every edge on held-out text, at evenly spaced places of evenly spaced windows.
 
-    No basis of the stream moves it.
+    The same in every basis of the stream.
     """
     return Effects(**_effects(subject.as_stored or subject))
 
@@ -66,7 +66,7 @@ def of_mean(
     statistic: Callable[[Tensor], float],
     per_window: Float[Tensor, "window *value"],
 ) -> Interval:
-    """A statistic of the mean over windows of `sample`, with windows of one package drawn together."""
+    """Interval of a statistic of the mean over windows of `sample`, windows of one package drawn together."""
 
     def measure(mean: Tensor) -> float:
         return statistic(mean.view(per_window.shape[1:]))
@@ -82,7 +82,7 @@ def scores(subject: Subject) -> Scores:
 
 
 def scores_in(model: Transformer, basis: composition.Basis) -> Scores:
-    """The same of a model in any basis, see `composition.scores`."""
+    """Composition scores of all pairs in any basis, see `composition.scores`."""
     return torch.stack([composition.scores(model, kind, basis=basis) for kind in composition.KINDS])
 
 
@@ -94,10 +94,11 @@ def chance(d_model: int, d_head: int) -> tuple[float, float]:
 
 
 def null_of(subject: Subject) -> tuple[float, float]:
-    """Mean and standard deviation of the scores of random heads, made white if the subject's are.
+    """Mean and standard deviation of the scores of random heads, in the white basis if the subject is.
 
-    That is `chance` as stored. White are models with random weights, each where its own stream is
-    white on the same text: as the stream that they share is squeezed, they score lower.
+    As stored, the null is `chance`. In the white basis, the null is models with random weights,
+    each where its own stream is white on the same text: their shared stream is squeezed, so they
+    score lower.
     """
     config = subject.model.config
     if subject.as_stored is None:
@@ -109,23 +110,23 @@ def null_of(subject: Subject) -> tuple[float, float]:
 def _white_null(
     shape: ModelConfig, text: Int[Tensor, " n_tokens"], of_the_book: bool
 ) -> tuple[float, float]:
-    found, empty = [], Transformer(shape)
+    null_scores, empty = [], Transformer(shape)
     for seed in range(2, 2 + RANDOM):  # 1 is that of the control
         random = Subject("random weights", empty, text, of_the_book=of_the_book)
         random = random.with_model("random weights", subjects.random_weights(random, seed))
-        found.append(scores_in(random.model, subjects.white_basis(random)))
-    null = torch.stack(found)
+        null_scores.append(scores_in(random.model, subjects.white_basis(random)))
+    null = torch.stack(null_scores)
     return float(null.mean()), float(null.std())
 
 
 def _nothing_done(subject: Subject) -> bool:
-    """Whether no head does anything to speak of: a score, which has no size, would not say so."""
+    """Whether no head has an effect: a score has no size, so it would not tell."""
     return not any(map(subject.does, heads.every(subject.model)))
 
 
 @named("built Q-composition")
 def built_q_composition(subject: Subject) -> Subject:
-    """The first head of the second layer queries with what the first of the first layer writes."""
+    """A model whose first second-layer head makes its query from the output of the first first-layer head."""
     model = copy.deepcopy(subject.model)
     writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
     W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
@@ -134,11 +135,12 @@ def built_q_composition(subject: Subject) -> Subject:
 
 @named("hidden K-composition")
 def hidden_k_composition(subject: Subject) -> Subject:
-    """A head of the second layer whose key reads one of the first, but whose query does not.
+    """A model with K-composition that the published formula scores 0.
 
-    Its key is what the other writes; its query reads nothing that the other reads. So the score is
-    high by the right formula, and 0 by the published one. Its key is four times as long as it was,
-    and its output sixteen times, so that it surely matters what it looks at.
+    A second-layer head's key reads exactly what a first-layer head writes; its query reads nothing
+    that the first-layer head reads. So the score is high by the right formula, and 0 by the
+    published one. The key is four times as long as before and the output sixteen times, so that the
+    head's attention surely matters.
     """
     model = copy.deepcopy(subject.model)
     first, second = model.layers
@@ -182,11 +184,10 @@ def hidden_k_composition(subject: Subject) -> Subject:
     also=white_basis,
 )
 def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
-    """Share of pairs that score below random heads by two standard deviations of theirs. 0 to 1.
+    """Share of pairs that score two standard deviations below random heads, by second-layer head. 0 to 1.
 
-    All three kinds together, for each head of the second layer; random heads as in `null_of`. Of
-    those a fortieth lies there; not a number if heads do nothing (paper: "Analyzing a Two-Layer
-    Model").
+    Over all three kinds of composition; random heads as in `null_of`, of which a fortieth scores so
+    low. Not a number if heads have no effect (paper: "Analyzing a Two-Layer Model").
     """
     if _nothing_done(subject):
         return torch.tensor([torch.nan])
@@ -233,18 +234,18 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     also=white_basis,
 )
 def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
-    """By how much the best K score with the previous-token head leads the best other score.
+    """Lead of the best K score with the previous-token head over the best other score.
 
     In units of the score of random heads; negative if another pair or kind leads. A fact of the
-    weights, but for which head that is; not a number if heads do nothing (paper: "Analyzing a
-    Two-Layer Model").
+    weights, but for the choice of the previous-token head; not a number if heads have no effect
+    (paper: "Analyzing a Two-Layer Model").
     """
     if _nothing_done(subject):
         return torch.tensor(torch.nan)
     config, measured = subject.model.config, scores(subject).double()
-    theirs = torch.zeros_like(measured, dtype=torch.bool)
-    theirs[composition.KINDS.index("K"), :, subject.previous_token_head.head] = True
-    lead = measured[theirs].max() - measured[~theirs].max()
+    with_previous = torch.zeros_like(measured, dtype=torch.bool)
+    with_previous[composition.KINDS.index("K"), :, subject.previous_token_head.head] = True
+    lead = measured[with_previous].max() - measured[~with_previous].max()
     return lead / chance(config.d_model, config.d_head)[0]
 
 
@@ -279,29 +280,30 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def lead_of_previous_token_keys_in_use(subject: Subject) -> Float[Tensor, " window"]:
-    """How much more the K edge from the previous-token head changes predictions than any other.
+    """Lead of the best K edge from the previous-token head over the best other edge, in effect.
+    [nats per token]
 
-    Of the best such edge, less the best of all others (which may be K edges of other heads), both
-    chosen in one half of the windows and measured in the other, in each of them. [nats per token]
-    (paper: "Analyzing a Two-Layer Model", which goes by scores)
+    Both edges are chosen in one half of the windows and measured in the other, for each half; the
+    other edge may be a K edge of another head. [nats per token] (paper: "Analyzing a Two-Layer
+    Model", which goes by scores)
     """
     change = effects(subject).change.double()
     earlier = subject.previous_token_head.head
-    theirs = torch.zeros_like(change[0], dtype=torch.bool)
-    theirs[composition.KINDS.index("K"), :, earlier] = True
+    from_previous = torch.zeros_like(change[0], dtype=torch.bool)
+    from_previous[composition.KINDS.index("K"), :, earlier] = True
     lead = change.new_empty(len(change))
     for half in (0, 1):
         chosen, other = change[half::2].mean(dim=0), change[1 - half :: 2].flatten(1)
-        ours = chosen.masked_fill(~theirs, -1).argmax()
-        best = chosen.masked_fill(theirs, -1).argmax()
-        lead[1 - half :: 2] = other[:, ours] - other[:, best]
+        best_from_previous = chosen.masked_fill(~from_previous, -1).argmax()
+        best_other = chosen.masked_fill(from_previous, -1).argmax()
+        lead[1 - half :: 2] = other[:, best_from_previous] - other[:, best_other]
     return lead
 
 
 def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
-    """The largest score of this kind, and the largest of its nulls.
+    """Largest score of this kind, and the largest of its nulls.
 
-    The nulls are pairs that cannot compose, by the same kind, and 60 rotations of the same pair.
+    The nulls are pairs that cannot compose, by the same kind, and 60 rotations of the best pair.
     """
     stored = composition.scores(model, kind, basis="stored")
     [(later, earlier)] = composition.top_pairs(stored)
@@ -347,10 +349,10 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     also=white_basis,
 )
 def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
-    """The best Q or V score over the largest of its own nulls; above 1 it is significant.
+    """Ratio of the best Q or V score to the largest of its nulls; above 1 it is significant.
 
     The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights; not a number if
-    heads do nothing (paper: "Analyzing a Two-Layer Model", as first published).
+    heads have no effect (paper: "Analyzing a Two-Layer Model", as first published).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     if _nothing_done(subject):
@@ -360,9 +362,9 @@ def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
 
 
 def hidden(model: Transformer) -> Bool[Tensor, "later_head earlier_head"]:
-    """Which K edges the right formula finds and the published one hides: true or false.
+    """K edges that the right formula finds and the published one hides: true or false.
 
-    Found is a pair that scores above every pair that cannot compose, by the same formula.
+    An edge is found if its pair scores above every pair that cannot compose, by the same formula.
     """
     right = composition.scores(model, "K", basis="stored")
     null = max(
@@ -421,10 +423,10 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
     also=white_basis,
 )
 def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
-    """What the best of the `hidden` edges changes of predictions, over a K edge on average.
+    """Change of predictions by the best of the `hidden` edges, over that by a K edge on average.
 
-    The best is chosen in one half of the windows and measured in the other, in each of them; 1 is
-    an edge like the others; not a number, if none is hidden (paper's "Correction" comment).
+    The best is chosen in one half of the windows and measured in the other, for each half; 1 is an
+    average edge; not a number if none is hidden (paper's "Correction" comment).
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     where = hidden(subject.model)
@@ -475,32 +477,32 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     also=white_basis,
 )
 def agreement_of_score_and_use(subject: Subject) -> Interval:
-    """Spearman's rank correlation of an edge's score with how much it changes predictions.
+    """Spearman's rank correlation of an edge's score with its change of predictions.
 
-    The mean over Q, K and V; from -1 to 1. Its interval is over windows of held-out text.
+    Mean over Q, K and V; from -1 to 1. The interval is over windows of held-out text.
     """
     return agreement_of(subject, scores(subject))
 
 
 def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) -> Interval:
-    """Rank correlation of any scores with effects, less that of others; the mean over Q, K and V.
+    """Rank correlation of scores with effects, less that of the scores `less`; mean over Q, K and V.
 
-    Its interval is over windows of held-out text.
+    The interval is over windows of held-out text.
     """
 
     # Ranks of scores are made once, and those of effects once for both: draws are two thousand.
-    ours, theirs = (None if of is None else _ranks(of) for of in (measure, less))
+    ranks, ranks_less = (None if kind is None else _ranks(kind) for kind in (measure, less))
 
-    def whole(mean: Tensor) -> float:
+    def correlation(mean: Tensor) -> float:
         used = _ranks(mean)
-        lead = _of_ranks(ours, used).mean()
-        return float(lead if theirs is None else lead - _of_ranks(theirs, used).mean())
+        lead = _of_ranks(ranks, used).mean()
+        return float(lead if ranks_less is None else lead - _of_ranks(ranks_less, used).mean())
 
-    return of_mean(subject, whole, effects(subject).change.double())
+    return of_mean(subject, correlation, effects(subject).change.double())
 
 
 def by_kind(scores: Scores, change: Scores) -> Float64[Tensor, " kind"]:
-    """Spearman's rank correlation of scores with what edges do, for each kind."""
+    """Spearman's rank correlation of scores with effects of edges, for each kind."""
     return _of_ranks(_ranks(scores), _ranks(change))
 
 
@@ -508,7 +510,7 @@ def _ranks(of_edges: Scores) -> Float64[Tensor, "kind edge"]:
     return edge_effects.ranks(of_edges.flatten(1))
 
 
-def _of_ranks(one: Tensor, other: Tensor) -> Float64[Tensor, " kind"]:
-    """Pearson's correlation, pair by pair: of ranks, it is `edge_effects.agreement`."""
-    pairs = map(torch.stack, zip(one, other, strict=True))
+def _of_ranks(ranks: Tensor, other: Tensor) -> Float64[Tensor, " kind"]:
+    """Pearson's correlation, pair by pair: of ranks, `edge_effects.agreement`."""
+    pairs = map(torch.stack, zip(ranks, other, strict=True))
     return torch.tensor([float(torch.corrcoef(pair)[0, 1]) for pair in pairs], dtype=torch.float64)

@@ -1,5 +1,4 @@
-"""What is claimed of copying: of copying heads and of those that do not copy, of deletion, and of what is
-moved from the begin token."""
+"""Claims about copying: heads that copy or do not, deletion, and vectors moved from the begin token."""
 
 import copy
 import math
@@ -30,23 +29,23 @@ from transformer_circuits.claims.controls import (
 )
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
-from transformer_circuits.claims.subjects import NotToBeHad, Subject, once
+from transformer_circuits.claims.subjects import Subject, Unavailable, once
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 EXCEPTIONS = 1 / 6
-"""The share of heads that do not copy in the paper: 2 of 12."""
+"""Share of heads that do not copy in the paper: 2 of 12."""
 OF_SUPPRESSION: samples.Sample = (32, 128)
 VALUE, MOVED, LOGITS = "the value v", "what is moved, W_O v", "what this adds to the logits"
-"""What is taken from a place, in three lengths."""
+"""Three vectors that a head takes from a place; each has its length."""
 AGO = 16
-"""How far back the prediction is made that another is compared with, or half of a short passage."""
+"""Distance back to the prediction that another is compared with, or half of a short passage."""
 
 
 @cache
 def ov_score(subject: Subject, head: Head) -> float:
-    """Σλ/Σ|λ| of a head's OV circuit, past the layers before and after it; 0 if it writes nothing."""
+    """Positivity Σλ/Σ|λ| of a head's OV circuit, past all other layers; 0 if the head writes nothing."""
     if not subject.model.layers[head[0]].W_O[head[1]].any():
         return 0.0
     return copying_scores.positivity(heads.full_ov(subject.model, head).eigenvalues())
@@ -54,18 +53,18 @@ def ov_score(subject: Subject, head: Head) -> float:
 
 @once
 def bound(subject: Subject) -> float:
-    """Four standard deviations above the OV scores of random heads between the same embeddings."""
+    """Four standard deviations above the mean OV score of random heads between the same embeddings."""
     model, generator = subject.model, torch.Generator().manual_seed(0)
     null = copying_scores.null(model.W_U, model.W_E, model.config.d_head, 200, generator=generator)
     return float(null.mean() + 4 * null.std())
 
 
 def _deleting(subject: Subject, size: float) -> Subject:
-    """A first head that looks at the present token and writes the negative of a part of what it reads.
+    """A model whose first head looks at the present token and subtracts a part of what it reads.
 
-    It reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ, so
-    that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
-    that it deletes.
+    The head reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ,
+    so that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
+    that the head deletes.
     """
     model = _looking_at_itself(subject)
     layer, d_head = model.layers[0], model.config.d_head
@@ -97,10 +96,10 @@ deleting_head = Graded(
 
 @named("head that writes at random")
 def random_writer(subject: Subject) -> Subject:
-    """A first head that looks at the present token and reads and writes anywhere.
+    """A model whose first head looks at the present token, and reads and writes random directions.
 
-    Its eigenvalues are below 0 on balance, its weights of the size of a deleting head's; other heads of
-    its layer write nothing.
+    Its eigenvalues sum to less than 0, its weights are of the size of a deleting head's; other
+    heads of its layer write nothing.
     """
     model = _looking_at_itself(subject)
     layer, generator = model.layers[0], torch.Generator().manual_seed(1)
@@ -114,11 +113,11 @@ def random_writer(subject: Subject) -> Subject:
 
 @named("suppressing head")
 def suppressing_head(subject: Subject) -> Subject:
-    """A first head of the last layer that looks at what the stream predicts, and lowers it.
+    """A model whose last layer's first head looks at tokens that the stream predicts, and lowers them.
 
-    W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in which
-    the embeddings of the text vary most, and writes the negative of what it finds there. Positions
-    are taken away, so that it goes by tokens alone.
+    W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in
+    which the embeddings of the text vary most, and writes their negative. Positions are taken away,
+    so that tokens alone decide.
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[-1], model.config.d_head
@@ -164,11 +163,11 @@ def suppressing_head(subject: Subject) -> Subject:
     also=white_basis,
 )
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
-    """Which of the last layer's heads have an OV score four sd above random heads': 1 or 0 for each.
+    """Last-layer heads with an OV score four standard deviations above random heads': 1 or 0 for each.
 
     The score is that of the head alone, past the layers before; random heads stand between the same
-    trained embeddings, in this basis. A head that does nothing to speak of (`Subject.does`) copies
-    nothing. Paper: "Detecting Copying Behavior", and the authors' video on results of two layers.
+    trained embeddings, in this basis. A head without effect (`Subject.does`) copies nothing. Paper:
+    "Detecting Copying Behavior", and the authors' video on results of two layers.
     """
     last = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
     copies = [subject.does(head) and ov_score(subject, head) > bound(subject) for head in last]
@@ -240,13 +239,13 @@ share_in_second_layer = claim(
     moved_by=[SPLIT, EMBEDDED],
 )
 def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much the heads that copy least look at the present and the previous token: 0 to 1.
+    """Attention of the heads that copy least to the present and the previous token: 0 to 1.
 
-    They are the sixth of all heads with the lowest OV scores, as in the paper (2 of 12; rounded up),
-    of those that do something (`Subject.does`; not a number if none does):
-    chosen by their OV circuits, measured by their attention. Of them the one that looks near least.
-    Positions 0 and 1 are left out, for there is little else to look at. Paper: "Detecting Copying
-    Behavior", and its video on one-layer results.
+    The sixth of all heads (as in the paper, 2 of 12; rounded up) with the lowest OV scores, among
+    those with an effect (`Subject.does`; not a number if none has): chosen by OV circuits, measured
+    by attention. Of these, the head that looks near least. Positions 0 and 1 are left out, for
+    there is little else to look at. Paper: "Detecting Copying Behavior", and its video on one-layer
+    results.
     """
     every = heads.every(subject.model)
     doing = sorted(filter(subject.does, every), key=lambda head: ov_score(subject, head))
@@ -305,13 +304,14 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much a head deletes of the stream in which it stands; 1 is an even share.
+    """Squared length that a head deletes from the stream it stands in; 1 is an even share.
 
-    An even share is d_head/d_model: what a head deletes that takes d_head dimensions away, each used
-    like any other. 0: the stream is as long as without it. Negative: it is longer. Squared lengths
-    are those in the basis in which text uses all directions of the embedding alike. The head is the one whose W_OV has the lowest Σλ/Σ|λ|, of those of the first layer that
-    give the present token more than half of their attention; not a number, if there is none, or that
-    is not below 0. Paper: "Subspaces and Residual Stream Bandwidth", in a footnote.
+    An even share is d_head/d_model: the loss of d_head dimensions, each used like any other. 0: the
+    stream is as long as without the head. Negative: longer. Lengths are measured in the basis in
+    which text uses all directions of the embedding alike. The head is the first-layer one with the
+    lowest Σλ/Σ|λ| of W_OV among those that give the present token more than half of their
+    attention; not a number if there is none, or its score is not below 0. Paper: "Subspaces and
+    Residual Stream Bandwidth", in a footnote.
     """
     model = subject.model
     tokens, _ = subject.windows(*samples.OF_PASSAGES)
@@ -332,7 +332,7 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     try:
         reads = composition.white_basis(model, tokens, layer=0)
     except ValueError as error:
-        raise NotToBeHad(f"{subject.name} has no basis for lengths: {error}") from error
+        raise Unavailable(f"{subject.name} has no basis for lengths: {error}") from error
     return copying_scores.deletion(reads, x[:, 1:].double(), written[:, 1:].double()) / even
 
 
@@ -374,13 +374,13 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much more a head raises the token of its past that is predicted most than another. [logits]
+    """Addition of a head to the logit of the earlier token predicted most, less that to another. [logits]
 
-    The head is the one with the lowest OV score of all layers, if that is below 0; else the values
-    are not a number. At each place, of the tokens that the text has had so far: what the head adds by itself to
-    the logit of the one that is predicted most without it, less what it adds to the one that was so
-    16 places before. Below 0, the head lowers what is already predicted; a head that lowers whatever
-    it sees has 0. Source: McDougall et al. 2023, "Copy Suppression".
+    The head is the one with the lowest OV score of all layers, if that is below 0; else not a
+    number. At each place, among the tokens of the text so far: the head's own addition to the logit
+    of the token that is predicted most without it, less its addition to the one that was predicted
+    most 16 places before. Below 0, the head lowers tokens that are already predicted; a head that
+    lowers all tokens alike has 0. Source: McDougall et al. 2023, "Copy Suppression".
     """
     model, tokens = subject.model, subject.windows(*OF_SUPPRESSION)[0]
     head = min(heads.every(model), key=lambda head: ov_score(subject, head))
@@ -448,23 +448,23 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     also=white_basis,
 )
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
-    """How long a vector is moved from the begin token, beside those from other places; 1 is as long.
+    """Length of the vector moved from the begin token, over that from other places; 1 is as long.
 
-    The vector that is moved is W_O v; the lengths are those of `lengths_of_begin`. Paper: "Analyzing
-    a Two-Layer Model", whose patterns are weighted by the length of values, v.
+    The vector is W_O v; lengths as in `lengths_of_begin`. Paper: "Analyzing a Two-Layer Model",
+    whose patterns are weighted by the length of values, v.
     """
     return lengths_of_begin(subject)[MOVED]
 
 
 @once
 def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
-    """How long what heads take from the begin token is, beside what they take from other places.
+    """Length of a head's vector from the begin token over that from other places, by kind of vector.
 
-    By what is measured: the value v, as long as it is by how the head is written down, whatever the
-    basis of the stream; the vector W_O v that is moved, whatever the basis inside the head; and what
-    this adds to the logits, from their mean over the vocabulary, which nothing of both moves. Mean
-    over all heads that do something (`Subject.does`), weighted by how much each looks at the begin
-    token: those that rest on it count.
+    The value v, whose length depends on how the head is written down but on no basis of the stream;
+    the vector W_O v that is moved, the same in any basis inside the head; and its addition to the
+    logits, less their mean over the vocabulary, which neither changes. Mean over all heads with an
+    effect (`Subject.does`), weighted by their attention to the begin token: those that rest there
+    count.
     """
     model = subject.model
     W_U = model.W_U - model.W_U.mean(dim=0)
@@ -482,7 +482,7 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
                 if subject.does((index, h)):
                     v, W_O = x @ layer.W_V[h].T, layer.W_O[h]
                     squared = {VALUE: v * v}
-                    squared |= {way: (v @ (W_O.T @ of @ W_O)) * v for way, of in grams.items()}
+                    squared |= {way: (v @ (W_O.T @ gram @ W_O)) * v for way, gram in grams.items()}
                     looked.append(A[:, h, 1:, 0].mean(dim=-1))
                     for way, parts in squared.items():
                         lengths = parts.sum(dim=-1).clamp(min=0).sqrt()
@@ -492,10 +492,11 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
         if not looked:
             return dict.fromkeys(by_passage, torch.tensor([math.nan]))
         weight = torch.stack(looked)  # [head, passage]
-        for way, of in ratios.items():
-            mean = (weight * torch.stack(of)).sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12)
+        for way, of_heads in ratios.items():
+            weighted = weight * torch.stack(of_heads)
+            mean = weighted.sum(dim=0) / weight.sum(dim=0).clamp(min=1e-12)
             by_passage[way].append(mean)
-    return {way: torch.cat(of) for way, of in by_passage.items()}
+    return {way: torch.cat(means) for way, means in by_passage.items()}
 
 
 @claim(
@@ -530,14 +531,14 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     moved_by=[SPLIT],
 )
 def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much more the previous-token head is worth where a word goes on than elsewhere. [nats]
+    """Worth of the previous-token head where a word goes on, less its worth elsewhere. [nats]
 
-    A word goes on where the present token continues one (`tokenizer.inside_words`); what is predicted
-    comes after it. A head's worth is the rise of the loss when it is switched off; the head is the
-    first layer's that looks one back most (`head_roles`). Of the others, the one with the highest OV
-    score is measured, too: if it is worth more inside words as well, its difference is taken off.
-    0: no more than elsewhere. Not a number where a passage has no such place. Paper: "Primarily
-    Positional Attention Heads".
+    A word goes on where the present token continues one (`tokenizer.inside_words`); the prediction
+    is of the token after it. A head's worth is the rise of the loss when the head is switched off;
+    the head is the first-layer one that looks one back most (`head_roles`). If the other head with
+    the highest OV score is worth more inside words, too, its difference is taken off. 0: no more
+    than elsewhere. Not a number where a passage has no such place. Paper: "Primarily Positional
+    Attention Heads".
     """
     model, (inputs, targets) = subject.model, subject.windows(*samples.OF_WORDS)
     subject.require(len(heads.every(model)) > 1, "two heads")

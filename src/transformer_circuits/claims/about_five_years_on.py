@@ -1,4 +1,4 @@
-"""What is asked of claims made since the paper: where composition lies, and what predicts it."""
+"""Measurements for claims made since the paper: the few directions of composition, predictors of effects."""
 
 import torch
 from jaxtyping import Float
@@ -15,16 +15,16 @@ FRACTION = 8
 
 
 def key_edge(subject: Subject) -> edge_sets.EdgeName:
-    """The edge of the induction story: the previous-token head into the strongest matcher's keys."""
+    """Edge of the induction story: from the previous-token head into the strongest matcher's keys."""
     return "K", subject.induction_head, subject.previous_token_head
 
 
 def kept_by_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
-    """Which share of what an edge saves its strongest singular directions keep. About 0 to 1.
+    """Share of an edge's saved loss that its strongest singular directions keep. About 0 to 1.
 
-    Of the `key_edge` an eighth of the directions is kept, the strongest. Loss on the second copy of
-    random tokens without the edge, less that with these, per passage, as a share of what the whole
-    edge saves on average; not a number if that is less than a hundredth of a nat (Ahmad et al.
+    The strongest eighth of the directions of the `key_edge` is kept. Loss on the second copy of
+    random tokens without the edge, less that with these directions, per passage, over the mean loss
+    that the full edge saves; not a number if that mean is below a hundredth of a nat (Ahmad et al.
     2025; Franco et al. 2026: they say where to look, not this).
     """
     model, edge = subject.model, key_edge(subject)
@@ -36,20 +36,20 @@ def kept_by_strongest_directions(subject: Subject) -> Float[Tensor, " passage"]:
         through = singular_directions.channel(model, edge, directions)
         logits = singular_directions.narrowed(model, trace, edge, through)
         losses.append(about_induction.loss_of_second_copy(logits, tokens))
-    without, strongest, whole = losses
-    worth = (without - whole).mean()
+    without, strongest, full = losses
+    worth = (without - full).mean()
     return (without - strongest) / worth if worth >= 0.01 else torch.full_like(strongest, torch.nan)
 
 
 def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:
-    """The windows of `about_composition.effects`, and places of them where those are not measured."""
+    """Windows of `about_composition.effects`, and places in them where effects are not measured."""
     inputs, _, places = about_composition.sample(subject)
     others = places - max(1, inputs.shape[1] // (2 * samples.PLACES_OF_EDGES))
     return inputs, others[others > 0]
 
 
 def credit_in_proportion(subject: Subject) -> Scores:
-    """Each edge's credit in proportion, in any basis; kinds in the order of `composition.KINDS`."""
+    """Credit in proportion of each edge, in any basis; kinds in the order of `composition.KINDS`."""
     return _credit_in_proportion(subject.as_stored or subject)
 
 
@@ -60,9 +60,9 @@ def _credit_in_proportion(subject: Subject) -> Scores:
 
 @once
 def rankings(subject: Subject) -> dict[str, Scores]:
-    """What is to predict the effects of edges, by name; kinds in the order of `composition.KINDS`.
+    """Predictors of the effects of edges, by name; kinds in the order of `composition.KINDS`.
 
-    Two facts of the weights, and two kinds of credit. The credit is taken at other places of the
+    Two facts of the weights, and two kinds of credit. Credit is taken at other places of the
     windows than those where `about_composition.effects` are measured.
     """
     model = subject.model

@@ -1,4 +1,4 @@
-"""What the chapter on heads over all text claims: the induction head, token frequency, chains."""
+"""Claims of the chapter on heads over all text: the induction head, token frequency, chains."""
 
 import math
 
@@ -16,16 +16,16 @@ from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
 GAIN = 0.01
-"""A head whose looks at matches tell less than one more token in a hundred does not seek them."""
+"""Least gain by looking at matches, one more right token in a hundred, of a head that seeks them."""
 STATES = 4
-"""Tokens that a chain runs over."""
+"""Number of tokens that a chain runs over."""
 TEMPERATURES = [2 ** (k / 4) for k in range(-8, 25)]
-"""From a quarter, which makes predictions sharper, to 64, at which little is left of them."""
+"""Temperatures from a quarter, which sharpens predictions, to 64, which leaves little of them."""
 
 
 @once
 def looks(subject: Subject) -> Looks:
-    """The strongest looks of the best matching head of the last layer on windows of text."""
+    """Strongest looks of the best matching head of the last layer, on windows of text."""
     inputs, targets = subject.windows(*samples.MANY)
     words = over_text.words(tokenizer.texts()[: subject.model.config.n_vocab])
     head = subject.induction_head
@@ -41,12 +41,12 @@ def _by_document(subject: Subject, values: Float[Tensor, " place"]) -> Float[Ten
 
 
 def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
-    """How much rarer exact matches are on text than the usual test of a head has them. -1 to 1.
+    """Rate of exact matches in the usual test of a head, less that on text. -1 to 1.
 
-    Share of places at which the strongest look of the best matching head is an exact match, of
-    those where there is one to be seen: in the second copy of random tokens, less the same on text.
-    Per document. 0: as often. HeadVis 2026: what a head does over all text rarely matches what a
-    narrow task suggests.
+    The rate is the share of places at which the strongest look of the best matching head is an
+    exact match, among places where one can be seen; the usual test is the second copy of random
+    tokens. Per document. 0: as often on text. HeadVis 2026: a head's behaviour over all text rarely
+    matches a narrow task.
     """
     passages = subject.random_passages(24, seed=2)
     tokens = repeats.copies(passages)
@@ -97,26 +97,26 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     sample=samples.MANY,
 )
 def near_matches(subject: Subject) -> Float[Tensor, " document"]:
-    """Which share of what the best matching head gains by matches is due to near ones. About 0 to 1.
+    """Share of the best matching head's gain by matches that near ones bring. About 0 to 1.
 
-    A near match is a place after the same word with another capital or space; what the head gains
-    is beyond a random look, see `over_text.Looks.surplus`. Per document, over the mean of what exact
-    and near ones bring together; not a number if that is less than `GAIN`. HeadVis 2026: what
-    precedes need match only fuzzily.
+    A near match is a place after the same word with another capital or space; the gain is beyond a
+    random look, see `over_text.Looks.surplus`. Per document, over the mean gain of exact and near
+    matches together; not a number if that is less than `GAIN`. HeadVis 2026: the preceding token
+    need match only fuzzily.
     """
     strongest = looks(subject)
     near, exact = (_by_document(subject, strongest.surplus(kind)) for kind in ("near", "exact"))
-    whole = (near + exact).nanmean()
-    return near / whole if whole >= GAIN else torch.full_like(near, torch.nan)
+    total = (near + exact).nanmean()
+    return near / total if total >= GAIN else torch.full_like(near, torch.nan)
 
 
 def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
-    """How much better the order of frequent tokens is repeated than that of rare ones. -1 to 1.
+    """Right order of frequent tokens in a repeat, less that of rare tokens. -1 to 1.
 
     On passages of random tokens that come twice: how often the right token beats another of the
     passage in the second copy, for the most frequent quarter of the vocabulary, less the same for
-    the rarest; per pair of passages. Only tokens of the same passage compete, so it does not help to
-    know which tokens are common, or which have come.
+    the rarest; per pair of passages. Only tokens of the same passage compete, so knowing which
+    tokens are common, or which have come, does not help.
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(3)
     counts = repeats.counts(subject.text, config.n_vocab)
@@ -131,14 +131,14 @@ def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
 
 
 def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
-    """How much nearer a model's predictions are to in-context bigrams than to unigrams. [nats]
+    """Nearness of predictions to in-context bigrams, beyond that to unigrams. [nats]
 
     On sequences of random Markov chains over four frequent tokens, over the later half of each: KL
-    from the reader who counts unigrams, or from the one who counts bigrams to a uniform guess, if
-    that is less, minus KL from the one who counts bigrams to the model. For each of the two readers
-    the model's predictions are made softer or sharper by the one temperature that fits best: they are
-    of models of text, which are sure of themselves. Above 0: nearer to bigrams. Edelman et al. 2024,
-    of models trained on such chains.
+    from the counter of unigrams to the model, or from the counter of bigrams to a uniform guess if
+    that is less, minus KL from the counter of bigrams to the model. For each counter the model's
+    predictions are softened or sharpened by the one temperature that fits best, as models of text
+    are too sure of themselves. Above 0: nearer to bigrams. Edelman et al. 2024, on models trained
+    on such chains.
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(4)
     table = markov.chains(samples.PASSAGES, STATES, generator=generator)

@@ -1,9 +1,9 @@
-"""What is claimed of how induction heads form, from the log of each training.
+"""Claims about how induction heads form, from the log of each training.
 
-Each measurement is one number of one run, so it has no spread but that between seeds. Induction is prefix
-matching on random tokens that come twice, as Olsson et al. 2022 measure it, of that head of the last
-layer that has most of it in the end. It forms from a tenth to nine tenths of the highest it reaches;
-see `development.span`.
+Each measurement is one number of one run, so it has no spread but that between seeds. Induction is
+prefix matching on random tokens that come twice, as in Olsson et al. 2022, of the last-layer head
+with the most of it in the end. It forms from a tenth to nine tenths of its highest value; see
+`development.span`.
 """
 
 import dataclasses
@@ -26,15 +26,16 @@ from transformer_circuits.text import corpus, windows
 from transformer_circuits.training import checkpoint
 
 DRAWS = 200
-"""Of noise, for an interval of the gain from context."""
+"""Draws of noise, for an interval of the gain from context."""
 
 
 @once
 def race(subject: Subject) -> Subject:
-    """The subject with the log of the training from its seed in which no layer has to wait for positions.
+    """The subject with the log of a training in which both layers see positions from the first step.
 
-    Up to where the learning rate begins to fall. In the training of the book's own models the second
-    layer sees positions late, while its heads form: their order and speed are partly those of the plan.
+    From the same seed, up to where the learning rate begins to fall. In the training of the book's
+    own models the second layer sees positions late, while its heads form: their order and speed are
+    partly those of the plan.
     """
     seed = checkpoint.settings(subject.name)[1].seed
     log = trainings.logs("race between layers")[trainings.SEEDS.index(seed)]
@@ -48,7 +49,7 @@ _LOSSES = ("held_out", "in_context_learning_score")
 
 
 def _heads_moved(log: Log, factor: float) -> Log:
-    """Prefix matching at each number of tokens as it was at `factor` times that number."""
+    """Log with prefix matching at each number of tokens as it was at `factor` times that number."""
     tokens = [record["tokens"] for record in log]
 
     def moved(record: development.Record, key: str) -> list[list[float]]:
@@ -70,19 +71,19 @@ def _heads_moved(log: Log, factor: float) -> Log:
 
 @named("heads sooner")
 def heads_sooner(subject: Subject) -> Subject:
-    """The heads form in half the tokens; all else comes when it came."""
+    """The log with heads that form in half the tokens; all else at its own time."""
     return dataclasses.replace(subject, name="heads sooner", log=_heads_moved(subject.log, 2.0))
 
 
 @named("heads later")
 def heads_later(subject: Subject) -> Subject:
-    """The heads form in twice the tokens; all else comes when it came."""
+    """The log with heads that form in twice the tokens; all else at its own time."""
     return dataclasses.replace(subject, name="heads later", log=_heads_moved(subject.log, 0.5))
 
 
 @named("heads swapped")
 def heads_swapped(subject: Subject) -> Subject:
-    """Previous-token heads of the first layer and matching heads of the last exchanged."""
+    """The log with previous-token heads of the first layer and matching heads of the last exchanged."""
     log = tuple(
         record
         | {
@@ -96,7 +97,7 @@ def heads_swapped(subject: Subject) -> Subject:
 
 @named("loss for heads")
 def loss_for_heads(subject: Subject) -> Subject:
-    """In place of every matching head, the share of its way that the loss on text has fallen."""
+    """The log with each matching head's score replaced by the share of the text loss's fall so far."""
     losses = [record["held_out"] for record in subject.log]
     way = max(losses[0] - min(losses), 1e-9)
     log = tuple(
@@ -111,7 +112,7 @@ def loss_for_heads(subject: Subject) -> Subject:
 
 
 def _bump(subject: Subject, size: float) -> Subject:
-    """The loss falls by `size` nats more than it did while the induction head forms, evenly."""
+    """The log with a loss that falls by `size` nats more, evenly, while the induction head forms."""
     tokens = [record["tokens"] for record in subject.log]
     forming = development.span(tokens, development.of_head(subject.log, "matching_random", -1))
     start, end = forming or (tokens[0], tokens[0] + 1)
@@ -131,9 +132,9 @@ bumps = Graded("a bump of {} nats", _bump, sizes=(0.25, 0.5, 1.0, 2.0, 4.0), cou
 
 @named("losses of one layer")
 def losses_of_one_layer(subject: Subject) -> Subject:
-    """The losses that the one-layer model had at the same tokens, beside the subject's own heads.
+    """The log with the one-layer model's losses at the same tokens, beside the subject's own heads.
 
-    Where its log is shorter, those of its last record.
+    Where the one-layer log is shorter, the losses of its last record.
     """
     other = subject.sibling("one-layer").log
     tokens = [record["tokens"] for record in other]
@@ -190,11 +191,11 @@ def losses_of_one_layer(subject: Subject) -> Subject:
     trained=race,
 )
 def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
-    """How many times as many tokens nine tenths of the induction head take as one tenth.
+    """Tokens at nine tenths of the induction head's formation, over those at one tenth.
 
-    From 1, at once, up to the last record's tokens by the first's, which also stands for a head that
-    never forms (below 0.4), or had begun before the first record. Olsson et al. 2022: in a narrow
-    window, from roughly 2.5 to 5 billion tokens.
+    From 1, at once, up to the last record's tokens over the first's, which also stands for a head
+    that never forms (below 0.4), or had begun before the first record. Olsson et al. 2022: in a
+    narrow window, from roughly 2.5 to 5 billion tokens.
     """
     tokens = _tokens(subject)
     start, end = _formation(subject) or (tokens[0], tokens[-1])
@@ -244,12 +245,12 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     trained=race,
 )
 def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
-    """By how many doublings of tokens each stage ends after the one before; the smaller of two.
+    """Doublings of tokens from the end of each stage to the end of the next; the smaller of two.
 
     Bigrams end where the loss on text has made nine tenths of its way from a uniform guess to an
     add-one bigram table; previous-token heads of the first layer and induction heads where the best
-    in the end has nine tenths of its highest attention. Above 0: in this order. A stage that
-    never comes counts as the whole run, backwards. Hoogland et al. 2024 tell these stages apart.
+    in the end has nine tenths of its highest attention. Above 0: in this order. A stage that never
+    comes counts as the full run, backwards. Hoogland et al. 2024 tell these stages apart.
     """
     log, tokens = subject.probed(), _tokens(subject)
     config = subject.model.config
@@ -292,13 +293,13 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     controls=[losses_of_one_layer, heads_sooner, heads_later, one_layer],
 )
 def context_gained(subject: Subject) -> Interval:
-    """What context gains while the induction head forms, less what it gains at all other times. [nats]
+    """Gain from context while the induction head forms, less that at all other times. [nats]
 
-    By the in-context learning score: how much lower the loss on the same tokens is with much
-    context before them than with little. All of its way is from its highest record to its lowest.
-    Above 0: most of it is made in that stretch. A head that never forms has no such stretch. The
-    interval is from what records differ by from the mean of their neighbours: so much the score goes
-    up and down with its few windows. Olsson et al. 2022: less than 0.15 nats before, about 0.4 after.
+    By the in-context learning score: the loss with little context less that with much, on the same
+    tokens. The total gain is from its highest record to its lowest. Above 0: most of it is made
+    while the head forms. A head that never forms gains nothing then. The interval comes from the
+    differences of records from the mean of their neighbours: the noise of the score's few windows.
+    Olsson et al. 2022: less than 0.15 nats before, about 0.4 after.
     """
     tokens = _tokens(subject)
     scores = torch.tensor(
@@ -348,11 +349,11 @@ def context_gained(subject: Subject) -> Interval:
     planted=bumps,
 )
 def bump(subject: Subject) -> Float[Tensor, ""]:
-    """How much faster the loss on text falls while the induction head forms than just before.
+    """Speed of the loss's fall while the induction head forms, less that just before.
 
-    In nats per million tokens, over that stretch and one as long before it, or from the first
-    record on. Above 0: the curve of the loss over tokens is not convex there, as Olsson et al. 2022
-    say of their bump. A head that never forms has none: 0.
+    In nats per million tokens, over the formation and a stretch as long before it, or from the
+    first record on. Above 0: the curve of the loss over tokens is not convex there, as Olsson et
+    al. 2022 say of their bump. A head that never forms has none: 0.
     """
     tokens = _tokens(subject)
     losses = [record["held_out"] for record in subject.log]
@@ -377,7 +378,7 @@ def _formation(subject: Subject) -> tuple[float, float] | None:
 
 @cache
 def _bigram_loss(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> float:
-    """Of an add-one table of the training text, on the windows that the log's loss is measured on."""
+    """Loss of an add-one table of the training text, on the windows on which the log's loss is measured."""
     counts = bigrams.counts(corpus.tokens("small", "train"), shape.n_vocab)
     inputs, targets = (part.long() for part in windows.evenly(text, samples.WINDOWS, shape))
     share = (counts[targets, inputs] + 1) / (counts.sum(dim=0) + shape.n_vocab)[inputs]

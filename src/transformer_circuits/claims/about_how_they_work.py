@@ -1,4 +1,4 @@
-"""How induction heads are said to work: edges, score terms, spectra, scrubbing."""
+"""Claims about how induction heads work: edges, score terms, spectra, scrubbing."""
 
 import math
 from functools import cache
@@ -33,7 +33,7 @@ from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
 
 MATCHES = 0.4
-"""Prefix matching of an induction head, as the rule on their being there has it."""
+"""Prefix matching of an induction head, as in the rule `induction-head-exists`."""
 
 
 @claim(
@@ -77,11 +77,12 @@ MATCHES = 0.4
     moved_by=[SPLIT],
 )
 def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
-    """By how much the edge from the previous-token head leads all others into the same head. [nats]
+    """Lead of the edge from the previous-token head over all other edges into the same head. [nats]
 
     Loss on the second copy of random tokens without that head in the keys of the strongest
-    induction head, less the loss without whichever other edge into it costs most, be it into
-    queries, keys or values. Where several heads look one back, they are cut together. Per passage (paper: "How Induction Heads Work").
+    induction head, less the loss without the costliest other edge into its queries, keys or values.
+    Several heads that look one back are cut together. Per passage (paper: "How Induction Heads
+    Work").
     """
     model, to = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
@@ -92,16 +93,16 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     by_edge = losses[..., targets[0] != -100].mean(dim=3).flatten(0, 1)  # [edge, passage]
     back, zero = subject.previous_token_heads, torch.zeros_like(trace.residual[1])
     places = slice(tokens.shape[1] // 2, None)
-    cut = path_patching.patched(model, trace, {("K", to, each): zero for each in back}, places)
-    theirs = torch.zeros(len(by_edge), dtype=torch.bool)
+    cut = path_patching.patched(model, trace, {("K", to, head): zero for head in back}, places)
+    is_cut = torch.zeros(len(by_edge), dtype=torch.bool)
     first = composition.KINDS.index("K") * model.config.n_heads
-    theirs[[first + each.head for each in back]] = True
-    own, whole = (  # the second with no edge cut at all
+    is_cut[[first + head.head for head in back]] = True
+    without_edges, intact = (
         about_induction.loss_of_second_copy(logits, tokens)
         for logits in (cut, trace.logits[:, places])
     )
-    others = torch.cat([by_edge[~theirs], whole[None]])
-    return own - others[others.mean(dim=1).argmax()]
+    others = torch.cat([by_edge[~is_cut], intact[None]])
+    return without_edges - others[others.mean(dim=1).argmax()]
 
 
 @claim(
@@ -134,14 +135,14 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     planted=built_induction,
 )
 def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
-    """By how much one kind of score term leads all others, as a share of the whole. At most 1.
+    """Lead of one kind of score term over all others, as a share of their sum. At most 1.
 
-    The score of the right source above the mean of all others, for the strongest head in the
-    second copy of random tokens, split by what makes query and key: the token itself (with heads
-    that look at it with more than half of their attention), heads that look one back so, and the
-    rest. Query from the token and key from one back, less the largest other pair. Per passage
-    (paper: "Path Expansion of Attention Scores QK Circuit"). Not a number where the head is no
-    induction head, as it gives the right source less than `MATCHES` of its attention.
+    The sum is the score of the right source above the mean of all others, for the strongest head in
+    the second copy of random tokens. The terms are its parts by the makers of query and key: the
+    token itself (with heads that give it more than half of their attention), heads that so look one
+    back, and the rest. Query from the token and key from one back, less the largest other pair. Per
+    passage (paper: "Path Expansion of Attention Scores QK Circuit"). Not a number if the head is no
+    induction head, giving the right source less than `MATCHES` of its attention.
     """
     model, head = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_OF_A_LENGTH, seed=2)
@@ -163,15 +164,16 @@ def lead_of_key_term(subject: Subject) -> Float[Tensor, " passage"]:
         gain = (term[:, dst, dst - length + 1] - mean).mean(dim=1).double()
         pair = kind[query], kind[key]
         sums[pair] = sums.get(pair, 0) + gain
-    whole = sum(sums.values()).mean()
+    total = sum(sums.values()).mean()
     claimed = sums.pop(("here", "back"), torch.zeros(len(tokens)).double())
-    return (claimed - max(sums.values(), key=lambda gain: float(gain.mean()))) / whole.abs()
+    return (claimed - max(sums.values(), key=lambda gain: float(gain.mean()))) / total.abs()
 
 
 @once
 def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
-    """Positivity of each second-layer head's OV circuit, and of its QK circuit through the
-    previous-token head."""
+    """Positivity of second-layer heads: of OV circuits, and of QK circuits through the
+    previous-token head.
+    """
     model, back = subject.model, subject.previous_token_head
     second = heads.of_layer(model, len(model.layers) - 1)
     copies = [
@@ -218,11 +220,11 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def weakest_spectrum(subject: Subject) -> Float[Tensor, ""]:
-    """The lowest Σλ/Σ|λ| of the induction heads, of OV circuits and of QK circuits. -1 to 1.
+    """Lowest Σλ/Σ|λ| of the induction heads, over OV circuits and QK circuits. -1 to 1.
 
-    QK circuits through the previous-token head; induction heads are those of `_matching`. A fact of
-    the weights, but for which heads these are; not a number if the best of them does nothing (paper:
-    "Checking the Mechanistic Theory").
+    QK circuits go through the previous-token head; induction heads are those of `_matching`. A fact
+    of the weights, but for the choice of heads; not a number if the best of them has no effect
+    (paper: "Checking the Mechanistic Theory").
     """
     if not subject.does(subject.induction_head):
         return torch.tensor(torch.nan)
@@ -230,7 +232,7 @@ def weakest_spectrum(subject: Subject) -> Float[Tensor, ""]:
 
 
 def _matching(subject: Subject) -> Bool[Tensor, " head"]:
-    """Which heads of the last layer match prefixes with more than `MATCHES`; the best, if none does."""
+    """Last-layer heads that match prefixes with more than `MATCHES`, true or false; or the best alone."""
     matches = subject.matching > MATCHES
     return matches if matches.any() else subject.matching == subject.matching.max()
 
@@ -264,11 +266,11 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
     also=white_basis,
 )
 def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
-    """Which of the last layer's copying heads also match, by their spectra: 1 or 0 for each.
+    """Copying heads of the last layer that also match, by their spectra: 1 or 0 for each.
 
-    Of the heads that do something and whose OV score lies four standard deviations above random
-    heads, whether the QK score through the previous-token head does, too; not a number if no head
-    copies (the authors' video on results of two layers).
+    A copying head has an effect and an OV score four standard deviations above random heads; it
+    also matches if its QK score through the previous-token head lies there, too. Not a number if no
+    head copies (the authors' video on results of two layers).
     """
     copies, matches = _above_random(subject) > 4
     last = heads.of_layer(subject.model, len(subject.model.layers) - 1)
@@ -278,7 +280,7 @@ def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
 
 @once
 def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
-    """How far `_spectra` lie above random heads between the same matrices. [their sd]"""
+    """`_spectra` above the mean of random heads between the same matrices, in their standard deviations."""
     model = subject.model
     generator, d_head = torch.Generator().manual_seed(0), model.config.d_head
     brought = (heads.W_OV(model, subject.previous_token_head) @ model.W_E).dense()
@@ -324,11 +326,11 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
-    """By how much induction heads stand nearer to the corner of both spectra than all others. -2 to 2.
+    """Lead of induction heads over all others in nearness to the corner of both spectra. -2 to 2.
 
-    The smaller of the two Σλ/Σ|λ| is how near a head stands: the lowest of `_matching` heads, less
-    the highest of the others. Above 0: they are first; not a number if there are no others. A fact of
-    the weights, but for which heads match (paper: "Checking the Mechanistic Theory").
+    Nearness is the smaller of the two Σλ/Σ|λ|: the lowest among `_matching` heads, less the highest
+    among the others. Above 0: induction heads are first; not a number if there are no others. A
+    fact of the weights, but for the choice of heads (paper: "Checking the Mechanistic Theory").
     """
     nearness, ours = _spectra(subject).min(dim=0).values.double(), _matching(subject)
     if ours.all():
@@ -367,20 +369,20 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def recovered_by_plain_story(subject: Subject) -> Float[Tensor, " document"]:
-    """Share of what induction heads are worth that the plain story of them keeps. At most about 1.
+    """Share of the induction heads' worth that the plain story of them keeps. At most about 1.
 
-    Causal scrubbing, by document of held-out text: the heads of `scrubbed_team` keep of their queries
-    and values what the embedding gives, of their keys what the previous-token head gives; all else
-    comes from another window, the mean of three partners. 0 is the loss when all that these heads
-    write comes from there, 1 the whole model's. A document's share is of the mean that they are worth
-    (Redwood Research).
+    Causal scrubbing, by document of held-out text: the heads of `scrubbed_team` keep the
+    embedding's part of their queries and values, and the previous-token head's part of their keys;
+    all else comes from another window, the mean of three partners. 0 is the loss with all output of
+    these heads from there, 1 that of the intact model. A document's share is of the heads' mean
+    worth (Redwood Research).
     """
-    whole, scrubbed, none = scrubbed_losses(subject)
-    return (none - scrubbed) / (none - whole).mean()
+    intact, scrubbed, none = scrubbed_losses(subject)
+    return (none - scrubbed) / (none - intact).mean()
 
 
 def scrubbed_team(subject: Subject) -> list[Head]:
-    """The heads of the last layer that match prefixes with 0.2 or more, or the best one alone."""
+    """Last-layer heads that match prefixes with 0.2 or more, or the best one alone."""
     team = [h for h, score in enumerate(subject.matching.tolist()) if score >= 0.2]
     return [Head(1, h) for h in team] or [subject.induction_head]
 
@@ -389,7 +391,7 @@ def scrubbed_team(subject: Subject) -> list[Head]:
 def scrubbed_losses(
     subject: Subject, as_token: tuple[Head, ...] = ()
 ) -> Float[Tensor, "three document"]:
-    """The three losses of `causal_scrubbing.losses` by document of held-out text. [nats per token]
+    """Three losses of `causal_scrubbing.losses` by document of held-out text. [nats per token]
 
     `as_token`: heads of the first layer that count with the embedding.
     """
@@ -406,11 +408,11 @@ def scrubbed_losses(
 
 
 def other_form_as_key(subject: Subject) -> Float[Tensor, " token"]:
-    """How well the best head matches a token with its other form: with a space, or with a capital.
+    """Share of tokens that are a worse key for a token than its other form, with a space or a capital.
 
-    For every such pair, the share of all tokens that are a worse key for it, through the
-    previous-token head; per token as query. 0.5 by chance; not a number if the head does nothing (Olsson et al. 2022 on
-    fuzzy matching).
+    For every such pair, as the best head's keys through the previous-token head; mean per token as
+    query. 0.5 by chance; not a number if the head has no effect (Olsson et al. 2022 on fuzzy
+    matching).
     """
     if not subject.does(subject.induction_head):
         return torch.tensor([torch.nan])

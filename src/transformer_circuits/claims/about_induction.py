@@ -1,4 +1,4 @@
-"""What models with induction heads are claimed to do (`about_how_they_work`: how)."""
+"""Claims about the behaviour of models with induction heads (`about_how_they_work` has the mechanism)."""
 
 from functools import cache
 
@@ -57,11 +57,12 @@ def loss_of_second_copy(
     planted=built_induction,
 )
 def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
-    """How often the right token is the first of the vocabulary in the second copy. 0 to 1.
+    """Rate at which the right token is first of the vocabulary in the second copy. 0 to 1.
 
     Per passage of uniformly random tokens that comes twice, without the first token of the copy
-    (paper: "Function of Induction Heads"). Who knows which tokens the passage has and which have
-    come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the time.
+    (paper: "Function of Induction Heads"). A model that knows which tokens the passage has and
+    which have come again, but not their order, is right (1 + 1/2 + … + 1/59) / 59 = 0.079 of the
+    time.
     """
     predictions = repeats.predictions(
         subject.model, subject.random_passages(samples.PASSAGES, seed=2)
@@ -104,12 +105,13 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     draws=20,
 )
 def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
-    """What it saves to have read a passage in order, beyond what its bare tokens save. [nats]
+    """Loss saved by reading a passage in order, beyond that saved by its bare tokens. [nats]
 
-    Per passage of held-out text, its loss after the same tokens shuffled less its loss after the
-    passage itself: what order saves. From this is taken its loss after an unrelated passage less
-    that after the shuffled tokens: what they save without order. Above 0 where most of what context gives lies in the order of tokens; copying tokens that have
-    been seen, wherever, gives less (paper: "Summary of Results").
+    Per passage of held-out text: its loss after the same tokens shuffled less its loss after the
+    passage itself, the worth of order; less its loss after an unrelated passage minus that after
+    the shuffled tokens, the worth of bare tokens. Above 0 where most of the gain from context lies
+    in the order of tokens; copying seen tokens, wherever they stood, gives less (paper: "Summary of
+    Results").
     """
     length = subject.random_passages(1, seed=1).shape[1]
     text = repeats.passages(subject.text[subject.text != tokenizer.BEGIN], samples.PASSAGES, length)
@@ -172,11 +174,12 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     draws=20,
 )
 def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " window"]:
-    """How much more late tokens gain from the order of their context than with one layer. [nats]
+    """Gain of late tokens from the order of their context, beyond that of one layer. [nats]
 
     Per window: loss on the same tokens with little context minus that with much (Olsson et al.
-    2022: positions 50 and 500), less the same on shuffled text, where more context only tells better
-    which tokens there are; less what one layer gains so, or less 0 if it gains nothing.
+    2022: positions 50 and 500), less the same on shuffled text, where more context only tells
+    better which tokens there are; less the same gain of one layer, or less 0 if one layer gains
+    nothing.
     """
     single = subject.sibling("one-layer")
     n_ctx = min(500, subject.model.config.n_ctx, single.model.config.n_ctx)
@@ -186,8 +189,7 @@ def context_gain_over_one_layer(subject: Subject) -> Float[Tensor, " window"]:
 
 @cache
 def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
-    """How much less the same tokens cost with much context than with little, beyond what they do so
-    in shuffled text. [nats per token]"""
+    """Loss with little context less that with much, minus the same on shuffled text. [nats per token]"""
     width = max(1, min(20, n_ctx // 4))
     late, early = (n_ctx - width, n_ctx), (2 * width, 3 * width)
     scores = [
@@ -226,8 +228,8 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """Prefix matching of the best head of the last layer. 0 to 1.
 
-    Per passage of random tokens that comes twice, of one of `head_roles.lengths`; the head is chosen on
-    other passages (paper: "Induction Heads"; Olsson et al. 2022).
+    Per passage of random tokens that comes twice, in the lengths of `head_roles.lengths`; the head
+    is chosen on other passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
     scores = []
     for length in head_roles.lengths(subject.model.config):
@@ -272,13 +274,13 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     controls=[untrained, built_induction],
 )
 def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
-    """How much more the strongest head looks where two tokens in a row match than where one does.
+    """Preference of the strongest head for a match of two tokens in a row over a match of one.
 
     Random tokens hold "a x y" and, farther on, "b x z"; the present token is x again, after a or
-    after b. Of the attention to y and z, the share of the one whose two tokens before it are the
+    after b. Of the attention to y and z, the share of the one whose two preceding tokens are the
     present ones, less the share of the other: from -1 to 1, 0 for a head that matches one token.
-    Both ends are measured, so that it does not count which stands nearer. Per passage (paper: "How
-    Induction Heads Work", on keys made by two heads).
+    Both orders are measured, so that nearness does not count. Per passage (paper: "How Induction
+    Heads Work", on keys made by two heads).
     """
     config, head = subject.model.config, subject.induction_head.head
     length = min(head_roles.LENGTH, config.n_ctx - 3)
@@ -300,12 +302,12 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
 
 @once
 def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
-    """The last layer on windows of text, by place.
+    """Three measures of the last layer on windows of text, by place.
 
-    "says": where a piece recurs inside a word, 1 if the strongest head looks at what followed it and
-    raises the right next token more than any other of the window, else 0. "rests": its attention
-    to BEGIN from tokens that have not come before. "near": that of the heads that match least to the
-    last few tokens, see `_near`. Not a number elsewhere.
+    "says": where a piece recurs inside a word, 1 if the strongest head looks at its earlier
+    follower and raises the right next token more than any other of the window, else 0. "rests": the
+    head's attention to BEGIN from tokens that have not come before. "near": attention to the last
+    few tokens, of the heads that match least, see `_near`. Not a number elsewhere.
     """
     model, head, batches = subject.model, subject.induction_head.head, []
     least = subject.matching.argsort()[: max(1, model.config.n_heads // 2)]
@@ -343,10 +345,7 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
 def _near(
     A: Float[Tensor, "n head dst src"], inputs: Int[Tensor, "n src"]
 ) -> Float[Tensor, "n head dst"]:
-    """Attention to the last four tokens, as a share of what does not rest on a BEGIN.
-
-    The present token is the last of them.
-    """
+    """Attention to the last four tokens, with the present one, as a share of all that is not on a BEGIN."""
     A = A.masked_fill((inputs == tokenizer.BEGIN)[:, None, None], 0)
     last = torch.ones(A.shape[-2:], dtype=torch.bool).tril().triu(-3)
     return (A * last).sum(dim=3) / A.sum(dim=3).clamp(min=1e-9)
@@ -388,12 +387,12 @@ def _near(
     sample=samples.MANY,
 )
 def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
-    """How often the strongest head looks at what followed, and says it, where a piece recurs.
+    """Rate at which the strongest head looks at a recurring piece's follower and raises it most. 0 to 1.
 
-    Share, per document, of the places inside a word of several tokens whose piece and the one
-    after it have come in a row before: those where more than half of its attention lies on what
-    followed that piece, and where it raises the right next token more than any other token of the
-    window (paper: "Function of Induction Heads"). 0 to 1.
+    Share, per document, of the places inside a word of several tokens whose piece and next piece
+    have come in a row before: those where more than half of the head's attention lies on that
+    earlier follower, and the head raises the right next token more than any other token of the
+    window (paper: "Function of Induction Heads").
     """
     return subject.by_document(_on_text(subject)["says"])
 
@@ -424,8 +423,8 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
 def rests(subject: Subject) -> Float[Tensor, " document"]:
     """Attention of the strongest head to BEGIN from tokens that have not come before. 0 to 1.
 
-    BEGIN opens each window and parts documents within it. Per document (paper: "Function of Induction
-    Heads").
+    BEGIN opens each window and parts documents within it. Per document (paper: "Function of
+    Induction Heads").
     """
     return subject.by_document(_on_text(subject)["rests"])
 
@@ -459,10 +458,10 @@ def rests(subject: Subject) -> Float[Tensor, " document"]:
     sample=samples.MANY,
 )
 def looks_near(subject: Subject) -> Float[Tensor, " document"]:
-    """Attention of the heads that match prefixes least to the last four tokens. 0 to 1.
+    """Attention to the last four tokens, of the heads that match prefixes least. 0 to 1.
 
-    Per document, the present token counted, as a share of what does not rest on a BEGIN; the half of
-    the last layer's heads that match least on random tokens (paper: the video on two-layer results,
-    n-grams).
+    Per document, the present token counted, as a share of all attention that is not on a BEGIN; the
+    half of the last layer's heads that match least on random tokens (paper: the video on two-layer
+    results, n-grams).
     """
     return subject.by_document(_on_text(subject)["near"])

@@ -1,4 +1,4 @@
-"""What is claimed of a one-layer model on text: what it is made of, and what it cannot do."""
+"""Claims about a one-layer model on text: its parts, and its limits."""
 
 import math
 from functools import cache
@@ -23,11 +23,11 @@ from transformer_circuits.model import cross_entropy
 from transformer_circuits.text import tokenizer
 
 RAISED = 0.1
-"""What raises an output by less than a tenth in odds is not counted as raising it. [logits]"""
+"""Least rise of an output's logit that counts: a tenth in odds. [logits]"""
 KEPT = 0.75
-"""The part of what heads save that an ensemble must keep, to be how the model can be understood."""
+"""Part of the heads' savings that an ensemble must keep to be a way to understand the model."""
 COSTS = 0.01
-"""Heads that save less than a hundredth of a nat save nothing of which a reading could keep a part."""
+"""Least savings of the heads, a hundredth of a nat, of which a part can be asked for."""
 
 
 @named("two layers")
@@ -81,62 +81,61 @@ def without_heads(subject: Subject) -> Subject:
     sample=samples.MANY,
 )
 def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
-    """By how much sources that do not compete keep more than three quarters of what heads save.
+    """Savings kept where sources do not compete, less three quarters of the heads' savings.
 
-    [nats per token], for each document; at most a quarter of what all heads save, 0 where just three
-    quarters of it are kept, below where less. Paper: "Summary of Results", one layer as "an ensemble of bigram and
-    skip-trigram models". The ensemble: every source adds its OV column times an attention that
-    depends on source, destination and their places alone (`ensemble.each_by_itself`). Not a number
-    where all heads together save less than `COSTS`.
+    [nats per token], for each document; at most a quarter of the savings of all heads, 0 where just
+    three quarters of them are kept, negative where less. Paper: "Summary of Results", one layer as
+    "an ensemble of bigram and skip-trigram models". The ensemble: every source adds its OV column
+    times an attention that depends on source, destination and their places alone
+    (`ensemble.each_by_itself`). Not a number where all heads together save less than `COSTS`.
     """
     model = subject.model
     inputs, targets = subject.windows(*samples.MANY)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
     layer, rows, saved = model.layers[0], [], []
     places = torch.arange(inputs.shape[1])[samples.PLACES]
-    for of, wanted in cross_entropy.batches(inputs, targets, size=4):
-        x, W_P = model.embed(of)
-        pattern = ensemble.each_by_itself(model, of, frequency.to(model.W_E), samples.PLACES)
+    for tokens, wanted in cross_entropy.batches(inputs, targets, size=4):
+        x, W_P = model.embed(tokens)
+        pattern = ensemble.each_by_itself(model, tokens, frequency.to(model.W_E), samples.PLACES)
         present = x[:, samples.PLACES]
         competing = patterns.at(layer, x, W_P, places)
-        added = layer(x, W_P, competing), 0, layer(x, W_P, pattern)
-        whole, direct, by_itself = (
-            cross_entropy.per_token(model.unembed(present + more), wanted[:, samples.PLACES])
-            for more in added
+        with_heads, direct, by_itself = (
+            cross_entropy.per_token(model.unembed(present + added), wanted[:, samples.PLACES])
+            for added in (layer(x, W_P, competing), 0, layer(x, W_P, pattern))
         )
-        rows.append(KEPT * whole + (1 - KEPT) * direct - by_itself)
-        saved.append(direct - whole)
+        rows.append(KEPT * with_heads + (1 - KEPT) * direct - by_itself)
+        saved.append(direct - with_heads)
     if torch.cat(saved).mean() < COSTS:
         return torch.tensor([math.nan])
     return subject.by_document(samples.spread(torch.cat(rows), inputs.shape[1]))
 
 
 def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
-    """How much more of the loss heads save by copying earlier tokens than by all else of these.
+    """Loss that heads save by copying earlier tokens, less that saved by all else they read there.
 
-    [nats per token], for each document. Copying is what heads add to the logits of the very earlier
-    tokens they look at, and of their other forms with another capital or space; the rest is what
-    they add to all other logits because of these. Both stand beside what the present token says:
-    the direct path, and what heads bring from it and from BEGIN, which makes bigrams. The smaller
-    of two: the loss with the rest minus that with copying; and the loss with neither minus that
-    with copying. So copying must save, and save more. Paper: "Copying / Primitive In-Context
+    [nats per token], for each document. Copying is the heads' additions to the logits of the very
+    earlier tokens they look at, and of their other forms with another capital or space; the rest is
+    their additions to all other logits because of these. Both stand beside the present token's
+    part: the direct path, and the heads' additions from it and from BEGIN, which make bigrams. The
+    smaller of two: the loss with the rest minus that with copying; and the loss with neither minus
+    that with copying. So copying must save, and save more. Paper: "Copying / Primitive In-Context
     Learning".
     """
     model = subject.model
     inputs, targets = subject.windows(*samples.MANY)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
-    for of, wanted in cross_entropy.batches(inputs, targets, size=4):
-        x, W_P = model.embed(of)
+    for tokens, wanted in cross_entropy.batches(inputs, targets, size=4):
+        x, W_P = model.embed(tokens)
         pattern = layer.pattern(x, x, W_P)
-        whole = F.linear(samples.at_targets(x + layer(x, W_P, pattern)), model.W_U)
-        pattern = skip_trigram_bugs.from_earlier(of, pattern)
+        logits = F.linear(samples.at_targets(x + layer(x, W_P, pattern)), model.W_U)
+        pattern = skip_trigram_bugs.from_earlier(tokens, pattern)
         earlier = F.linear(samples.at_targets(layer(x, W_P, pattern)), W_U)
-        present = whole - earlier
-        copied = ensemble.copying(model, of, samples.at_targets(pattern, dim=2), forms)
+        present = logits - earlier
+        copied = ensemble.copying(model, tokens, samples.at_targets(pattern, dim=2), forms)
         losses = [
-            cross_entropy.per_token(logits, samples.at_targets(wanted))
-            for logits in (present + earlier - copied, present, present + copied)
+            cross_entropy.per_token(kept, samples.at_targets(wanted))
+            for kept in (present + earlier - copied, present, present + copied)
         ]
         rows.append(torch.stack([losses[0] - losses[2], losses[1] - losses[2]]))
     gains = torch.cat(rows, dim=1)
@@ -180,13 +179,13 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     controls=[without_heads, untrained, random_heads, heads_without_effect],
 )
 def bugs(subject: Subject) -> Float[Tensor, " pair"]:
-    """How much the lesser of two bugs is raised. [logits]
+    """Rise of the less raised of two bugs. [logits]
 
-    For each pair of forms of a word that held-out text keeps apart, such as with a space and without
-    (`skip_trigram_bugs.apart`), averaged over all real contexts of the windows that have the source
-    before a destination: what the source adds to the less raised of two bugs. Not a number for pairs
-    that the windows lack, or whose right outputs, which entail the bugs, are not both raised by `RAISED`. Paper: "Skip-Trigram
-    “Bugs”".
+    For each pair of forms of a word that held-out text keeps apart, such as with a space and
+    without (`skip_trigram_bugs.apart`), averaged over all real contexts of the windows with the
+    source before a destination: the source's addition to the less raised of two bugs. Not a number
+    for pairs that the windows lack, or whose right outputs, which entail the bugs, are not both
+    raised by `RAISED`. Paper: "Skip-Trigram “Bugs”".
     """
     model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
     there = {*inputs.flatten().tolist()}
@@ -199,7 +198,7 @@ def bugs(subject: Subject) -> Float[Tensor, " pair"]:
 
 @cache
 def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int], tuple]:
-    """The forms of words that a text keeps apart, with the destinations of each."""
+    """Forms of words that a text keeps apart, with the destinations of each."""
     forms = ensemble.forms(tokenizer.texts()[:n_vocab])
     return skip_trigram_bugs.apart(bigrams.counts(text, n_vocab), forms)
 
@@ -230,10 +229,10 @@ def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int]
     controls=[two_layers],
 )
 def right_preferred(subject: Subject) -> Float[Tensor, " passage"]:
-    """How often, in the second copy, the next token gets a higher logit than another of the passage.
+    """Rate at which the next token, in the second copy, gets a higher logit than another of the passage.
 
     0 to 1, for each of 36 passages of uniformly random tokens, 40 to 80 long: 0.5 if the model
-    cannot tell which comes next, 1 with perfect induction. Raising all that was seen alike moves
+    cannot tell which comes next, 1 with perfect induction. Raising all seen tokens alike changes
     nothing. Paper: "Summary of Results" and "Induction Heads".
     """
     config, generator = subject.model.config, torch.Generator().manual_seed(0)

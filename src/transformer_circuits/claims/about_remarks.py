@@ -1,4 +1,4 @@
-"""What the paper remarks of copying and of induction without a figure of its own."""
+"""Claims from the paper's remarks on copying and induction, which have no figure there."""
 
 import dataclasses
 import math
@@ -28,13 +28,13 @@ from transformer_circuits.text import corpus, windows
 from transformer_circuits.text.tokenizer import BEGIN
 
 FIRST = 10
-"""Among so many a token must be that a copying head raises, to count as raised most."""
+"""Number of tokens a copying head raises most, among which the token itself must be."""
 
 
 def copying_heads(subject: Subject) -> list[int]:
-    """The heads of the last layer whose OV score lies four sd above random heads'; or all, if none.
+    """Last-layer heads with an OV score four standard deviations above random heads'; all, if none has.
 
-    But for those that are counted as part of the embedding, if not all are: they move nothing.
+    Heads that count as part of the embedding are left out, unless all are: they move nothing.
     """
     every = heads.of_layer(subject.model, subject.model.config.n_layers - 1)
     last = [head for head in every if head not in subject.in_embedding] or every
@@ -44,7 +44,7 @@ def copying_heads(subject: Subject) -> list[int]:
 
 
 def _copying(subject: Subject, size: float) -> Subject:
-    """Random embeddings, and heads of which a part writes what they read where it is read.
+    """A model with random embeddings, and heads that write a part of what they read back where it was read.
 
     W_U is W_Eᵀ. `size`: the part of W_O that is W_Vᵀ; the rest is random, and of the same size.
     """
@@ -99,7 +99,7 @@ copying_in_part = Graded(
     moved_by=[SPLIT],
 )
 def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
-    """How often a copying head raises a token itself among the ten it raises most. [times chance]
+    """Rate at which a copying head has the token itself among the ten it raises most. [times chance]
 
     Per token of the vocabulary, the share of the copying heads, by their eigenvalues, that do, over
     the share of the vocabulary that ten tokens are. Paper: "Detecting Copying Behavior", on other
@@ -149,13 +149,13 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     moved_by=[SPLIT],
 )
 def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
-    """Whether a copying head raises a token itself, above the mean of all tokens. 0 to 1.
+    """Share of copying heads that raise a token itself above the mean of all tokens. 0 to 1.
 
     Per token of the vocabulary, the share of the copying heads, by their eigenvalues, whose circuit
-    has a positive entry on the diagonal there; heads that do nothing to speak of are left out. Half
-    is chance. (The sum of the diagonal is that of the eigenvalues, so its mean is above zero by choice
-    of the heads; how many entries are, is not.) Paper: "Detecting Copying Behavior", on other ways to
-    define copying.
+    has a positive entry on the diagonal there; heads without effect are left out. Half is chance.
+    (The sum of the diagonal is that of the eigenvalues, so the choice of heads makes its mean
+    positive; the number of positive entries is free.) Paper: "Detecting Copying Behavior", on other
+    ways to define copying.
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
     W_U = model.W_U - model.W_U.mean(dim=0)
@@ -199,13 +199,13 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     sample=samples.MANY,
 )
 def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
-    """How much more copying heads look at tokens that could come next. [doublings]
+    """Preference of copying heads for tokens that could come next. [doublings]
 
     A token could come next that has followed the present one somewhere in the text outside of the
-    measured windows. Attention to such tokens, as a share of what goes to earlier tokens, less
-    what it would be if the destination were another token of the window, a hundred places on; per
-    document, as a logarithm of the ratio of both. 1: twice as much. Paper: "Copying / Primitive
-    In-Context Learning".
+    measured windows. Attention to such tokens, as a share of that to all earlier tokens, over the
+    same share if the destination were another token of the window, a fifth of it back; per
+    document, as a binary logarithm. 1: twice as much. Paper: "Copying / Primitive In-Context
+    Learning".
     """
     model, layer = subject.model, subject.model.config.n_layers - 1
     inputs, _ = subject.windows(*samples.MANY)
@@ -219,13 +219,13 @@ def looks_at_plausible(subject: Subject) -> Float[Tensor, " document"]:
         rows.append(
             torch.stack([(A * _could(follows, dst, tokens)).sum(dim=2) for dst in (tokens, other)])
         )
-    own, exchanged = (subject.by_document(values) for values in torch.cat(rows, dim=1))
-    return (own / exchanged).log2().where((own > 0) & (exchanged > 0), math.nan)
+    actual, exchanged = (subject.by_document(values) for values in torch.cat(rows, dim=1))
+    return (actual / exchanged).log2().where((actual > 0) & (exchanged > 0), math.nan)
 
 
 @cache
 def _follows(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> Bool[Tensor, "out before"]:
-    """Which token has followed which in a text, outside of the windows that are measured."""
+    """Pairs of tokens that follow each other in a text, outside of the windows that are measured."""
     n, n_ctx = samples.MANY
     measured = windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))
     return bigrams.counts(text, shape.n_vocab) > bigrams.counts_of(*measured, shape.n_vocab)
@@ -267,12 +267,13 @@ def _could(
     controls=[one_layer, untrained, random_heads],
 )
 def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
-    """How much surer than one layer a model is where an induction head has a match. [nats]
+    """Lower entropy than one layer's where an induction head has a match, beyond that at new tokens. [nats]
 
     Entropy of the one-layer model's prediction less this one's, per document of held-out text: at
-    places where the strongest head gives more than half of its attention to what followed earlier
+    places where the strongest head gives more than half of its attention to followers of earlier
     occurrences of the present token; less the mean of the same at places whose token has not come
-    before. ln 2 is half as many choices; 0, if it never has a match. Paper: "Function of Induction Heads".
+    before. ln 2 is half as many choices; 0 if the head never has a match. Paper: "Function of
+    Induction Heads".
     """
     inputs, _ = subject.windows(*samples.MANY)
     places = torch.arange(inputs.shape[1])[samples.PLACES]
@@ -287,7 +288,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
         return subject.by_document(torch.zeros(inputs.shape, dtype=torch.float64))
     new = ~before & (samples.at_targets(inputs) != BEGIN)
     models = subject.sibling("one-layer").model, model
-    entropies = [_entropies(each, inputs, places, matched | new) for each in models]
+    entropies = [_entropies(of_depth, inputs, places, matched | new) for of_depth in models]
     surer = entropies[0] - entropies[1]
     surer = (surer - surer[new].mean()).masked_fill(~matched, math.nan)
     return subject.by_document(samples.spread(surer, inputs.shape[1]))
@@ -325,14 +326,13 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     controls=[one_layer, untrained, random_heads],
 )
 def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
-    """How much more of what it saves a model keeps on another kind of text than one layer does.
+    """Share of its savings that a model keeps on another kind of text, less that of one layer.
 
-    Saved is against the model without layers, where the present token has been followed before by
-    what comes now, but the pair up to it has not come. As a share of the mean over documents of
-    held-out text, per document of C++, of which the training text has none; less the same for the
-    one-layer model. Not a number if one of the two saves nothing on held-out text. Where the text
-    is not the book's there is no other kind, and what is measured is of that text. Paper: "Function
-    of Induction Heads".
+    Savings are against the model without layers, where the present token has been followed before
+    by the next one, but the pair up to it is new. The share: per document of C++, of which the
+    training text has none, over the mean over documents of held-out text. Not a number if one of
+    the two models saves nothing on held-out text. For a text that is not the book's, that text
+    itself stands in for C++. Paper: "Function of Induction Heads".
     """
     kept = []
     for model in (subject, subject.sibling("one-layer")):
@@ -343,8 +343,7 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
 
 @once
 def _elsewhere(subject: Subject) -> Subject:
-    """The subject on a kind of text that nothing in the training text is; on its own, if that is not
-    the book's."""
+    """The subject on C++, of which the training text has none; unchanged if its text is not the book's."""
     if not subject.of_the_book:
         return subject
     return dataclasses.replace(subject, text=corpus.tokens("small", "unseen-kind"))
@@ -352,23 +351,23 @@ def _elsewhere(subject: Subject) -> Subject:
 
 @once
 def _saved(subject: Subject) -> Float[Tensor, " document"]:
-    """What a model saves against zero layers where one token alone matches. [nats per token]"""
+    """Loss that a model saves against zero layers where one token alone matches. [nats per token]"""
     zero, rows = subject.sibling("zero-layer").model, []
-    for of, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
-        asked = _one_token_matches(of, wanted)  # logits are made there alone: they cost the most
+    for tokens, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
+        asked = _one_token_matches(tokens, wanted)  # logits are made there alone: they cost most
         losses = [
-            cross_entropy.per_token(model.unembed(model.stream(of)[asked]), wanted[asked]).double()
+            cross_entropy.per_token(model.unembed(model.stream(tokens)[asked]), wanted[asked])
             for model in (zero, subject.model)
         ]
-        rows.append(torch.full(of.shape, math.nan, dtype=torch.float64))
-        rows[-1][asked] = losses[0] - losses[1]
+        rows.append(torch.full(tokens.shape, math.nan, dtype=torch.float64))
+        rows[-1][asked] = losses[0].double() - losses[1].double()
     return subject.by_document(torch.cat(rows))
 
 
 def _one_token_matches(
     tokens: Int[Tensor, "window pos"], targets: Int[Tensor, "window pos"]
 ) -> Bool[Tensor, "window pos"]:
-    """Where the present token was followed by the target before, and the pair up to it is new."""
+    """Places where the target followed the present token before, and the pair up to it is new."""
     followed = induction.followers(tokens)
     pairs = followed[:, 1:, 1:] & followed[:, :-1, :-1]
     right = (followed & (tokens[:, None, :] == targets[:, :, None])).any(dim=2)
@@ -382,9 +381,10 @@ def _entropies(
     places: Int[Tensor, " place"],
     where: Bool[Tensor, "window place"],
 ) -> Float[Tensor, "window place"]:
-    """Of the predictions at some of these places; elsewhere not a number. [nats]"""
-    found = torch.full(where.shape, math.nan, dtype=torch.float64)
-    for part, asked, of in zip(*(each.split(8) for each in (tokens, where, found)), strict=True):
+    """Entropies of predictions at the places in `where`; not a number elsewhere. [nats]"""
+    entropies = torch.full(where.shape, math.nan, dtype=torch.float64)
+    batches = zip(tokens.split(8), where.split(8), entropies.split(8), strict=True)
+    for part, asked, of_part in batches:
         log_p = model.unembed(patterns.stream_at(model, part, places)[asked]).log_softmax(dim=-1)
-        of[asked] = -(log_p.exp() * log_p).sum(dim=-1).double()
-    return found
+        of_part[asked] = -(log_p.exp() * log_p).sum(dim=-1).double()
+    return entropies

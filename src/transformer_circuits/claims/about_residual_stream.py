@@ -1,4 +1,4 @@
-"""What is claimed of the dimensions that trained embeddings and streams use."""
+"""Claims about the dimensions that trained embeddings and streams use."""
 
 import torch
 from jaxtyping import Float
@@ -16,14 +16,14 @@ SHARE = 0.9
 
 @named("rotated basis")
 def rotated_basis(subject: Subject) -> Subject:
-    """The same function of tokens, its residual stream written in a random basis."""
+    """The same function of tokens, with the residual stream in a random basis."""
     d = subject.model.config.d_model
     turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
     return subjects.in_basis(subject, "rotated basis", turn)
 
 
 def _outsized(subject: Subject, size: float) -> Subject:
-    """The same function of tokens, with one coordinate of the residual stream so many times as large."""
+    """The same function of tokens, with one coordinate of the residual stream `size` times as large."""
     basis = torch.eye(subject.model.config.d_model)
     basis[0, 0] = size
     return subjects.in_basis(subject, "outsized coordinate", basis)
@@ -73,11 +73,11 @@ outsized_coordinate = Graded(
     also=white_basis,
 )
 def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
-    """How many dimensions nine tenths of the tokens' variance need, over nine tenths of d_model.
+    """Number of dimensions for nine tenths of the tokens' variance, over nine tenths of d_model.
 
-    About 1 for vectors that are spread alike in all directions, near 0 for vectors in few. Of W_E
-    and W_U, whichever needs more; all tokens count the same, and their mean is taken off. It depends
-    on the basis of the stream, which a model without layer norm is free to choose. One number of the
+    About 1 for vectors spread alike in all directions, near 0 for vectors in few. The larger of
+    W_E's and W_U's; all tokens count the same, and their mean is taken off. The number depends on
+    the basis of the stream, which a model without layer norm is free to choose. One number of the
     weights. Paper: "Subspaces and Residual Stream Bandwidth".
     """
     model = subject.model
@@ -125,13 +125,13 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     moved_by=[BASIS],
 )
 def kurtosis_against_rotations(subject: Subject) -> Float[Tensor, " document"]:
-    """How many times the kurtosis of random bases the stream before the unembedding has.
+    """Kurtosis of the stream before the unembedding, over that in random bases.
 
-    Kurtosis is that of the coordinates at one position; its mean over a document is divided by the
-    mean, over the same positions, in five random bases. From about 0.3 (all coordinates of one size)
-    to about d_model / 3 (a single coordinate): 1 for a basis like any other, far above where a few
-    coordinates are much larger than the rest. Of the basis that training left, and of no other. Elhage et al. 2023, "Privileged Bases in the
-    Transformer Residual Stream".
+    The kurtosis is of the coordinates at one position; its mean over a document is divided by the
+    mean, over the same positions, in five random bases. From about 0.3 (all coordinates of one
+    size) to about d_model / 3 (a single coordinate): 1 for a basis like any other, far above where
+    a few coordinates are much larger than the rest. Only the basis that training left is measured.
+    Elhage et al. 2023, "Privileged Bases in the Transformer Residual Stream".
     """
     inputs, _ = subject.windows(*samples.SHORT)
     stream = subject.model.stream(inputs)  # [window, pos, d_model]

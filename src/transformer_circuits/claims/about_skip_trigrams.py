@@ -1,8 +1,8 @@
-"""Which skip-trigrams stand in the weights of a one-layer model, against shuffled outputs.
+"""Claims about skip-trigrams in the weights of a one-layer model, against shuffled outputs.
 
-A triple counts as held if its output is among the first twenty of all tokens that its strongest head
-raises for the source. The null gives it the output of another triple of the same kind. Values are
-the first minus the second, from -1 to 1; 0 if any other output would do as well.
+A triple counts as held if its output is among the first twenty of all tokens that its strongest
+head raises for the source. The null gives it the output of another triple of the same kind. Values
+are the first minus the second, from -1 to 1; 0 if any other output would do as well.
 """
 
 import dataclasses
@@ -37,14 +37,14 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
 NOTHING = torch.tensor([torch.nan], dtype=torch.float64)
-"""Where the text has no such triples, or no head does anything."""
+"""Value where the text has no such triples, or no head has an effect."""
 
 
 @once
 def _places(subject: Subject) -> Places | None:
-    """Of the heads that do something, see `Subject.does`; None if none does.
+    """`Places` of the heads with an effect, see `Subject.does`; None if no head has one.
 
-    A head that is counted as part of the embedding holds no skip-trigrams: it makes bigrams.
+    A head that counts as part of the embedding holds no skip-trigrams: it makes bigrams.
     """
     doing = [
         h
@@ -53,23 +53,23 @@ def _places(subject: Subject) -> Places | None:
     ]
     if not doing:
         return None
-    whole = skip_trigram_places.read(subject.model)
-    circuits = [[of[h] for h in doing] for of in (whole.ov, whole.scores)]
-    return Places(*circuits, whole.mean[doing], whole.least[doing])
+    every = skip_trigram_places.read(subject.model)
+    circuits = [[by_head[h] for h in doing] for by_head in (every.ov, every.scores)]
+    return Places(*circuits, every.mean[doing], every.least[doing])
 
 
 @cache
 def shuffles(triples: tuple[SkipTrigram, ...]) -> list[list[SkipTrigram]]:
-    """The triples with each other's outputs, in ten ways that never give a triple its own place's."""
+    """Ten lists of the triples with their outputs exchanged: no triple keeps the output of its own place."""
     generator = torch.Generator().manual_seed(0)
     outs = torch.tensor([triple.out for triple in triples])
     order = torch.randperm(len(triples), generator=generator)
     turns = torch.randint(1, max(len(triples), 2), (10,), generator=generator).tolist()
-    given = outs.clone()
+    exchanged = outs.clone()
     rows = []
     for turn in turns:
-        given[order] = outs[order.roll(turn)]
-        pairs = zip(triples, given.tolist(), strict=True)
+        exchanged[order] = outs[order.roll(turn)]
+        pairs = zip(triples, exchanged.tolist(), strict=True)
         rows.append([triple._replace(out=out) for triple, out in pairs])
     return rows
 
@@ -87,15 +87,15 @@ def _beyond_shuffled(
 
 
 def by_source(values: Float[Tensor, " triple"], triples: list[SkipTrigram]) -> Tensor:
-    """The mean of each source: triples of one source are no independent units."""
+    """Mean of each source: triples of one source are no independent units."""
     return samples.by_group(values, torch.tensor([triple.src for triple in triples]))
 
 
 def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
     config = subject.model.config
     triples = of_families(subject.text, config.n_vocab, config.n_ctx)[name]
-    whole = name in (families.COPY, families.COPY_OTHER_FORM)
-    values = _beyond_shuffled(subject, triples, any_destination=whole)
+    any_destination = name in (families.COPY, families.COPY_OTHER_FORM)
+    values = _beyond_shuffled(subject, triples, any_destination)
     return by_source(values, triples) if len(values) == len(triples) else values
 
 
@@ -103,24 +103,24 @@ def _family(subject: Subject, name: str) -> Float[Tensor, " source"]:
 def of_families(
     text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
 ) -> dict[str, list[SkipTrigram]]:
-    """The members of the paper's families that a text can bear out."""
+    """Members of the paper's families that a text has, by family."""
     return skip_trigram_families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
 
 
 @cache
 def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
-    """Those of the paper's own list that a text has."""
+    """Skip-trigrams of the paper's own list that a text has."""
     return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
 
 
 def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
-    """One layer whose heads hold the whole of the paper's list, all brackets and indents, and one of
-    `every` so many members of the paper's families, and nothing else.
+    """A one-layer model whose heads hold known skip-trigrams and nothing else.
 
+    The paper's list, all brackets and indents, and one in `every` members of the paper's families.
     Each token is a vector of random signs, of which every head moves a part; an output reads the
-    vectors of its sources, and a little noise, so that no two outputs are alike. `destinations`: for
-    so many of the list, the commonest first, only the part that one head moves, another head for
-    another destination.
+    vectors of its sources, and a little noise, so that no two outputs are alike. `destinations`:
+    for this many destinations of the list, the commonest first, the output reads the part of one
+    head only, a different head for different destinations.
     """
     config = dataclasses.replace(subject.model.config, n_layers=1, d_mlp=0)
     texts = tokenizer.texts()[: config.n_vocab]
@@ -128,7 +128,7 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
     triples = {triple for members in families for triple in members[::every]}
     listed = of_list(subject.text, config.n_vocab, config.n_ctx)
     common = Counter(dst for _, dst in {(triple.src, triple.dst) for triple in listed})
-    own = {dst for dst, _ in common.most_common(destinations)}
+    by_one_head = {dst for dst, _ in common.most_common(destinations)}
     triples |= {*listed}
     triples |= {*skip_trigram_lists.brackets(texts), *skip_trigram_lists.dedents(texts)}
     model = Transformer(config).requires_grad_(False).eval()
@@ -140,7 +140,7 @@ def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0)
         for h in range(config.n_heads)
     ]
     for src, dst, out in sorted(triples):
-        read = moved[dst % config.n_heads] if dst in own else torch.arange(config.d_model)
+        read = moved[dst % config.n_heads] if dst in by_one_head else torch.arange(config.d_model)
         model.W_U[out, read] += model.W_E[read, src] / config.d_head
     layer = model.layers[0]
     for weight in (layer.W_Q_concat, layer.W_K_concat, layer.W_V_concat):
@@ -156,7 +156,7 @@ planted_skip_trigrams = Control("skip-trigrams of families and lists", _with_ski
 
 
 def _shares_of_skip_trigrams(*sizes: float, counts: float) -> Graded:
-    """`_with_skip_trigrams`, of the families the shares that are given."""
+    """Graded plant: `_with_skip_trigrams` with these shares of the families."""
     return Graded(
         "a share of {} of the skip-trigrams",
         lambda subject, size: _with_skip_trigrams(subject, every=round(1 / size)),
@@ -218,7 +218,7 @@ heads_for_destinations = Graded(
     draws=20,
 )
 def copy(subject: Subject) -> Float[Tensor, " source"]:
-    """[b]…[a]→[b], the source repeated: share held beyond shuffled outputs, for each source.
+    """Share of [b]…[a]→[b], the source repeated, held beyond shuffled outputs, for each source.
 
     From -1 to 1. Paper: "Copying / Primitive In-Context Learning".
     """
@@ -390,12 +390,12 @@ def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     controls=[untrained, random_heads, heads_without_effect],
 )
 def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
-    """The share of split words that one head holds, less its share of the same words copied whole.
+    """Share of split words that one head holds, less its share of the same words copied whole.
 
-    -1 to 1, for each word with [ab]…[a]→[b] in held-out text. A head holds the skip-trigram that is
-    strongest in it; whole words are copied to the hundred most frequent tokens in turn. The head is
-    that of the largest lead in one half of the words, measured in the other. Paper: "Copying /
-    Primitive In-Context Learning".
+    -1 to 1, for each word with [ab]…[a]→[b] in held-out text. A skip-trigram is held by the head in
+    which it is strongest; whole words are copied to the hundred most frequent tokens in turn. The
+    head has the largest lead in one half of the words, and is measured in the other. Paper:
+    "Copying / Primitive In-Context Learning".
     """
     config, places = subject.model.config, _places(subject)
     triples = of_families(subject.text, config.n_vocab, config.n_ctx)[families.SPLIT]
@@ -404,10 +404,10 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     often = subject.text.long().bincount(minlength=config.n_vocab)
     often[tokenizer.BEGIN] = 0
     common = often.topk(min(100, config.n_vocab)).indices.tolist()
-    whole = [SkipTrigram(t.src, common[k % len(common)], t.src) for k, t in enumerate(triples)]
+    copied = [SkipTrigram(t.src, common[k % len(common)], t.src) for k, t in enumerate(triples)]
     held = [
         F.one_hot((places.f1(listed) * places.f2(listed)).argmax(dim=0), len(places.ov)).double()
-        for listed in (triples, whole)
+        for listed in (triples, copied)
     ]
     lead = torch.stack([by_source(of_head, triples) for of_head in (held[0] - held[1]).T], dim=1)
     of_best = lead.new_empty(len(lead))
@@ -500,11 +500,12 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def dedent(subject: Subject) -> Float[Tensor, " depth"]:
-    """After a line indented N steps, one of N − 1: whether "else" and its like are held, for each N.
+    """Share of "else" and its like held after a line of Python indented deeper, for each depth N.
 
-    From -1 to 1: the share of them that the strongest head has among the first twenty, less that of
-    words which open a line after any, "for" or "if"; these are no worse where a head only knows that
-    the text is Python. Paper: "Other Interesting Skip-Trigrams".
+    From -1 to 1: the share that the strongest head for a line indented N steps, then one of N − 1,
+    has among the first twenty, less that of words which open a line after any, "for" or "if"; those
+    do as well in a head that only knows that the text is Python. Paper: "Other Interesting
+    Skip-Trigrams".
     """
     texts = tokenizer.texts()[: subject.model.config.n_vocab]
     blocks = skip_trigram_lists.dedents(texts)
@@ -545,10 +546,10 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     planted=heads_for_destinations,
 )
 def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
-    """How far skip-trigrams of one destination keep to one head, beyond chance. [sd of chance]
+    """Concentration of the skip-trigrams of one destination in one head. [standard deviations of chance]
 
-    Of the paper's list, as in `listed`, each source with its destination goes to the head that holds
-    its outputs most strongly. Counted are pairs of different sources in one head with one
+    Of the paper's list, as in `listed`, each source with its destination goes to the head that
+    holds its outputs most strongly. The count is of pairs of different sources in one head with one
     destination, against the same with the heads shuffled. About 0 if no head has a destination of
     its own. Paper: "Other Interesting Skip-Trigrams".
     """
@@ -614,10 +615,10 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     moved_by=[SPLIT],
 )
 def brackets(subject: Subject) -> Float[Tensor, " pair"]:
-    """Brackets and quotes: whether the closing one is held, beyond another's, in a single head.
+    """Share of closing brackets and quotes held in a single head, beyond those of other pairs.
 
-    From -1 to 1, for each kind of bracket; of the heads the one that holds most. Any token may be
-    the destination, so only the OV circuit is asked. Paper: "Other Interesting Skip-Trigrams".
+    From -1 to 1, for each kind of bracket, in the head that holds most. Any token may be the
+    destination, so only the OV circuit is asked. Paper: "Other Interesting Skip-Trigrams".
     """
     triples = skip_trigram_lists.brackets(tokenizer.texts()[: subject.model.config.n_vocab])
     places, outs = _places(subject), [triple.out for triple in triples]
@@ -628,6 +629,6 @@ def brackets(subject: Subject) -> Float[Tensor, " pair"]:
         others = outs[turn:] + outs[:turn]
         moved = [t._replace(out=out) for t, out in zip(triples, others, strict=True)]
         null += places.first_of_each(moved)
-    own = places.first_of_each(triples).double()
-    values = own - null / (len(outs) - 1)
+    held = places.first_of_each(triples).double()
+    values = held - null / (len(outs) - 1)
     return values[int(values.sum(dim=1).argmax())]

@@ -1,10 +1,9 @@
-"""What is claimed of the worth of paths: by order, by layer, and behind frozen patterns.
+"""Claims about the worth of paths: by order, by layer, and behind frozen patterns.
 
-Gains are losses saved, in nats per token. Every document counts the same, however long.
-
-Orders, layers and terms are counts of heads. A head that looks at the present token alone moves nothing
-and could as well be part of the embedding, so it is counted as that, see `analysis.present_token`:
-two ways of writing one function get one verdict.
+Gains are losses saved, in nats per token. Every document counts the same, however long. Orders,
+layers and terms are counts of heads. A head that looks at the present token alone moves nothing, so
+it counts as part of the embedding, see `analysis.present_token`: two ways of writing one function
+get one verdict.
 """
 
 import math
@@ -34,12 +33,12 @@ from transformer_circuits.text import tokenizer
 
 Gain = Float[Tensor, " document"]
 BRINGS = 0.01
-"""Heads, single or in a row, that gain less than a hundredth of a nat leave nothing to compare."""
+"""Least gain of heads, single or in a row, that leaves something to compare: a hundredth of a nat."""
 
 
 @for_all_chapters
 def losses(subject: Subject) -> dict[str, Float[Tensor, "n n_ctx"]]:
-    """`term_importance.losses` on 16 whole windows, with frozen patterns, all heads counted: for figures."""
+    """`term_importance.losses` on 16 full windows, with frozen patterns, all heads counted: for figures."""
     return term_importance.losses(subject.model, *subject.windows(samples.WINDOWS))
 
 
@@ -52,10 +51,10 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
 def losses_by_document(
     subject: Subject, embedding: Sequence[tuple[int, int]] = ()
 ) -> dict[str, Float[Tensor, " document"]]:
-    """The losses of each document in the many windows that decide, at some places, and of "patterns".
+    """Losses of each document, by kind of path, in the many windows that decide, at some places. [nats]
 
-    These are the whole model's, but for patterns that the embeddings alone would make. [nats]
-    `embedding`: which heads are counted as part of the embedding, see `term_importance.streams`.
+    "patterns": the loss of the full model with patterns made from the embeddings alone.
+    `embedding`: heads that count as part of the embedding, see `term_importance.streams`.
     """
     model, losses = subject.model, defaultdict(list)
     inputs, targets = subject.windows(*samples.MANY)
@@ -79,25 +78,25 @@ def losses_by_document(
 
 @once
 def gains(subject: Subject) -> dict[str, Gain]:
-    """`worth` of the losses of `by_document`: several seconds for a model; the later calls are free."""
+    """`worth` of the losses of `by_document`: several seconds for a model; later calls are free."""
     return worth(subject, by_document(subject))
 
 
 def worth(subject: Subject, kept: Mapping[str, Float[Tensor, " document"]]) -> dict[str, Gain]:
-    """What each kind of path is worth in each document (paper: "Term Importance Analysis"). [nats]
+    """Worth of each kind of path in each document (paper: "Term Importance Analysis"). [nats]
 
-    "direct", over uniform guessing; "single": all single heads, over the direct path; "virtual": the
-    rest, over those. "first, alone" and "second, alone": the single heads of one layer, over the
-    direct path; "beside": the same where those of the other layers are there. A layer that the model
-    does not have is worth nothing. `kept`: losses as `losses_by_document` has them.
+    "direct", over uniform guessing; "single": all single heads, over the direct path; "virtual":
+    the rest, over both. "first, alone" and "second, alone": the single heads of one layer, over the
+    direct path; "beside": the same with those of the other layers present. A missing layer is worth
+    nothing. `kept`: losses as from `losses_by_document`.
     """
-    whole = kept[f"order {subject.model.config.n_layers}"]
+    full = kept[f"order {subject.model.config.n_layers}"]
     direct, single = kept["order 0"], kept.get("order 1", kept["order 0"])
     first, second = (kept.get(f"layer {index}", direct) for index in (0, 1))
     return {
         "direct": math.log(subject.model.config.n_vocab) - direct,
         "single": direct - single,
-        "virtual": single - whole,
+        "virtual": single - full,
         "first, alone": direct - first,
         "first, beside": second - single,
         "second, alone": direct - second,
@@ -109,7 +108,7 @@ def worth(subject: Subject, kept: Mapping[str, Float[Tensor, " document"]]) -> d
 def built_virtual_head(subject: Subject) -> Subject:
     """Two previous-token heads in a row, on text in which the token two back always comes next.
 
-    Nothing is predicted by the direct path or by one head alone. The subject gives nothing to it.
+    Neither the direct path nor one head alone predicts anything. Nothing of the subject is used.
     """
     n_vocab, n_ctx = 23, 40
     triples = torch.combinations(torch.arange(1, n_vocab), 3)[::30]  # [document, 3]
@@ -153,8 +152,8 @@ def built_virtual_head(subject: Subject) -> Subject:
 def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     """Gain of all single heads, less that of direct path and virtual heads together. [nats]
 
-    Above 0 where single heads bring more than half of the gain over uniform guessing; the gain of
-    single heads itself, where that is less, as what does harm brings nothing.
+    Above 0 where single heads bring more than half of the gain over uniform guessing. The gain of
+    single heads itself, where that is less: harm by the others is no gain.
     """
     gain = gains(subject)
     return torch.minimum(gain["single"], gain["single"] - gain["direct"] - gain["virtual"])
@@ -195,11 +194,10 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     sample=samples.MANY,
 )
 def virtual_heads_below_the_others(subject: Subject) -> Gain:
-    """How much less virtual heads gain than direct path or single heads, whichever gain less. [nats]
+    """Gain of direct path or single heads, the smaller, less that of virtual heads. [nats]
 
-    Which of the two gains less is asked once, of all documents. Above 0 where virtual heads matter
-    least. If they do harm, that counts by its size. Not a number where all heads gain less than
-    `BRINGS`.
+    The smaller is chosen once, over all documents. Above 0 where virtual heads matter least. Harm
+    counts by its size. Not a number where all heads gain less than `BRINGS`.
     """
     gain = gains(subject)
     return _if_heads_bring(gain, _lesser(gain["direct"], gain["single"]) - _size(gain["virtual"]))
@@ -287,8 +285,8 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
 def second_layer_beyond_half(subject: Subject) -> Gain:
     """Gain of the second layer's single heads, less half the gain of all single heads. [nats]
 
-    Alone or beside the first layer's, whichever is less over all documents. Above 0 where most of
-    the gain is the second layer's, however one counts.
+    Alone or beside the first layer's, whichever gain is less over all documents. Above 0 where most
+    of the gain is the second layer's, by either count.
     """
     gain = gains(subject)
     return _lesser(gain["second, alone"], gain["second, beside"]) - gain["single"] / 2
@@ -329,8 +327,8 @@ def second_layer_beyond_half(subject: Subject) -> Gain:
 def first_layer_beyond_a_twentieth(subject: Subject) -> Gain:
     """Gain of the first layer's single heads beside the second's, less a twentieth of all. [nats]
 
-    Below 0 where the first layer adds less than a twentieth of what all single heads gain. If it does
-    harm there, that counts by its size.
+    Below 0 where the first layer adds less than a twentieth of the gain of all single heads. Harm
+    counts by its size.
     """
     gain = gains(subject)
     return _size(gain["first, beside"]) - gain["single"] / 20
@@ -338,9 +336,9 @@ def first_layer_beyond_a_twentieth(subject: Subject) -> Gain:
 
 @once
 def pattern_cost(subject: Subject) -> Gain:
-    """What the loss rises if patterns are those that the embeddings alone would make. [nats]
+    """Rise of the loss with patterns made from the embeddings alone. [nats]
 
-    All paths and all values stay. What heads do to later heads' patterns is lost, and that alone.
+    All paths and all values stay. Only the effect of heads on later heads' patterns is lost.
     """
     kept = by_document(subject)
     return kept["patterns"] - kept[f"order {subject.model.config.n_layers}"]
@@ -388,16 +386,16 @@ def pattern_cost(subject: Subject) -> Gain:
     sample=samples.MANY,
 )
 def patterns_over_virtual(subject: Subject) -> Gain:
-    """`pattern_cost`, less what virtual heads gain. [nats]
+    """`pattern_cost`, less the gain of virtual heads. [nats]
 
-    Above 0 where freezing hides more composition than it shows. If virtual heads do
-    harm, that counts by its size.
+    Above 0 where freezing hides more composition than it shows. Harm by virtual heads counts by its
+    size.
     """
     return pattern_cost(subject) - _size(gains(subject)["virtual"])
 
 
 def passages(subject: Subject) -> list[Int[Tensor, "n length"]]:
-    """What is read twice where heads are lost: passages of the held-out text, of three lengths."""
+    """Passages of the held-out text, of three lengths, that are read twice where heads are lost."""
     longest = (subject.model.config.n_ctx - 1) // 2
     lengths = sorted({max(2, min(longest, k)) for k in (20, 40, 60)})
     return [repeats.passages(subject.text, samples.PASSAGES_CUT, length) for length in lengths]
@@ -405,11 +403,11 @@ def passages(subject: Subject) -> list[Int[Tensor, "n length"]]:
 
 @once
 def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
-    """What losing the previous-token head costs the second copy, less the first. [nats per token]
+    """Cost of losing the previous-token head on the second copy, less that on the first. [nats per token]
 
-    By the way it is lost: "full", where later heads' patterns may change, and "patterns kept"
-    (Olsson et al. 2022). Two copies of `passages`, of several lengths, for with a single one a head
-    that always looks that far back would do.
+    By the kind of loss: "full", where later heads' patterns may change, and "patterns kept" (Olsson
+    et al. 2022). Two copies of `passages`, of several lengths: with one length, a head that always
+    looks that far back would do.
     """
     model, head = subject.model, subject.previous_token_head
     losses: dict[str, list[Tensor]] = {"full": [], "patterns kept": []}
@@ -456,10 +454,10 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     moved_by=[SPLIT],
 )
 def pattern_preserving_hides(subject: Subject) -> Float[Tensor, " passage"]:
-    """Half of what a full ablation costs repeats, less what one with patterns kept does. [nats]
+    """Half the cost to repeats of a full ablation, less that of one with patterns kept. [nats]
 
-    Of the previous-token head, see `cost_for_repeats`. What the second costs counts by its size,
-    whichever way it goes. Above 0 where it shows less than half of the whole.
+    Of the previous-token head, see `cost_for_repeats`. The second cost counts by its size, whatever
+    its sign. Above 0 where it shows less than half of the first.
     """
     cost = cost_for_repeats(subject)
     return cost["full"] / 2 - _size(cost["patterns kept"])
@@ -482,5 +480,5 @@ def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:
 
 
 def _size(values: Tensor) -> Tensor:
-    """The values, turned round if their mean is negative: so that its size counts, not its sign."""
+    """The values, with all signs turned if their mean is negative: size counts, not sign."""
     return -values if values.nanmean() < 0 else values

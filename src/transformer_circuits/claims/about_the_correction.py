@@ -1,4 +1,4 @@
-"""What is claimed of the heads that compose, since the paper's correction and in remarks beside it."""
+"""Claims about the heads that compose, from the paper's correction and remarks beside it."""
 
 import copy
 import dataclasses
@@ -33,43 +33,43 @@ from transformer_circuits.claims.rules import Interval
 from transformer_circuits.claims.subjects import ANOTHER_HEAD, Subject, once
 
 LAST_SEVERAL = 4
-"""How many places back "the last several tokens" reach."""
+"""Number of places back that "the last several tokens" reach."""
 MATCHES = 0.2
-"""Prefix matching above which a head counts as an induction head: that of the book's marks."""
+"""Prefix matching above which a head counts as an induction head, as in the book's marks."""
 SUBSTANTIVE = 0.1
-"""An edge is substantive that changes predictions at least so much as the strongest one, as a share."""
+"""Share of the strongest edge's change of predictions from which an edge is substantive."""
 LEAST = 0.001
-"""An edge that changes predictions by less is none that others could be compared with. [nats]"""
+"""Least change of predictions by an edge that others are compared with. [nats]"""
 SURE = 0.9
-"""A head is saturated where so much of its attention lies on the right source."""
+"""Attention on the right source from which a head is saturated."""
 
 
 @once
 def further_back(subject: Subject) -> tuple[Head, float]:
-    """The first-layer head that looks further back than one place, and its attention to the last four.
+    """First-layer head that looks further back than one place, and its attention to the last four.
 
-    It is none of those that look one back, and of the others the one that looks most two, three and
-    four places back, on windows of text. The attention is that to the last four places in all.
+    Of the heads that do not look one back, the one that looks most two, three and four places back,
+    on windows of text. The attention is that to the last four places in all.
     """
     inputs, _ = subject.windows(head_roles.N_WINDOWS, head_roles.N_CTX)
     x, W_P = subject.model.embed(inputs)
     A = subject.model.layers[0].pattern(x, x, W_P)
     back = patterns.by_distance(A, LAST_SEVERAL + 1)
     further = back[:, 2:].sum(dim=1)
-    further[[one.head for one in subject.previous_token_heads]] = -1
+    further[[back_head.head for back_head in subject.previous_token_heads]] = -1
     head = int(further.argmax())
     return Head(0, head), float(back[head, 1:].sum())
 
 
 @named("another head in its place")
 def another_head(subject: Subject) -> Subject:
-    """In place of the head that is asked about, one of which the story says nothing."""
+    """In place of the head in question, one that the story does not name."""
     subject.require(subject.model.config.n_heads > 3, "four heads in a layer")
     return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
 
 
 def _idle(subject: Subject, size: float) -> Subject:
-    """Random weights, of which a share of the heads of either layer, but not all, write nothing."""
+    """Random weights, in which a share of the heads of either layer, but not all, write nothing."""
     model = subjects.random_weights(subject)
     n_heads = model.config.n_heads
     for layer in model.layers:
@@ -82,9 +82,9 @@ idle_heads = Graded("a share of {} of idle heads", _idle, sizes=(0.625, 0.75, 0.
 
 @named("two-back head")
 def two_back_head(subject: Subject) -> Subject:
-    """A first head that looks two places back, by the positions that turn fastest.
+    """A model whose first head looks two places back, by the positions that turn fastest.
 
-    Tokens have nothing in those d_head dimensions, so that it goes by positions alone.
+    Tokens have nothing in those d_head dimensions, so positions alone decide.
     """
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[0], model.config.d_head
@@ -145,21 +145,21 @@ def two_back_head(subject: Subject) -> Subject:
     sample=samples.OF_EDGES,
 )
 def keys_further_back(subject: Subject) -> Interval:
-    """What the second K edge from a head that looks further back does, as a share of one from one back.
+    """Effect of the second K edge from a head that looks further back, over that of one from one back.
 
-    By the change of predictions on held-out text. Of the K edges from the head of `further_back` into
-    induction heads the second best, for the claim is of two; over the best K edge from a
-    previous-token head. Both are chosen in one half of the windows and measured in the other. 1: as
-    much; 0 also where there are no two induction heads, or the head gives the last four places less
-    than half of its attention; not a number if the edge of the previous-token head itself does less
-    than `LEAST`. Where another head is in its place, that is whichever does most of those that the
-    story does not name. Paper: "Correction".
+    Effects are changes of predictions on held-out text. The edge is the second best from the head
+    of `further_back` into induction heads, for the claim is of two; it is compared with the best K
+    edge from a previous-token head. Both are chosen in one half of the windows and measured in the
+    other. 1: as much; 0 also where there are no two induction heads, or the head gives the last
+    four places less than half of its attention; not a number if the edge of the previous-token head
+    does less than `LEAST`. For `ANOTHER_HEAD`: the head with the largest such effect among those
+    the story does not name. Paper: "Correction".
     """
     subject.require(subject.model.config.n_heads > 1, "two heads in a layer")
     change = about_composition.effects(subject).change.double()
     of_keys = change[:, composition.KINDS.index("K")]  # [window, later head, earlier head]
     (_, further), looks = further_back(subject)
-    one_back = of_keys[..., [one.head for one in subject.previous_token_heads]].flatten(1)
+    one_back = of_keys[..., [back.head for back in subject.previous_token_heads]].flatten(1)
     into = of_keys * (subject.matching > MATCHES)[:, None] * (looks > 0.5)
     measured = change.new_empty(len(change), 2)
     for half in (0, 1):
@@ -227,11 +227,11 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
         for index, back in enumerate((1, 2)):
             looks = A.diagonal(-back, dim1=2, dim2=3).mT  # [window, dst - back, head]
             there[index, 4 * k : 4 * k + len(part), 3:] = looks[:, 3 - back :]
-    one, two = (
+    one_back, two_back = (
         values[..., int(values[chosen, 3:].mean(dim=(0, 1)).argmax())].double() for values in there
     )
-    two[chosen] = math.nan
-    return subject.by_document(two) / one[~chosen, 3:].mean()
+    two_back[chosen] = math.nan
+    return subject.by_document(two_back) / one_back[~chosen, 3:].mean()
 
 
 @claim(
@@ -272,11 +272,11 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     moved_by=[EMBEDDED],
 )
 def share_that_composes(subject: Subject) -> Interval:
-    """The share of all heads that take part in an edge which does something substantive. 0 to 1.
+    """Share of all heads that write or read an edge with a substantive effect. 0 to 1.
 
-    That is one which changes predictions on held-out text by at least a tenth of what the strongest
-    edge does; edges are of all three kinds, and a head takes part that writes or reads one. Its
-    interval is over windows. Paper: "Analyzing a Two-Layer Model".
+    An edge of any kind is substantive if it changes predictions on held-out text by at least a
+    tenth as much as the strongest edge. The interval is over windows. Paper: "Analyzing a Two-Layer
+    Model".
     """
 
     def share(mean: Tensor) -> float:
@@ -321,25 +321,25 @@ def share_that_composes(subject: Subject) -> Interval:
     moved_by=[SPLIT],
 )
 def seen_by_the_derivative(subject: Subject) -> Float[Tensor, " passage"]:
-    """What the derivative says of an edge where a head is sure, over what cutting the edge does.
+    """Effect of an edge by the derivative over that by cutting, where a head is sure.
 
-    The edge of the induction story: the previous-token head into the strongest matcher's keys. What
-    it adds to the right token's logit, less the mean of all logits, in the second copy of random
-    tokens, where the head gives the right source nine tenths of its attention or more (anywhere, if
-    it never does): by the derivative, and by cutting. The ratio of the sizes of both, per passage;
-    1 if the derivative tells all, 0 if it sees nothing. Paper: "Related Work".
+    The edge of the induction story: the previous-token head into the strongest matcher's keys. Its
+    effect is its addition to the right token's logit, less the mean of all logits, in the second
+    copy of random tokens, where the head gives the right source nine tenths of its attention or
+    more (anywhere, if it never does). The ratio of the sizes, per passage; 1 if the derivative
+    shows all, 0 if it shows nothing. Paper: "Related Work".
     """
     model = copy.deepcopy(subject.model).double()
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
     tokens = repeats.copies(passages)
     trace, length = model.trace(tokens), passages.shape[1]
     later, back = subject.induction_head, subject.previous_token_heads
-    edges = {("K", later, each): trace.head_outputs[0][:, each.head] for each in back}
+    edges = {("K", later, head): trace.head_outputs[0][:, head.head] for head in back}
     place = torch.arange(length + 1, 2 * length)
     right = tokens[:, place + 1, None]
 
     def added(carried: float) -> Float[Tensor, "passage place"]:
-        """What is added to the logit by the rest of what the edge carries."""
+        """Addition to the logit by the rest of the edge's vector, beyond the part `carried`."""
         rest = {edge: carried * written for edge, written in edges.items()}
         logits = path_patching.patched(model, trace, rest)
         gone = (trace.logits - logits)[:, place]

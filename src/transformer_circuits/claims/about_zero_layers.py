@@ -1,4 +1,4 @@
-"""What is claimed of the table of a model without layers."""
+"""Claims about the table of a model without layers."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ from transformer_circuits.text import corpus, tokenizer
 
 @named("token frequencies")
 def token_frequencies(subject: Subject) -> Subject:
-    """No layers, and after every token the same prediction: how common each token is."""
+    """A model without layers that predicts each token's frequency after every token."""
     config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
     model = Transformer(config).requires_grad_(False).eval().to(subject.model.W_E.dtype)
     often = subject.text.long().bincount(minlength=config.n_vocab) + 1
@@ -67,25 +67,26 @@ def token_frequencies(subject: Subject) -> Subject:
     sample=samples.MANY,
 )
 def way_to_bigrams(subject: Subject) -> Interval:
-    """How far the table goes from counted tokens to counted bigrams. [parts of another count's way]
+    """Part of the way from counted tokens to counted bigrams that the table goes; 1 as far as another count.
 
-    All are distributions over what follows a token; bigrams are mixed with unigrams (`bigrams.mixed`).
-    The goal is counted in every other document of the small profile's training text, the tokens in the
-    rest. By how much is KL(goal ‖ table) less than KL(goal ‖ tokens), as a share of that by which
-    KL(goal ‖ bigrams of the rest) is? Means at the tokens of held-out text. 1: as near as another count;
-    below 0: farther than counted tokens. Paper: "Zero-Layer Transformers".
+    All are distributions over the next token; bigrams are mixed with unigrams (`bigrams.mixed`).
+    The goal is counted in every other document of the small profile's training text, the tokens in
+    the rest. KL(goal ‖ tokens) less KL(goal ‖ table), over KL(goal ‖ tokens) less KL(goal ‖ bigrams
+    of the rest). Means at the tokens of held-out text. Below 0: farther than counted tokens. Paper:
+    "Zero-Layer Transformers".
     """
     model, (inputs, _) = subject.model, subject.windows(*samples.MANY)
     goal, *of_counts = _counted(model.config.n_vocab)
     table = (model.W_U @ model.W_E).log_softmax(dim=0)
     per_source = torch.stack([_divergence(goal, table), *of_counts], dim=1).double()
-    documents = torch.stack([subject.by_document(of[inputs]) for of in per_source.T], dim=1)
+    documents = [subject.by_document(divergence[inputs]) for divergence in per_source.T]
+    documents = torch.stack(documents, dim=1)
     packages = subject.packages_of(*samples.MANY, units=len(documents))
     return rules.interval_of(_way, documents, packages)
 
 
 def _way(mean: Float[Tensor, " three"]) -> float:
-    """The share of the way, from mean divergences of table, tokens and other bigrams."""
+    """Share of the way, from mean divergences of table, tokens and other bigrams."""
     ours, tokens, others = mean.tolist()
     return (tokens - ours) / (tokens - others) if tokens > others else math.nan
 
@@ -101,10 +102,12 @@ def _divergence(
 def _counted(
     n_vocab: int,
 ) -> tuple[Float[Tensor, "out src"], Float[Tensor, " src"], Float[Tensor, " src"]]:
-    """Bigrams in every other document; how far from them tokens are, and bigrams, of the rest. [nats]"""
+    """Bigrams in every other document; divergences from them of the rest's tokens and bigrams. [nats]"""
     text = corpus.tokens("small", "train")
     odd = ((text == tokenizer.BEGIN).cumsum(dim=0) % 2 == 1)[:-1]
-    mine, theirs = (bigrams.counts_of(text[:-1][of], text[1:][of], n_vocab) for of in (odd, ~odd))
-    goal = bigrams.mixed(mine)
-    others = (_divergence(goal, of(theirs)) for of in (bigrams.unigram, bigrams.mixed))
-    return goal.float(), *others
+    half, rest = (
+        bigrams.counts_of(text[:-1][chosen], text[1:][chosen], n_vocab) for chosen in (odd, ~odd)
+    )
+    goal = bigrams.mixed(half)
+    tokens, others = (bigrams.unigram(rest), bigrams.mixed(rest))
+    return goal.float(), _divergence(goal, tokens), _divergence(goal, others)

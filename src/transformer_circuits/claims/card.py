@@ -1,8 +1,8 @@
-"""The card of a model: what its heads do, and the rules that apply, in one file that can be checked.
+"""Model card: what each head does, and the rules that apply, in one file that can be checked.
 
-Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens that come
-twice, which the card has in it, or read off the weights. `tests/claims/test_card.py` has a second
-program, on NumPy alone, that recomputes lines of it.
+Nothing on the card needs a text, so any vocabulary will do: all is measured on random tokens that
+come twice, which are part of the card, or read off the weights. `tests/claims/test_card.py` has a
+second program, on NumPy alone, that recomputes lines of it.
 """
 
 import copy
@@ -42,7 +42,7 @@ from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
-"""Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
+"""Number of passages of `head_roles.LENGTH` tokens on which edges are cut, and paths left out."""
 ALL_FORMS: Mapping[str, tuple[str, ...]] = {
     "induction-random": general.all_but(general.OUTPUTS),
     "induction-head-exists": general.ALL,
@@ -50,17 +50,17 @@ ALL_FORMS: Mapping[str, tuple[str, ...]] = {
     "k-composition": (general.NORM, general.STREAM, general.BIASES),
     "only-k-composition": (general.NORM, general.STREAM, general.BIASES),
 }
-"""The rules that need no text, and which of `general.FORMS` each takes into account."""
+"""Rules that need no text, and the `general.FORMS` that each takes into account."""
 EXISTS = "induction-head-exists"
-"""The rule that the headline follows."""
+"""Rule that the headline follows."""
 DRAWS = 2
-"""Of random controls, at most; the book draws twenty."""
+"""Most draws of a random control; the book draws twenty."""
 TOKENS = 4096
-"""Of a larger vocabulary, rules take so many, drawn at random: their controls are whole models."""
+"""Tokens, drawn at random, that rules take of a larger vocabulary: their controls are whole models."""
 
 
 def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
-    """Why a section cannot be had of a model, if it cannot; what it takes as in `Transformer.require`."""
+    """Reason why a model cannot have a section, or "" if it can; `takes` as in `Transformer.require`."""
     if layers is not None and model.config.n_layers != layers:
         return f"it is written for {layers} layers, and the model has {model.config.n_layers}"
     if layers is not None and model.mlps:
@@ -70,7 +70,7 @@ def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
 
 
 def of_heads(model: Transformer) -> list[dict[str, Any]]:
-    """Every head: where it looks, what that makes it, and the signs of its OV circuit's eigenvalues."""
+    """Row for every head: its attention, its role, and the signs of its OV circuit's eigenvalues."""
     rows, square = [], general.OUTPUTS not in model.forms
     lengths = [str(length) for length in head_roles.lengths(model.config)]
     # All heads share it, and W_U W_OV W_E has the eigenvalues of W_E W_U W_OV.
@@ -92,14 +92,14 @@ def of_heads(model: Transformer) -> list[dict[str, Any]]:
 
 
 def does_induction(model: Transformer, verdict: str = "") -> str:
-    """Which heads do induction, or that none does, by where they look and by the rule `EXISTS`.
+    """Sentence on which heads do induction, by their attention and by the rule `EXISTS`.
 
-    `verdict`: what the rule came to, if it was asked. No head is called an induction head unless both
+    `verdict`: that of the rule, if it was asked. A head is called an induction head only if both
     say so: untrained heads may look there, too, where a vocabulary is small.
     """
     rows, lengths = head_roles.census(model), head_roles.lengths(model.config)
     finders = [row for row in rows if row.role == "induction"]
-    told = ", ".join(f"{row.head} ({_over_lengths(row, lengths)})" for row in finders)
+    listed = ", ".join(f"{row.head} ({_over_lengths(row, lengths)})" for row in finders)
     shares = f"in brackets, attention to what followed, on passages of {lengths[0]} to {lengths[-1]} tokens"
     best: Row | None = max(rows, key=lambda row: row.matches, default=None)
     chance = induction.uniform_matching(head_roles.twice(model.config)[0])
@@ -110,16 +110,16 @@ def does_induction(model: Transformer, verdict: str = "") -> str:
     )
     decided = verdict.partition(":")[0]
     if decided in rules.VERDICTS and bool(finders) != (decided == rules.REPRODUCED):
-        where = f"most attention goes to what followed in {told}; {shares}" if finders else none
+        where = f"most attention goes to what followed in {listed}; {shares}" if finders else none
         return (
             f"no head is called an induction head: {where}; but the rule below, on the best head of the "
             f"last layer, says {verdict}"
         )
-    return f"induction heads: {told}; {shares}" if finders else f"no head does induction: {none}"
+    return f"induction heads: {listed}; {shares}" if finders else f"no head does induction: {none}"
 
 
 def _over_lengths(row: Row, lengths: Sequence[int]) -> str:
-    """The range of a head's matching, and where it fails."""
+    """Range of a head's matching, and the lengths where it fails."""
     failing = sorted(
         {n for n, m in zip(lengths, row.by_length, strict=True) if m <= head_roles.LOOKS}
     )
@@ -128,11 +128,12 @@ def _over_lengths(row: Row, lengths: Sequence[int]) -> str:
 
 
 def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
-    """The strongest pairs of each kind between all layers: shares, and scores as the weights are stored.
+    """Strongest pairs of each kind between all layers: shares, and scores as the weights are stored.
 
-    A share, of what the later head reads on the second copy, is the same in every basis of the stream,
-    and pairs go by it. A model with a norm, or another form that `composition.shares` refuses, has
-    scores alone, which order edges badly where nothing fixes the basis; `of_edges` says what they do.
+    A share, of the later head's input on the second copy, is the same in every basis of the stream,
+    and pairs are ordered by it. A model with a norm, or another form that `composition.shares`
+    refuses, has scores alone, which order edges badly where nothing fixes the basis; `of_edges`
+    shows their effects.
     """
     if why := left_out(model, *general.all_but(general.ROTARY)):
         return why
@@ -156,9 +157,9 @@ def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-    """The induction circuit by cutting: the costliest edges into the head that matches best.
+    """Costliest edges into the head that matches best, by cutting: the induction circuit.
 
-    What the loss on the second copy rises by without each. [nats per token]
+    The cost is the rise of the loss on the second copy without the edge. [nats per token]
     """
     if why := left_out(model, *general.all_but(general.OUTPUTS), layers=2):
         return why
@@ -175,7 +176,7 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
 
 
 def of_terms(model: Transformer) -> dict[str, float] | str:
-    """The loss on the second copy with paths through at most 0, 1, … heads, patterns and norms held."""
+    """Loss on the second copy with paths through at most 0, 1, … heads, patterns and norms held."""
     takes = general.all_but(general.OUTPUTS)
     if why := left_out(model, *takes, layers=model.config.n_layers):
         return why
@@ -212,9 +213,9 @@ def _random_text(n_vocab: int) -> torch.Tensor:
 
 
 def of_rules(subject: Subject) -> list[dict[str, Any]]:
-    """The rules of the scorecard that need no text: with threshold, controls, power and interval.
+    """Rules of the scorecard that need no text: with threshold, controls, power and interval.
 
-    Those that say on how many tokens they were measured take only so many of the vocabulary.
+    A rule with "tokens" in its row was measured on a part of the vocabulary.
     """
     rows, few = [], _with_few_tokens(subject)
     for name in ALL_FORMS:
@@ -234,7 +235,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
             row["tokens"] = f"{TOKENS} of {subject.model.config.n_vocab}"
         try:
             decision = measurement.decision([few])
-        except subjects.NotToBeHad as error:
+        except subjects.Unavailable as error:
             rows.append({**row, "verdict": f"unavailable: {error}"})
             continue
         row |= {
@@ -250,7 +251,7 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def of_model(source: str | Path, config: own_model.Config = None, **how: Any) -> dict[str, Any]:
-    """The card as data. Arguments as for `own_model.read`.
+    """Card as data. Arguments as for `own_model.read`.
 
     Raises:
         UserError: if there is no such model, or its contexts or its vocabulary are too small.
@@ -273,7 +274,7 @@ def of_model(source: str | Path, config: own_model.Config = None, **how: Any) ->
         "tokens": [tokens.tolist() for tokens in head_roles.twice(model.config)],
         # Last, for their controls are whole models, too.
         "rules": of_rules(
-            Subject(str(source), model, _random_text(model.config.n_vocab), own=True)
+            Subject(str(source), model, _random_text(model.config.n_vocab), readers_own=True)
         ),
     }  # fmt: skip
     verdict = next((row["verdict"] for row in card["rules"] if row["rule"] == EXISTS), "")
@@ -281,8 +282,10 @@ def of_model(source: str | Path, config: own_model.Config = None, **how: Any) ->
 
 
 def _finite(value: Any) -> Any:
-    """A part of the card in which None stands for what has no number: a control without any case of
-    what a rule speaks of, or the score of a head that writes nothing.
+    """Part of the card with None in place of numbers that are not finite.
+
+    Such numbers are a control without any case of the rule, or the score of a head that writes
+    nothing.
     """
     if isinstance(value, Mapping):
         return {name: _finite(part) for name, part in value.items()}
@@ -302,7 +305,7 @@ READ = {"read": "How the file was read: its tensors, and its settings, used and 
 
 
 def page(card: Mapping[str, Any]) -> str:
-    """The card as one HTML page that loads nothing."""
+    """Card as one HTML page that loads nothing."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>Card of a model</title>"
         "<style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
@@ -333,7 +336,7 @@ def _table(section: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    """A cell: an interval as one, a number to three places."""
+    """Text of a cell: an interval as one, a number to three places."""
     if isinstance(value, float):
         return written(value, ".3g")
     if isinstance(value, Mapping):
@@ -346,12 +349,12 @@ def _said(value: Any) -> str:
 
 
 def read(place: Path) -> str:
-    """What the card beside a page says of induction."""
+    """Statement on induction in the card beside a page."""
     return json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))["induction"]
 
 
 def write(source: str | Path, folder: Path, config: own_model.Config = None, **how: Any) -> Path:
-    """Write `card.json` and `card.html` into a folder; the second is given back."""
+    """Write `card.json` and `card.html` into a folder; returns the path of the second."""
     card = of_model(source, config, **how)
     for name, text in (
         ("card.json", files.as_json(card, indent=1) + "\n"),

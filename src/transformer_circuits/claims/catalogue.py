@@ -1,4 +1,4 @@
-"""Every claim, and every measurement: for the scorecard, and for whoever tries all rules."""
+"""Tables of every claim and every measurement: for the scorecard, and for tests of all rules."""
 
 from functools import cache
 
@@ -35,7 +35,7 @@ MODULES = (
 
 @cache
 def measurements() -> dict[str, Measurement]:
-    """By the claim that each decides, in the order of modules.
+    """Every measurement, by the claim that it decides, in the order of modules.
 
     Raises:
         ValueError: if two measurements decide one claim.
@@ -64,17 +64,19 @@ def claims() -> dict[str, Claim]:
 
 
 def testable(name: str) -> Claim:
-    """The claim with this id.
+    """Claim with this id.
 
     Raises:
         ValueError: if there is no such claim, or it counts as not testable.
     """
-    found = claims().get(name)
-    if found is None or not found.chapter:
+    claim_of_name = claims().get(name)
+    if claim_of_name is None or not claim_of_name.chapter:
         raise ValueError(f'there is no testable claim "{name}"')
-    return found
+    return claim_of_name
 
 
 def measured_again() -> list[str]:
-    """The claims whose controls a chapter measures itself, since `recorded` has them of other code."""
-    return [name for name, each in measurements().items() if not recorded.matches(each)]
+    """Claims whose controls a chapter measures itself, since `recorded` has them of other code."""
+    return [
+        name for name, measurement in measurements().items() if not recorded.matches(measurement)
+    ]

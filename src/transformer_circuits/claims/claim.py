@@ -1,7 +1,7 @@
-"""A claim: who says what, when it counts here, and the sentence for what came out.
+"""A claim: who makes it, when it counts here, and the sentence for its result.
 
-A claim about trained models stands at the function that measures it (`measurement.claim`). Identities,
-constructions, and what was not tested, are rows of `data/claims.toml`.
+A claim about trained models stands at the function that measures it (`measurement.claim`).
+Identities, constructions and untested claims are rows of `data/claims.toml`.
 """
 
 from dataclasses import dataclass
@@ -12,63 +12,66 @@ from transformer_circuits import files
 SOURCES = ("paper", "follow-up")
 KINDS = ("identity", "built", "trained")
 UNTESTED = ("not done", "not testable here")
-"""What becomes of a claim without a chapter: our models could tell, or they could not."""
+"""Status of a claim without a chapter: our models could tell, or they could not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What is said, and what decides it; the second half is for claims about trained models alone."""
+    """A statement, and the rule that decides it; the second half is for claims about trained models alone."""
 
     id: str
     statement: str
     source: str
-    """"paper"; "follow-up", of the same authors or about the same models."""
+    """"paper"; or "follow-up", of the same authors or about the same models."""
     section: str
-    """Where it is made: a section of the paper, or who says so."""
+    """Section of the paper where it is made, or other source."""
     reported: str
-    """The figure reported there, or "qualitative"."""
+    """Figure reported there, or "qualitative"."""
     rule: str
-    """What counts for it here; why it was not tested, if it has no chapter."""
+    """Condition under which it counts as true here; without a chapter, the reason why it was not tested."""
     chapter: str = ""
-    """The notebook that decides it; empty if none does."""
+    """Notebook that decides it; empty if none does."""
     kind: str = "trained"
-    """"identity", for any weights; "built", of what was made to show it; "trained", of our models."""
+    """"identity", for any weights; "built", of a construction that shows it; "trained", of our models."""
     untested: str = UNTESTED[-1]
-    """One of `UNTESTED`, of a claim without a chapter."""
+    """One of `UNTESTED`, for a claim without a chapter."""
     corrected: str = ""
-    """Where its authors took it back or changed it; empty if they did not."""
+    """Place where its authors took it back or changed it; empty if they did not."""
 
     of: str = ""
-    """The model it is measured on, for every seed of it; empty if no rule decides it."""
+    """Model on which it is measured, for every seed; empty if no rule decides it."""
     side: str = ""
-    """Where the claim says that what is measured lies: "above" or "below" the threshold."""
+    """Side of the threshold on which the claim puts the measured value: "above" or "below"."""
     threshold: float = 0.0
     threshold_from: str = ""
-    """Who sets the threshold, or why it is this."""
+    """Source of the threshold, or the reason for it."""
     registered: str = ""
-    """When the rule was written down: commit and date, before the final models were measured; or what
-    was mended afterwards, or that git does not prove it ("unproven")."""
+    """When the rule was written down: commit and date, before the final models were measured; or
+    its later amendments, or that git does not prove it ("unproven").
+    """
     sometimes: bool = False
-    """Whether it is claimed of some models only, so that one seed shows it and no few refute it."""
+    """Whether the claim is of some models only, so that one seed shows it and a few do not refute it."""
     verdict: str = ""
-    """The verdict that `found` was written for."""
+    """Verdict that `found` was written for."""
     found: str = ""
-    """What is the case, with places for numbers, see `findings.say`; other verdicts have a general sentence."""
+    """Finding in a sentence, with places for numbers, see `findings.say`; for other verdicts, a
+    general one.
+    """
     unit: str = ""
-    """What the numbers of the sentence are numbers of."""
+    """Unit of the numbers of the sentence."""
     whether: str = ""
-    """The statement as a part of a general sentence, where it does not fit as it is."""
+    """Statement as a part of a general sentence, where the plain statement does not fit."""
 
     def __post_init__(self):
         for name, among in (("source", SOURCES), ("kind", KINDS), ("untested", UNTESTED)):
-            if (given := getattr(self, name)) not in among:
-                raise ValueError(f'{self.id} has {name} "{given}" but it is one of {among}')
+            if (value := getattr(self, name)) not in among:
+                raise ValueError(f'{self.id} has {name} "{value}" but it is one of {among}')
         if self.of and self.side not in ("above", "below"):
             raise ValueError(f'{self.id} has side "{self.side}" but it must be above or below')
 
     @property
     def by(self) -> str:
-        """Who says so, inside a sentence."""
+        """Who makes the claim, inside a sentence."""
         if self.source == "paper":
             return "the paper, before its Correction" if self.corrected else "the paper"
         return "the paper's Correction" if self.section.startswith("Correction") else self.section
@@ -76,6 +79,6 @@ class Claim:
 
 @cache
 def table() -> dict[str, Claim]:
-    """The claims that no rule decides, by id, in the order of `data/claims.toml`."""
+    """Claims that no rule decides, by id, in the order of `data/claims.toml`."""
     rows = files.read_toml(files.data_dir() / "claims.toml")["claim"]
     return {row["id"]: Claim(**row) for row in rows}

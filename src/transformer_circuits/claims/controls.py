@@ -1,5 +1,7 @@
-"""Controls that several modules use: what a rule must fail on, and what is planted for it to find, each
-made of a subject. Those of one module stand beside its rules."""
+"""Controls that several modules use: subjects on which a rule must fail, and plants that it must find.
+
+Controls of a single module stand beside its rules.
+"""
 
 import copy
 import dataclasses
@@ -15,7 +17,7 @@ from transformer_circuits.text import tokenizer
 
 
 class Control:
-    """What is made of a subject, by the name that verdicts give it; made once for each subject."""
+    """A named change of a subject into another; made once for each subject."""
 
     def __init__(self, name: str, make: Callable[[Subject], Subject]):
         self.name, self._make = name, subjects.once(make)
@@ -29,7 +31,7 @@ class Control:
 
 
 class Drawn(Control):
-    """A control in which chance has a part: each of its draws is another. The control is the first."""
+    """A control with chance in it: each draw is another subject. The control itself is the first draw."""
 
     def __init__(self, name: str, make: Callable[[Subject, int], Subject]):
         super().__init__(name, functools.partial(make, seed=1))
@@ -37,12 +39,12 @@ class Drawn(Control):
         self._make_draw, self._of_seed = make, {}
 
     def draw(self, subject: Subject, seed: int) -> Subject:
-        """One of its draws, made once for each subject: rules of one module share it."""
+        """One draw, made once for each subject: rules of one module share it."""
         make = functools.partial(self._make_draw, seed=seed)
         return self._of_seed.setdefault(seed, subjects.once(make))(subject)
 
     def anew(self, subject: Subject, seed: int) -> Subject:
-        """The same draw, kept by nobody: in another basis it takes much memory."""
+        """The same draw, not kept: in another basis it takes much memory."""
         return self._make_draw(subject, seed=seed)
 
 
@@ -75,7 +77,7 @@ class Graded:
 
 @drawn("untrained")
 def untrained(subject: Subject, seed: int) -> Subject:
-    """Random weights, and the same ones whatever basis the subject's stream is in."""
+    """Random weights, the same in whatever basis the subject's stream is."""
     subject = subject.as_stored or subject
     return subject.with_model("untrained", subjects.random_weights(subject, seed))
 
@@ -88,7 +90,7 @@ def one_layer(subject: Subject) -> Subject:
 
 @named("shuffled text")
 def shuffled_text(subject: Subject) -> Subject:
-    """The same tokens of each document in another order."""
+    """The subject on text in which the tokens of each document are shuffled."""
     generator = torch.Generator().manual_seed(1)
     document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)
     text = subject.text.clone()
@@ -101,7 +103,7 @@ def shuffled_text(subject: Subject) -> Subject:
 
 @drawn("random heads")
 def random_heads(subject: Subject, seed: int) -> Subject:
-    """The trained embeddings, and between them heads as they are before training."""
+    """The trained embeddings, with heads as before training between them."""
     model = subjects.random_weights(subject, seed).to(subject.model.W_E.dtype)
     model.W_E.data, model.W_U.data = subject.model.W_E.data, subject.model.W_U.data
     return subject.with_model("random heads", model)
@@ -109,7 +111,7 @@ def random_heads(subject: Subject, seed: int) -> Subject:
 
 @named("heads without effect")
 def heads_without_effect(subject: Subject) -> Subject:
-    """Every head looks where it did and moves what it moved, a millionth as much of it."""
+    """A model whose heads look where they did, and write a millionth as much."""
     model = copy.deepcopy(subject.model)
     for layer in model.layers:
         layer.W_O_concat.mul_(1e-6)
@@ -118,7 +120,7 @@ def heads_without_effect(subject: Subject) -> Subject:
 
 @named("shuffled heads")
 def shuffled_heads(subject: Subject) -> Subject:
-    """Each head looks where it did, but moves what the head before it in its layer moved."""
+    """A model whose heads look where they did, but move what the previous head of the layer moved."""
     model = copy.deepcopy(subject.model)
     for layer in model.layers:
         layer.W_V.data.copy_(layer.W_V.roll(1, dims=0))
@@ -128,9 +130,9 @@ def shuffled_heads(subject: Subject) -> Subject:
 
 @drawn("turned heads")
 def turned_heads(subject: Subject, seed: int) -> Subject:
-    """Every first-layer head writes in directions of a random rotation of its own.
+    """A model whose first-layer heads each write through a random rotation of their own.
 
-    The singular values of all circuits stay; that what is written meets what is read is gone.
+    The singular values of all circuits stay; the meeting of written and read directions is gone.
     """
     model = copy.deepcopy(subject.model)
     generator, W_O = torch.Generator().manual_seed(seed), model.layers[0].W_O
@@ -141,15 +143,15 @@ def turned_heads(subject: Subject, seed: int) -> Subject:
 
 
 white_basis = Control(findings.WHITE, subjects.white)
-"""The same function of tokens, its residual stream written so that text uses all directions alike."""
+"""The same function of tokens, with the residual stream in a basis that text uses alike in all directions."""
 
 
 @named("graded edges")
 def graded_edges(subject: Subject) -> Subject:
-    """Random weights whose composition is graded, so that scores order what the edges do.
+    """Random weights whose composition is graded, so that scores order the effects of edges.
 
-    The second layer reads one half of the stream, and each head of the first layer writes more
-    into it than the head before. It is the same whatever basis the subject's stream is in.
+    The second layer reads one half of the stream, and each head of the first layer writes more into
+    it than the head before. The same in whatever basis the subject's stream is.
     """
     if subject.as_stored:
         return graded_edges(subject.as_stored)
@@ -166,7 +168,7 @@ def graded_edges(subject: Subject) -> Subject:
 def built_induction(subject: Subject) -> Subject:
     """The hand-built induction circuit, on random tokens that come twice.
 
-    Its heads work together through patterns alone. The subject gives nothing to it.
+    Its heads work together through patterns alone. Nothing of the subject is used.
     """
     n_vocab, n_ctx = 101, 121
     generator = torch.Generator().manual_seed(1)

@@ -1,19 +1,19 @@
-"""What is found, in a sentence: a claim's own for the verdict that it has, a general one for any other.
+"""Sentences for verdicts: a claim's own for its present verdict, a general one for any other.
 
-A sentence says what is the case. Its numbers are filled in from what was measured, at these places:
+A sentence states the finding. These places in it are filled from the measurement:
 
-{range}      what was measured, from the least to the most of the seeds, with the unit
+{range}      values, from the least to the most of the seeds, with the unit
 {size}       the same without signs
-{off}        how far that is from the threshold, without signs
+{off}        distance of the values from the threshold, without signs
 {threshold}  the claim's
-{other}      what was measured in the other way to look at the models, where there is one
+{other}      values in the other way to look at the models, where there is one
 {seeds}      "all three seeds"; {beyond}: "two of three seeds", those beyond the threshold
-{units}      on how many independent units, at least
-{interval}   where the mean lies in 95 of 100 such measurements, over all seeds
-{untrained}, {one_layer}, {two_layers}   what these controls came to
+{units}      least number of independent units
+{interval}   range of the mean in 95 of 100 such measurements, over all seeds
+{untrained}, {one_layer}, {two_layers}   values of these controls
 
-The unit "%" or "percentage points" shows a hundred times what was measured; "doublings" shows two to
-its power, a number of times.
+The unit "%" or "percentage points" shows a hundred times the value; "doublings" shows two to its
+power, a number of times.
 """
 
 import html
@@ -27,7 +27,7 @@ from transformer_circuits.claims.rules import Interval
 from transformer_circuits.figures.values import written
 
 ANSWERS = {rules.REPRODUCED: "Yes: ", rules.MIXED: "In part: ", rules.NOT_REPRODUCED: "No: "}
-"""What stands before a sentence that answers."""
+"""Opening of a sentence that answers, by verdict."""
 CONTROL_PASSES = f"{rules.UNDECIDED}, as a control passes"
 WAYS_DIFFER = f"{rules.UNDECIDED}, as two ways to look differ"
 GENERAL = {
@@ -45,45 +45,48 @@ GENERAL = {
     rules.DEPENDS: "It depends on how one writes a model down whether {whether}: {first} ({range}), "
     "{otherwise} ({other}).",
 }
-"""The sentence of every claim for a verdict that it has none for; {whether} is its statement."""
+"""Sentence by verdict for claims without one of their own; {whether} is the claim's statement."""
 CONTROLS = ("untrained", "one layer", "two layers")
-"""What a sentence may compare with, if it is among the claim's controls."""
+"""Controls that a sentence may compare with, if the claim has them."""
 NOTHING = "At present, none of what this page tells."
-"""The paragraph of verdicts that no claim has."""
+"""Paragraph of verdicts that no claim has."""
 NO_NUMBER = "(not to be had)"
-"""Stands for what was not measured, as a control that a reader's own model lacks."""
+"""Text for a missing value, as for a control that a reader's own model lacks."""
 WHITE = "white basis"
-"""What the basis is called in which the stream is white."""
+"""Name of the basis in which the stream is white."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
 
 
-def as_html(said: str) -> str:
-    """A sentence as a paragraph that opens with its answer."""
-    answer = next((of for of in ANSWERS.values() if said.startswith(of)), "")
-    rest = html.escape(said.removeprefix(answer))
+def as_html(sentence: str) -> str:
+    """Paragraph in HTML that opens with the sentence's answer."""
+    answers = (answer for answer in ANSWERS.values() if sentence.startswith(answer))
+    answer = next(answers, "")
+    rest = html.escape(sentence.removeprefix(answer))
     answer = f"<strong>{answer.strip()}</strong> " if answer else ""
     return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
 
 
 def scaled(value: float, unit: str) -> float:
-    """What was measured, as a sentence with this unit writes it; of doublings, how many times it is."""
+    """Value as a sentence with this unit writes it: of doublings, the number of times."""
     return 2**value if unit == "doublings" else 100 * value if unit in _PERCENT else value
 
 
 def called(unit: str) -> str:
-    """What `scaled` numbers of a unit are numbers of."""
+    """Name of the unit of `scaled` values."""
     return "times" if unit == "doublings" else unit
 
 
-def bare(said: str) -> str:
-    """A sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
+def bare(sentence: str) -> str:
+    """Sentence as part of a text that asked nothing: without the answer, and "in all seeds", before it.
 
     >>> bare("No: heads look at the text."), bare("Yes: in all three seeds heads copy.")
     ('Heads look at the text.', 'Heads copy.')
     """
-    said = re.sub(r"^(Yes|No|In part): (in (all \w+ seeds|both seeds|the one seed),? )?", "", said)
-    return said[:1].upper() + said[1:]
+    sentence = re.sub(
+        r"^(Yes|No|In part): (in (all \w+ seeds|both seeds|the one seed),? )?", "", sentence
+    )
+    return sentence[:1].upper() + sentence[1:]
 
 
 def say(
@@ -94,9 +97,9 @@ def say(
     other: Mapping[str, Interval] | None = None,
     way: str = "",
 ) -> str:
-    """The sentence of a claim for a verdict, with the numbers of its seeds and controls.
+    """Sentence of a claim for a verdict, with the numbers of its seeds and controls.
 
-    `other`: the seeds once more, looked at in another way, which is called `way`.
+    `other`: the seeds measured in another way, whose name is `way`.
     """
     passed = [
         name for name, estimate in controls.items() if estimate and rules.holds(claim, estimate)
@@ -106,10 +109,10 @@ def say(
     first, otherwise = (
         _answer(
             claim,
-            of,
-            {n: c for n, c in controls.items() if c and n.endswith(ends_with_way) == also},
+            estimates,
+            {n: c for n, c in controls.items() if c and n.endswith(ends_with_way) == is_other},
         )
-        for of, also in ((seeds, False), (other or {}, True))
+        for estimates, is_other in ((seeds, False), (other or {}, True))
     )
     kind = verdict
     if verdict == rules.UNDECIDED and other and first != otherwise:
@@ -127,7 +130,7 @@ def say(
         "off": _range((abs(mean - claim.threshold) for mean in means), unit),
         "threshold": _range([claim.threshold], unit),
         "side": claim.side,
-        "other": _range((one.mean for one in (other or {}).values() if one.n), unit),
+        "other": _range((value.mean for value in (other or {}).values() if value.n), unit),
         "first": f"{first} {stored}",
         "otherwise": f"{otherwise} {there}",
         "seeds": _of_seeds(len(seeds), len(seeds)),
@@ -146,18 +149,18 @@ def say(
 
 
 def _answer(claim: Claim, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]) -> str:
-    """What a claim comes to on these seeds, in a word or two; where nothing decides, "undecided" or "no case"."""
+    """Answer of a rule on these seeds, in a word or two; without one, "undecided" or "no case"."""
     verdict = rules.verdict(claim, seeds, controls)[0] if seeds else rules.NO_CASE
     unanswered = verdict if verdict == rules.NO_CASE else rules.UNDECIDED
     return ANSWERS.get(verdict, unanswered).strip(": ").lower()
 
 
-def _of_seeds(n: int, of: int) -> str:
-    if of == 1:
+def _of_seeds(n: int, n_seeds: int) -> str:
+    if n_seeds == 1:
         return "the one seed" if n else "no seed"
-    if n == of:
-        return f"all {_word(of)} seeds" if of > 2 else "both seeds"
-    return f"{_word(n)} of {_word(of)} seeds"
+    if n == n_seeds:
+        return f"all {_word(n_seeds)} seeds" if n_seeds > 2 else "both seeds"
+    return f"{_word(n)} of {_word(n_seeds)} seeds"
 
 
 def _word(n: int) -> str:
@@ -165,7 +168,7 @@ def _word(n: int) -> str:
 
 
 def _range(values: Iterable[float], unit: str) -> str:
-    """From the least to the most, with the unit; in words, if there is nothing, or no number."""
+    """Range from the least to the most, with the unit; in words, if there is nothing, or no number."""
     values = sorted(scaled(value, unit) for value in values)
     if not values or any(map(math.isnan, values)):
         return NO_NUMBER
@@ -176,6 +179,6 @@ def _range(values: Iterable[float], unit: str) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    """To so many digits that count; what is nearly a hundred has one more, or it would be a hundred."""
+    """Number to so many significant digits; one more near a hundred, so that 99.6 does not show as 100."""
     short = float(f"{value:.{digits + (abs(value) >= 99)}g}")
     return written(short, "g")

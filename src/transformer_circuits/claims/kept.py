@@ -1,7 +1,7 @@
-"""What several chapters need of one model of the book, measured by the first and kept for the rest.
+"""Results that several chapters need of one model of the book: measured by the first, kept for the rest.
 
-It lies under `data/cache/kept/`, each with a hash of all that it was made of: weights, text, sizes of
-samples, packages and code. Where one of these is another, it is measured again.
+They lie under `data/cache/kept/`, each with a hash of its inputs: weights, text, sizes of samples,
+packages and code. A result with another hash is measured again.
 """
 
 import functools
@@ -23,8 +23,10 @@ MADE_OF = "made of"
 
 
 def for_all_chapters(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
-    """A function of a subject that is called once in a build for each model of the book, as it is stored;
-    once for each subject otherwise, see `subjects.once`."""
+    """Wrap a function of a subject so that a build calls it once for each model of the book, as stored.
+
+    For other subjects it is called once each, see `subjects.once`.
+    """
 
     @subjects.once
     @functools.wraps(make)
@@ -33,18 +35,18 @@ def for_all_chapters(make: Callable[[Subject], Made]) -> Callable[[Subject], Mad
             return make(subject)
         path = files.cache_dir() / "kept" / f"{make.__module__}.{make.__name__}.{subject.name}"
         key = _made_of(make, subject)
-        found = _read(path, key)
-        if found is None:
-            found = {name: values.contiguous() for name, values in make(subject).items()}
+        result = _read(path, key)
+        if result is None:
+            result = {name: values.contiguous() for name, values in make(subject).items()}
             with files.atomic(path) as temporary:
-                safetensors.torch.save_file(found, temporary, {MADE_OF: key})
-        return found
+                safetensors.torch.save_file(result, temporary, {MADE_OF: key})
+        return result
 
     return made
 
 
 def _read(path: Path, key: str) -> Made | None:
-    """What is kept there; None if nothing is, or it was made of something else."""
+    """Result that is kept there; None if there is none, or its inputs were others."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             if (file.metadata() or {}).get(MADE_OF) == key:
@@ -55,7 +57,7 @@ def _read(path: Path, key: str) -> Made | None:
 
 
 def _made_of(make: Callable, subject: Subject) -> str:
-    """A hash of what a function of a subject depends on."""
+    """Hash of the inputs of a function of a subject."""
     sizes = {name: value for name, value in vars(samples).items() if name.isupper()}
     words = (
         recorded.made_of(make.__module__),

@@ -1,4 +1,4 @@
-"""How a claim about trained models is decided: `@claim(…)` binds it to the function that measures it."""
+"""Decision of a claim about trained models: `@claim(…)` binds it to the function that measures it."""
 
 import functools
 import html
@@ -41,26 +41,25 @@ def claim(
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim about trained models.
 
-    The function takes a `Subject`, and returns one value for each independent unit that it was
-    measured on (a document, a passage, a window), from which the interval follows; a single value,
-    if it is a fact of the weights alone; values that are not a number, where a unit has nothing of
-    the kind. Or it returns an `Interval`.
+    The function takes a `Subject`, and returns one value for each independent unit (a document, a
+    passage, a window), from which the interval follows; a single value for a fact of the weights
+    alone; not a number for units without a case. Or it returns an `Interval`.
 
-    `above` or `below`: the threshold, and on which side of it the claim holds. `words`: all else
-    that is said of it, see `Claim`.
-    `controls`: where the rule must fail. `planted`: where it must hold, for what is claimed was
-    built in there; if in several sizes, it must see the one that counts.
+    `above` or `below`: the threshold, and the side of it on which the claim holds. `words`: all
+    other fields of `Claim`.
+    `controls`: subjects on which the rule must fail. `planted`: a subject on which it must hold,
+    with the claimed effect built in; if in several sizes, the rule must see the one that counts.
     `sample`: the windows of text that units come from, so that those of one package are drawn
-    together. `draws`: how many of each control that is `Drawn`, where the bound is near to what chance
-    gives: it must be beyond all of them.
-    `moved_by`: which of the other `rewritings` of the same function may move what is measured, as it
-    counts heads, speaks of one, or of the very basis that training left; all the rest must not.
-    `also`: another way to look at the same model. Where the claim is decided otherwise there, it is
-    undecided; in the `white_basis`, a yes against a no *depends on the basis*.
-    `trained`: for a claim about training, what a model of the book is made before it is measured:
+    together. `draws`: the number of each `Drawn` control, where the bound is near to chance: it
+    must be beyond all of them.
+    `moved_by`: the `rewritings` of the same function that may move the value, as it counts heads,
+    is about one, or about the very basis that training left; all others must not.
+    `also`: another way to look at the same model. If the verdicts differ, the claim is undecided;
+    in the `white_basis`, a yes against a no *depends on the basis*.
+    `trained`: for a claim about training, the change to a model of the book before it is measured:
     the same with the log of another training from its seed.
-    `mean_of`: what the mean is over, if it is one for all that there is ("pairs" of trainings), so that
-    the models' own seeds are not asked one by one.
+    `mean_of`: the kind of thing that the mean is over, if there is one mean for all ("pairs" of
+    trainings), so that the models' own seeds are not asked one by one.
 
     Raises:
         ValueError: unless one of `above` and `below` is given.
@@ -70,9 +69,9 @@ def claim(
             f"{id} is above {above} and below {below}, but one of the two must be given"
         )
     side, threshold = ("below", below) if above is None else ("above", above)
-    said = Claim(id=id, statement=statement, side=side, threshold=threshold, **words)
+    claim_of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **words)
     return lambda function: Measurement(
-        said,
+        claim_of_rule,
         function,
         tuple(controls),
         planted,
@@ -87,7 +86,7 @@ def claim(
 
 @dataclass(eq=False)
 class Measurement:
-    """The function that decides a claim; called, it measures a subject."""
+    """A claim and the function that decides it; called, it measures a subject."""
 
     claim: Claim
     function: Callable
@@ -111,12 +110,12 @@ class Measurement:
 
     @property
     def reads_basis(self) -> bool:
-        """Whether another basis of the stream may give another value, so that two are asked."""
+        """Whether another basis of the stream may give another value, so that two are measured."""
         return self.also is white_basis
 
     @property
     def left_alone_by(self) -> list[str]:
-        """The rewritings of one function that must leave what is measured as it is."""
+        """Rewritings of one function that must not change the measured value."""
         moved = {*self.moved_by} | ({rewritings.BASIS} if self.reads_basis else set())
         if rewritings.BASIS in moved:  # a stream twice as wide is another basis, too
             moved.add(rewritings.EMBEDDED)
@@ -124,11 +123,11 @@ class Measurement:
 
     @property
     def pooled(self) -> str:
-        """What stands in the place of the seeds where the mean is over something else; or nothing."""
+        """Name in place of the seeds where the mean is over something else; or ""."""
         return self.mean_of and f"mean of all {self.mean_of}"
 
     def interval(self, subject: Subject) -> Interval:
-        """What is measured on a subject, with its interval; measured once."""
+        """Measured value of a subject, with its interval; measured once."""
         return subjects.once(self._interval)(subject)
 
     def _interval(self, subject: Subject) -> Interval:
@@ -140,42 +139,42 @@ class Measurement:
         clusters = None if sample is None else subject.packages_of(*sample, units=len(values))
         return rules.interval(values, clusters)
 
-    def decision(self, of: Sequence[Subject] = ()) -> "Decision":
+    def decision(self, models: Sequence[Subject] = ()) -> "Decision":
         """Try the rule on models that differ in their seed: by default, those of the book.
 
-        Controls are made of the first of them.
+        Controls are made from the first of them.
         """
-        own = bool(of)
-        of = of or [self.trained(subject) for subject in subjects.of_seeds(self.claim.of)]
-        of = of[:1] if self.pooled else of
-        seeds, single = {subject.name: self.interval(subject) for subject in of}, rules.ALONE
+        of_the_book = [] if models else subjects.of_seeds(self.claim.of)
+        asked = [*models] or [self.trained(subject) for subject in of_the_book]
+        asked = asked[:1] if self.pooled else asked
+        seeds, single = {subject.name: self.interval(subject) for subject in asked}, rules.ALONE
         if self.pooled:
             [mean] = seeds.values()
             seeds, single = {self.pooled: mean}, f"the mean of {mean.n} {self.mean_of}"
-        beside = self.beside(of[0]) if own else recorded.beside(self, of[0])
+        beside = self.beside(asked[0]) if models else recorded.beside(self, asked[0])
         windows = self.sample[0] if self.sample else 0
 
-        def asked(of_seeds: Mapping, of_controls: Mapping, **more) -> tuple[str, str]:
-            """The verdict on the seeds as they are looked at in one way."""
+        def judged(of_seeds: Mapping, of_controls: Mapping, **options) -> tuple[str, str]:
+            """Verdict on the seeds in one way to look at them, and its reason."""
             had = {name: estimate for name, estimate in of_controls.items() if estimate}
-            verdict = rules.verdict(self.claim, of_seeds, had, windows=windows, **more)
+            verdict = rules.verdict(self.claim, of_seeds, had, windows=windows, **options)
             return self._of_some(verdict, of_seeds, had) if self.claim.sometimes else verdict
 
         planted, power = self._planted(beside)
         controls = {name: beside[name] for name in self._control_names()}
         unit = self.mean_of or "units"
-        verdict = asked(seeds, controls, planted=planted, power=power, single=single, unit=unit)
+        verdict = judged(seeds, controls, planted=planted, power=power, single=single, unit=unit)
         other: dict[str, Interval] = {}
         if self.also:
-            other = {subject.name: self.interval(self.also(subject)) for subject in of}
+            other = {subject.name: self.interval(self.also(subject)) for subject in asked}
             there = {name: beside[name] for name in self._control_names(f", {self.also.name}")}
             controls |= {name: estimate for name, estimate in there.items() if estimate}
-            again, way = asked(other, there), self.also.name
+            again, way = judged(other, there), self.also.name
             verdict = rules.in_both(verdict, again, way, of_basis=self.reads_basis)
         return Decision(self, *verdict, seeds, controls, planted, power, other)
 
     def _control_names(self, way: str = "") -> list[str]:
-        """What the controls are called in verdicts; `way`: how the model is looked at, if otherwise."""
+        """Names of the controls in verdicts; `way`: another way to look at the model, if any."""
         return [
             control.name
             + (f", {self.draws} draws" if self.draws > 1 and isinstance(control, Drawn) else "")
@@ -184,33 +183,34 @@ class Measurement:
         ]
 
     def beside(self, subject: Subject) -> dict[str, Interval | None]:
-        """What is measured where the rule must fail, and on what was planted; by name.
+        """Values on the controls, where the rule must fail, and on plants; by name.
 
         None for a control that cannot be made.
         """
-        found = {}
+        estimates = {}
         for name, control in zip(self._control_names(), self.controls, strict=True):
-            found[name] = self._on(control, subject)
+            estimates[name] = self._on(control, subject)
             if self.also:
-                # Made of the subject as it is looked at there, and then looked at so once more: the
-                # basis that it was stored in has no say in a control in the white one.
-                found[f"{name}, {self.also.name}"] = self._on(
+                # Changed before and after the control is made: the basis in which the subject is
+                # stored must have no effect on a control in the white basis.
+                estimates[f"{name}, {self.also.name}"] = self._on(
                     control, self.also(subject), self.also
                 )
         plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
         plants += [self.planted] if isinstance(self.planted, Control) else []
-        return found | {f"planted, {one.name}": self.interval(one(subject)) for one in plants}
+        planted = {f"planted, {plant.name}": self.interval(plant(subject)) for plant in plants}
+        return estimates | planted
 
     def _planted(
         self, beside: Mapping[str, Interval | None]
     ) -> tuple[dict[str, Interval], rules.Power | None]:
-        """What was planted, of all that was measured beside the seeds: in one size, or in several."""
+        """Values on plants, out of all those of `beside`: in one size, or in several."""
         if isinstance(self.planted, Graded):
-            of = {
-                size: beside[f"planted, {one.name}"] or rules.NOTHING
-                for size, one in self.planted.of.items()
+            by_size = {
+                size: beside[f"planted, {plant.name}"] or rules.NOTHING
+                for size, plant in self.planted.of.items()
             }
-            return {}, rules.Power(self.planted.what, self.planted.counts, of)
+            return {}, rules.Power(self.planted.what, self.planted.counts, by_size)
         if self.planted is None:
             return {}, None
         return {self.planted.name: beside[f"planted, {self.planted.name}"] or rules.NOTHING}, None
@@ -218,12 +218,12 @@ class Measurement:
     def _of_some(
         self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
     ) -> tuple[str, str]:
-        """The verdict where the claim is of some models only: one shows it, and no few refute it."""
-        seen = {name: one for name, one in seeds.items() if rules.beyond(self.claim, one)}
+        """Verdict on a claim about some models only: one shows it, and a few do not refute it."""
+        seen = {name: value for name, value in seeds.items() if rules.beyond(self.claim, value)}
         if seen:
-            found, why = rules.verdict(self.claim, seen, controls)
-            of = f"in {len(seen)} of {len(seeds)} seeds, and it is claimed of some models"
-            return found, of if found == rules.REPRODUCED else why
+            of_seen, why = rules.verdict(self.claim, seen, controls)
+            how_many = f"in {len(seen)} of {len(seeds)} seeds, and it is claimed of some models"
+            return of_seen, how_many if of_seen == rules.REPRODUCED else why
         if verdict[0] == rules.NOT_REPRODUCED:
             return rules.NO_CASE, f"in none of {len(seeds)} models, and it is claimed of some"
         return verdict
@@ -234,23 +234,23 @@ class Measurement:
         subject: Subject,
         looked_at: Callable[[Subject], Subject] | None = None,
     ) -> Interval | None:
-        """What is measured on a control, or on its draws; `looked_at` in another way, if the subject is.
+        """Value on a control, or on its draws; `looked_at` in another way, if the subject is.
 
-        None, if the control cannot be made, which happens to a reader's own model.
+        None if the control cannot be made, as happens with a reader's own model.
         """
         several = self.draws > 1 and isinstance(control, Drawn)
         made: Iterable[Callable[[], Subject]] = [functools.partial(control, subject)]
         if several:
             draw = control.anew if looked_at else control.draw
             made = [functools.partial(draw, subject, seed) for seed in range(1, 1 + self.draws)]
-        found = []
+        estimates = []
         for make in made:
             try:
-                one = looked_at(make()) if looked_at else make()
-            except subjects.NotToBeHad:
+                drawn = looked_at(make()) if looked_at else make()
+            except subjects.Unavailable:
                 return None
-            found.append(self.interval(one))
-        return rules.of_draws([one.mean for one in found]) if several else found[0]
+            estimates.append(self.interval(drawn))
+        return rules.of_draws([value.mean for value in estimates]) if several else estimates[0]
 
     def decide(self) -> None:
         """Show the verdict; it counts on the scorecard."""
@@ -265,7 +265,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with all that it rests on. Jupyter shows it; its output's metadata has its record."""
+    """A verdict with all its evidence. Jupyter shows it; its output's metadata has its record."""
 
     measurement: Measurement
     verdict: str
@@ -273,17 +273,17 @@ class Decision:
     why: str
     seeds: dict[str, Interval]
     controls: dict[str, Interval | None]
-    """None, if it cannot be had: for a reader's own model without siblings."""
+    """Values on the controls; None for one that a reader's own model without siblings lacks."""
     planted: dict[str, Interval]
-    """One, by its name, or none."""
+    """Value on the plant, by its name; empty if there is none, or `power` has them."""
     power: rules.Power | None = None
-    """What the rule sees of an effect that was planted in several sizes."""
+    """Values on an effect planted in several sizes."""
     other: dict[str, Interval] = field(default_factory=dict)
-    """The seeds once more, looked at in another way; empty if there is none (`claim`, `also`)."""
+    """The seeds measured in another way; empty if there is none (`claim`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
-        """Controls, and what was planted."""
+        """Values on controls and plants, by name."""
         planted = {f"planted, {name}": estimate for name, estimate in self.planted.items()}
         if self.power:
             of_size = self.power.estimates.items()
@@ -294,12 +294,12 @@ class Decision:
 
     @property
     def _once_more(self) -> dict[str, Interval | None]:
-        """The seeds looked at in another way, under names of their own."""
-        return {f"{Path(name).name}, {self._way}": one for name, one in self.other.items()}
+        """The seeds measured in another way, under names of their own."""
+        return {f"{Path(name).name}, {self._way}": value for name, value in self.other.items()}
 
     @property
     def _way(self) -> str:
-        """What the other way to look at the seeds is called, if there is one."""
+        """Name of the other way to look at the seeds, or ""."""
         return self.measurement.also.name if self.measurement.also else ""
 
     @property
@@ -312,19 +312,19 @@ class Decision:
 
     @property
     def finding(self) -> str:
-        """What was found, in a sentence."""
+        """Finding in a sentence."""
         beside = self.controls, self.other, self._way
         return findings.say(self._claim, self.verdict, self.seeds, *beside)
 
     @property
     def _said(self) -> str:
-        """The claim, who makes it, and its verdict."""
+        """Claim, who makes it, and its verdict, in a line."""
         claim = self._claim
-        told = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
-        return f"{told}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
+        verdict = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
+        return f"{verdict}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
 
     def __str__(self) -> str:
-        """In the unit of its sentence, as the plot of the page."""
+        """Finding, verdict and numbers in lines, in the unit of the sentence, as the plot of the page."""
         unit = self._claim.unit
         threshold = written(findings.scaled(self._claim.threshold, unit), ".3g")
         must = f"must be {self._claim.side} {threshold}"
@@ -338,7 +338,7 @@ class Decision:
 
     @property
     def row(self) -> dict[str, str]:
-        """What the scorecard shows of it, by column."""
+        """Row of the scorecard, by column."""
         least = min(estimate.n for estimate in self.seeds.values())
         over = f", over {least} or more units" if least > 1 else ", one number per seed"
         return {
@@ -353,7 +353,7 @@ class Decision:
         }
 
     def _forest_plot(self, *, whole: bool) -> str:
-        """The seeds against the threshold; as a whole, with controls and what was planted beside them."""
+        """Plot of the seeds against the threshold; as a whole, with controls and plants beside them."""
         name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
         rows = {name: _spans(self.seeds.values())}
         if self.other:
@@ -376,7 +376,7 @@ class Decision:
 
     @property
     def _folded(self) -> str:
-        """The whole plot, and the function that measures: what was done to which tokens."""
+        """Complete plot, and the source of the measuring function, in a fold."""
         source = inspect.getsource(self.measurement.function)
         code = html.escape(source[source.index("def ") :])  # what is said of the claim stands above
         summary = "<summary>Controls, and how it is measured</summary>"
@@ -387,7 +387,7 @@ class Decision:
 
     @property
     def _paragraphs(self) -> str:
-        """The sentence, and the line of the verdict."""
+        """Sentence, and line of the verdict, as HTML."""
         kind = self.verdict.replace(" ", "-")
         return (
             f'{findings.as_html(self.finding)}<p class="claim {kind}">{html.escape(self._said)}</p>'
@@ -402,7 +402,7 @@ class Decision:
 
     @property
     def record(self) -> Record:
-        """What it leaves for the scorecard and the manifest; of each estimate mean, ends and n."""
+        """Record for the scorecard and the manifest; of each estimate mean, ends and n."""
         measured = self.seeds | self._once_more | self._beside
         details = {
             "verdict": self.verdict,
@@ -433,7 +433,7 @@ def _spans(estimates: Iterable[Interval]) -> list[forest_plot.Span]:
 
 
 def _scaled(estimate: Interval, unit: str) -> Interval:
-    """An estimate as sentences with this unit write it."""
+    """Estimate as sentences with this unit write it."""
     mean, low, high = (
         findings.scaled(x, unit) for x in (estimate.mean, estimate.low, estimate.high)
     )

@@ -1,9 +1,8 @@
-"""What rules come to on controls and on what was planted, measured once: `data/controls.json`.
+"""Values of rules on controls and plants, measured once: `data/controls.json`.
 
-A chapter measures its models anew each time it runs. Where a rule must fail or hold by construction
-is measured when the record is made (`python -m tools controls`, and by `make reproduce`), and shown
-from there, as long as weights, text and the code that measures are those of the record. Whatever does
-not match is measured again.
+A chapter measures its models anew each time it runs. Controls and plants are measured when the
+record is made (`python -m tools controls`, and by `make reproduce`), and shown from there while it
+matches weights, text and code; a claim whose row does not match is measured again.
 """
 
 import ast
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
     from transformer_circuits.claims.subjects import Subject
 
 MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
-"""The folders of the package whose modules a measured number of the book's models depends on."""
+"""Folders of the package whose modules a measured number of the book's models depends on."""
 BESIDE = ("claim.py", "findings.py", "kept.py", "recorded.py", "general.py")
-"""Modules among them that only say or keep what was measured, or are for models of others."""
+"""Modules among them that only tell or keep results, or are for other people's models."""
 Estimates = Mapping[str, Interval | None]
-"""By the name that verdicts give it; None for what cannot be had."""
+"""Values by the name in verdicts; None for one that cannot be measured."""
 
 
 def path() -> Path:
-    """Where the record lies."""
+    """Path of the record."""
     return files.data_dir() / "controls.json"
 
 
@@ -52,16 +51,16 @@ def matches(measurement: "Measurement") -> bool:
 
 
 def row(measurement: "Measurement", estimates: Estimates) -> dict[str, Any]:
-    """A row of the record."""
-    of = {name: _as_json(estimate) for name, estimate in estimates.items()}
-    return {"made of": made_of(measurement.function.__module__), "estimates": of}
+    """Row of the record."""
+    as_json = {name: _as_json(estimate) for name, estimate in estimates.items()}
+    return {"made of": made_of(measurement.function.__module__), "estimates": as_json}
 
 
 def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
     """Write the record, a line for each claim."""
     lines = ",\n".join(
-        f"{files.as_json(name)}: {files.as_json(of, ensure_ascii=False)}"
-        for name, of in rows.items()
+        f"{files.as_json(name)}: {files.as_json(fields, ensure_ascii=False)}"
+        for name, fields in rows.items()
     )
     with files.atomic(path()) as temporary:
         temporary.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
@@ -70,7 +69,7 @@ def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 @cache
 def read() -> dict[str, dict[str, Any]]:
-    """The record, by claim; none where there is no file.
+    """Record, by claim; empty where there is no file.
 
     Raises:
         UserError: if the file is damaged.
@@ -85,7 +84,7 @@ def read() -> dict[str, dict[str, Any]]:
 
 @cache
 def made_of(module: str) -> str:
-    """A hash of weights, text and packages, and of the code that a module measures with."""
+    """Hash of weights, text and packages, and of the code that a module measures with."""
     root, package = files.data_dir().parent, Path(__file__).parents[1]
     modules = dependencies.modules([f"import {module}"], _modules())
     measuring = [
@@ -107,12 +106,12 @@ def made_of(module: str) -> str:
 
 @cache
 def _code(file: Path) -> str:
-    """A hash of what a module does: not of its comments and docstrings, or of the words of its claims."""
+    """Hash of a module's code, without its comments and docstrings, and the words of its claims."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "claim":
             node.args = node.args[:1]
-            node.keywords = [given for given in node.keywords if given.arg not in _SAID]
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in _SAID]
         if isinstance(body := getattr(node, "body", None), list):
             body[:] = [part for part in body if not _is_text(part)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
@@ -144,10 +143,10 @@ def _as_json(estimate: Interval | None) -> dict[str, Any] | None:
     return dataclasses.asdict(estimate) | {"draws": isinstance(estimate, Draws)}
 
 
-def _interval(of: Mapping[str, Any] | None) -> Interval | None:
-    if of is None:
+def _interval(estimate: Mapping[str, Any] | None) -> Interval | None:
+    if estimate is None:
         return None
-    if not of["n"]:
+    if not estimate["n"]:
         return NOTHING
-    kind = Draws if of["draws"] else Interval
-    return kind(of["mean"], of["low"], of["high"], of["n"])
+    kind = Draws if estimate["draws"] else Interval
+    return kind(estimate["mean"], estimate["low"], estimate["high"], estimate["n"])

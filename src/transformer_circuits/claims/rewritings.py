@@ -1,8 +1,8 @@
-"""One function of tokens written down in several ways: what a rule must not tell apart.
+"""Rewritings of one function of tokens, which a rule must not tell apart.
 
-Each takes a model and gives another with the same logits on any tokens. A verdict is about the function,
-so a rule says, at its measurement, which of these may move it (`claim`, `moved_by`); all others must
-leave it as it is, which is tested on a model that was trained.
+Each takes a model and returns another with the same logits on any tokens. A verdict is about the
+function, so a rule names, at its measurement, the rewritings that may move it (`claim`,
+`moved_by`); all others must not, which is tested on a trained model.
 """
 
 import dataclasses
@@ -19,14 +19,14 @@ EMBEDDED = "a head that looks at the present token written into the embedding"
 
 
 def another_basis(model: Transformer) -> Transformer:
-    """The stream in a random basis, see `composition.change_basis`."""
+    """The model with its stream in a random basis, see `composition.change_basis`."""
     d = model.config.d_model
     basis = torch.randn(d, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return composition.change_basis(model, basis.to(model.W_E.dtype))
 
 
 def another_inside(model: Transformer) -> Transformer:
-    """Queries, keys and values of each head in a random basis of their own: both circuits stay."""
+    """The model with queries, keys and values of each head in random bases: both circuits stay."""
     other, d = _copy(model), model.config.d_head
     generator = torch.Generator().manual_seed(0)
     for layer in other.layers:
@@ -40,29 +40,29 @@ def another_inside(model: Transformer) -> Transformer:
 
 
 def split_heads(model: Transformer) -> Transformer:
-    """Two heads in place of each: both look where it looked, and each moves half of what it moved."""
+    """The model with two heads in place of each: both look where it looked, and each moves half as much."""
     n, d = model.config.n_heads, model.config.d_head
     other = _copy(model, n_heads=2 * n)
     halves = torch.zeros(2, d, 1)
     halves[0, : d // 2], halves[1, d // 2 :] = 1, 1
-    for layer, whole in zip(other.layers, model.layers, strict=True):
+    for layer, unsplit in zip(other.layers, model.layers, strict=True):
         for k, half in enumerate(halves.to(model.W_E)):
-            layer.W_Q[k::2], layer.W_K[k::2] = whole.W_Q, whole.W_K
-            layer.W_V[k::2], layer.W_O[k::2] = half * whole.W_V, whole.W_O * half.T
+            layer.W_Q[k::2], layer.W_K[k::2] = unsplit.W_Q, unsplit.W_K
+            layer.W_V[k::2], layer.W_O[k::2] = half * unsplit.W_V, unsplit.W_O * half.T
     return other
 
 
 def written_into_embedding(model: Transformer, head: int) -> Transformer:
-    """The first-layer head written into W_E, if it looks at the present token and nowhere else.
+    """The model with a first-layer head that looks only at the present token written into W_E.
 
-    In a stream twice as wide: one half holds (1 + W_OV) W_E, to which all is added and which all later
-    readers read; the other holds W_E for the other heads of the first layer. The head itself still looks
-    where it looked, and moves nothing.
+    The stream is twice as wide: one half holds (1 + W_OV) W_E, and is the one that all heads write
+    to and later layers read; the other holds W_E for the other heads of the first layer. The head
+    itself still looks where it looked, and moves nothing.
     """
     d = model.config.d_model
     other, first = _copy(model, d_model=2 * d), model.layers[0]
-    own = first.W_O[head] @ first.W_V[head]
-    other.W_E[:] = torch.cat([model.W_E + own @ model.W_E, model.W_E])
+    W_OV = first.W_O[head] @ first.W_V[head]
+    other.W_E[:] = torch.cat([model.W_E + W_OV @ model.W_E, model.W_E])
     other.W_U.zero_()[:, :d] = model.W_U
     other.W_P[:] = torch.cat([model.W_P, model.W_P], dim=1)
     for index, (layer, was) in enumerate(zip(other.layers, model.layers, strict=True)):
@@ -75,7 +75,7 @@ def written_into_embedding(model: Transformer, head: int) -> Transformer:
 
 
 def _copy(model: Transformer, **changes: int) -> Transformer:
-    """A model of this shape, or with changes to it; with the same weights, where it has the same shape."""
+    """Model of this shape, or with changes to it; with the same weights, where they have the same shape."""
     config = dataclasses.replace(model.config, **changes)
     other = Transformer(config).to(model.W_E.dtype).requires_grad_(False).eval()
     other.W_P[:] = model.W_P if other.W_P.shape == model.W_P.shape else other.W_P
@@ -87,6 +87,6 @@ def _copy(model: Transformer, **changes: int) -> Transformer:
 
 
 WAYS = {BASIS: another_basis, INSIDE: another_inside, SPLIT: split_heads}
-"""Those that any model can be put through."""
+"""Rewritings that any model can be put through."""
 EVERY = (*WAYS, EMBEDDED)
-"""Also of models with a head that looks at the present token, and with a stream twice as wide."""
+"""All rewritings; the last is for models with a head that looks at the present token."""

@@ -18,32 +18,33 @@ MIXED, UNDECIDED, UNPOWERED = "mixed", "undecided", "unpowered"
 DEPENDS, NO_CASE = "depends on the basis", "no case"
 VERDICTS = (REPRODUCED, MIXED, UNDECIDED, NOT_REPRODUCED, DEPENDS, NO_CASE, UNPOWERED)
 SYMBOLS = dict(zip(VERDICTS, "✓±~✗⇄○∅", strict=True))
-"""The shape of each verdict, wherever it is shown."""
+"""Symbol of each verdict, wherever it is shown."""
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
-"""By how many standard errors 95 of 100 means of so many numbers are off at most."""
+"""Student's t for 95 % two-sided, by the number of values."""
 MOST = 100
-"""From so many times as much text on, *undecided* names no amount: that is none that we have."""
+"""Factor of more text from which *undecided* names no amount: we have none such."""
 
 
-def marked(said: str) -> str:
-    """What begins with a verdict, behind the symbol of that verdict; with a dash, if with none.
+def marked(text: str) -> str:
+    """Text that begins with a verdict, behind that verdict's symbol; behind a dash, if it begins with none.
 
     >>> marked("undecided: by one number"), marked("left out: for two layers")
     ('~ undecided: by one number', '– left out: for two layers')
     """
-    return f"{SYMBOLS.get(said.partition(':')[0], '–')} {said}"
+    return f"{SYMBOLS.get(text.partition(':')[0], '–')} {text}"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and where it lies in 95 of 100 draws of other units of the same kind."""
+    """An estimate, and its range in 95 of 100 draws of other units of the same kind."""
 
     mean: float
     low: float
     high: float
     n: int
-    """How many units it was measured on; 1 for a single number, which has no spread; 0, and not a
-    number, if what the claim speaks of is not there."""
+    """Number of units; 1 for a single number, which has no spread; 0 for a claim without a case,
+    whose other fields are not a number.
+    """
 
     def __str__(self) -> str:
         mean, low, high = (written(x, ".3g") for x in (self.mean, self.low, self.high))
@@ -54,25 +55,25 @@ class Interval:
 
 @dataclass(frozen=True)
 class Draws(Interval):
-    """What several draws of a control come to: their mean, the least and the greatest of them.
+    """Results on several draws of a control: their mean, the least and the greatest of them.
 
-    `n` is how many were drawn.
+    `n` is the number of draws.
     """
 
 
 NOTHING = Interval(math.nan, math.nan, math.nan, 0)
-"""Of what is not there."""
+"""Interval of a value that does not exist."""
 
 
 def interval(
     values: Float[Tensor, "*unit"], clusters: Int[Tensor, "*unit"] | None = None
 ) -> Interval:
-    """The mean over units, with a percentile bootstrap over them; `NOTHING` if there is none.
+    """Mean over units, with a percentile bootstrap over them; `NOTHING` if there are none.
 
     Units that are not a number (no place of the kind in this document) are left out; if one alone
-    is left of several, nothing says how far it would vary, and that is `NOTHING`, too. Those of one
-    of the `clusters` are drawn together: what they share is drawn with them. With few clusters
-    such intervals are still somewhat too short.
+    is left of several, its spread is unknown, and the result is `NOTHING`, too. Units of one of the
+    `clusters` are drawn together, with all that they share. With few clusters such intervals are
+    still somewhat too short.
 
     Raises:
         ValueError: if one is infinite.
@@ -99,7 +100,7 @@ def interval_of(
     values: Float[Tensor, "unit *value"],
     clusters: Int[Tensor, " unit"] | None = None,
 ) -> Interval:
-    """Of what is made of means over units, as a ratio or a count is: `NOTHING` if it is not a number.
+    """Interval of a function of means over units, such as a ratio or a count; `NOTHING` if not a number.
 
     A percentile bootstrap over units, those of one of the `clusters` drawn together.
 
@@ -120,7 +121,8 @@ def _means_of_draws(
 ) -> Float[Tensor, "draw value"]:
     """Means over as many clusters as there are, drawn with repetition, `DRAWS` times.
 
-    By default, and where all are in one, which alone tells nothing, every unit is a cluster.
+    By default, and if all units are in one cluster, which alone tells nothing, every unit is a
+    cluster.
     """
     index = torch.arange(len(values))
     if clusters is not None and (cluster_of := clusters.unique(return_inverse=True)[1]).max():
@@ -134,12 +136,12 @@ def _means_of_draws(
 
 
 def _ends(of_draws: Float[Tensor, " draw"]) -> list[float]:
-    """Between which 95 of 100 draws lie, those that are not a number left out."""
+    """Ends of the middle 95 of 100 draws, without those that are not a number."""
     return of_draws.nanquantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
 
 
 def of_few(values: Sequence[float]) -> Interval:
-    """The mean of one number per seed, with Student's interval; a bootstrap of so few is too short.
+    """Mean of one number per seed, with Student's interval; a bootstrap of so few is too short.
 
     Raises:
         ValueError: if there are less than two, or more than `STUDENT` knows.
@@ -154,21 +156,21 @@ def of_few(values: Sequence[float]) -> Interval:
 
 
 def beyond(claim: Claim, estimate: Interval) -> bool:
-    """Whether an interval lies wholly where the claim says; on the threshold is not there."""
+    """Whether an interval lies wholly on the claim's side of the threshold, which itself is not beyond."""
     return (
         estimate.low > claim.threshold if claim.side == "above" else estimate.high < claim.threshold
     )
 
 
 def short_of(claim: Claim, estimate: Interval) -> bool:
-    """Whether an interval lies wholly on the other side; on the threshold is not there, either."""
+    """Whether an interval lies wholly on the other side of the threshold; on it is not there, either."""
     return (
         estimate.high < claim.threshold if claim.side == "above" else estimate.low > claim.threshold
     )
 
 
 def holds(claim: Claim, control: Interval) -> bool:
-    """Whether a rule holds where it must fail: wholly beyond the threshold; of several draws, any."""
+    """Whether a rule holds on a control: wholly beyond the threshold; of several draws, any."""
     if isinstance(control, Draws):
         end = control.high if claim.side == "above" else control.low
         control = Interval(end, end, end, n=1)
@@ -176,7 +178,7 @@ def holds(claim: Claim, control: Interval) -> bool:
 
 
 def of_draws(means: Sequence[float]) -> Interval:
-    """The mean of what each draw of a control comes to, with the least and the greatest.
+    """Mean over the draws of a control, with the least and the greatest.
 
     Draws that are not a number are left out; `NOTHING`, if all are.
     """
@@ -187,17 +189,17 @@ def of_draws(means: Sequence[float]) -> Interval:
 
 @dataclass(frozen=True)
 class Power:
-    """What a rule sees of an effect that was planted in several sizes."""
+    """Values of a rule on an effect that was planted in several sizes."""
 
     what: str
-    """The effect, with a place for its size: "a bump of {} nats"."""
+    """Effect, with a place for its size: "a bump of {} nats"."""
     counts: float
-    """The smallest size that the claim could mean."""
+    """Smallest size that the claim could mean."""
     estimates: Mapping[float, Interval]
-    """By size."""
+    """Values by size."""
 
     def smallest(self, claim: Claim) -> float | None:
-        """From which size on the rule sees every one; None if it misses the largest."""
+        """Size from which on the rule sees every effect; None if it misses the largest."""
         seen = None
         for size in sorted(self.estimates, reverse=True):
             if not beyond(claim, self.estimates[size]):
@@ -207,7 +209,7 @@ class Power:
 
 
 ALONE = "this one model"
-"""What is measured, where it is not several seeds."""
+"""Name of the measured model, where there are not several seeds."""
 
 
 def verdict(
@@ -220,20 +222,21 @@ def verdict(
     single: str = ALONE,
     unit: str = "units",
 ) -> tuple[str, str]:
-    """One of `VERDICTS` but `DEPENDS`, and in words how it came about.
+    """One of `VERDICTS` but `DEPENDS`, and its reason in words.
 
-    `seeds`: what was measured on the model trained from each seed.
-    `controls`: the same where the rule must fail, by name.
-    `planted`: the same where what is claimed was built in; a rule that misses it has no power.
-    `windows`: of how many the text consists that was measured on; 0 if it was no text.
-    `single`: what is measured, if it is not several seeds. `unit`: what there would have to be more of.
+    `seeds`: values on the model trained from each seed.
+    `controls`: values on subjects where the rule must fail, by name.
+    `planted`: values on subjects with the claimed effect built in; a rule that misses it has no
+    power.
+    `windows`: number of windows of text that were measured; 0 if it was no text.
+    `single`: the name of what is measured, if not several seeds. `unit`: what more of would decide.
 
-    The first of these that holds: *no case*: what the claim speaks of is absent in some seed.
-    *Unpowered*: what was `planted` is missed. *Reproduced*: the interval lies beyond the threshold in
-    every seed; *undecided* instead, if a control, or one draw of it, lies there, too. *Not reproduced*:
-    in every seed on the other side; *unpowered* instead, if `power` sees only larger effects than
-    count. *Mixed*: wholly beyond it in one seed, wholly on the other side in another, both with an
-    interval. *Undecided*: all else.
+    The first of these that holds: *no case*: some seed has no case of the claim. *Unpowered*: the
+    rule misses the effect that was `planted`. *Reproduced*: the interval lies beyond the threshold
+    in every seed; *undecided* instead, if a control, or one draw of it, lies there, too. *Not
+    reproduced*: in every seed on the other side; *unpowered* instead, if `power` sees only larger
+    effects than count. *Mixed*: wholly beyond it in one seed, wholly on the other side in another,
+    both with an interval. *Undecided*: all else.
     """
 
     def told(n: int) -> str:
@@ -269,7 +272,7 @@ def verdict(
 
 
 def _needed(claim: Claim, across: list[Interval], windows: int, unit: str) -> str:
-    """How much more text would decide, if estimates stay and intervals shrink by 1/√n."""
+    """Amount of text that would decide, if estimates stay and intervals shrink by 1/√n."""
     most = 0.0
     for estimate in across:
         off = estimate.mean - claim.threshold
@@ -288,10 +291,10 @@ def _needed(claim: Claim, across: list[Interval], windows: int, unit: str) -> st
 def in_both(
     first: tuple[str, str], other: tuple[str, str], way: str, *, of_basis: bool
 ) -> tuple[str, str]:
-    """The verdict where a model is looked at in two ways, from that of each.
+    """Verdict where a model is looked at in two ways, from that of each.
 
-    `way`: what the other one is called. `of_basis`: whether both are the same function of tokens in
-    two bases. Then one *reproduced* and one *not reproduced* is `DEPENDS`. Two that differ otherwise
+    `way`: the name of the second. `of_basis`: whether both are the same function of tokens in two
+    bases. Then one *reproduced* and one *not reproduced* is `DEPENDS`. Two that differ otherwise
     leave the claim undecided, with both answers as the reason.
     """
     if first[0] == other[0]:

@@ -1,7 +1,7 @@
-"""How much is measured: every size of a sample, in one place, as an interval rests on it.
+"""Sizes of all samples, in one place, as every interval rests on them.
 
-Windows are evenly spaced over held-out text, and have a model's whole context unless tokens are
-given beside them. Whatever does not fit into a context is made as long as it can be.
+Windows are evenly spaced over held-out text, and have a model's whole context unless a number of
+tokens is given. A window too long for the context is cut to it.
 """
 
 import torch
@@ -9,32 +9,31 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 Sample = tuple[int, int | None]
-"""How many windows, and their tokens; as many as a context has, if not given."""
+"""Number of windows, and tokens of each; None for as many as a context has."""
 MANY: Sample = (128, 256)
-"""Wherever documents decide, but for `WHOLE`: of fewer, whole intervals lie across a threshold for
-want of text."""
+"""Windows wherever documents decide, but for `WHOLE`: with fewer, intervals straddle thresholds."""
 EVERY = 4
-"""Where predictions cost the most, every so many-th place of `MANY` is a target."""
+"""Spacing of the targets in `MANY`, where predictions cost the most."""
 PLACES = slice(EVERY - 1, None, EVERY)
-"""These places: the last of each so many."""
+"""Places of these targets: the last of every `EVERY`."""
 WHOLE: Sample = (64, None)
-"""Whole contexts, where what is measured depends on their length: as many tokens as `MANY` has."""
+"""Whole contexts, where the value depends on their length: as many tokens as `MANY` has."""
 WINDOWS = 16
 """Whole contexts on which figures of losses and of the worth of paths are measured."""
 SHORT: Sample = (128, 128)
 """For streams, values and scrubbing."""
 OF_CONTEXT: Sample = (128, None)
-"""For what late tokens gain from their context."""
+"""For the gain of late tokens from their context."""
 OF_EDGES: Sample = MANY
 PLACES_OF_EDGES = 4
-"""Edges are measured at so many places of each window."""
+"""Places of each window at which edges are measured."""
 OF_WORDS: Sample = (256, 64)
 OF_PASSAGES: Sample = (64, 128)
-"""Far apart, for copying and near-by attention."""
+"""Windows far apart, for copying and near-by attention."""
 OF_EFFECTS: Sample = (8, 256)
-"""For what each head adds to the logits at all."""
+"""For the total that each head adds to the logits."""
 PASSAGES = 48
-"""Passages that come twice, or chains, of which each is a unit of the interval."""
+"""Passages that come twice, or chains, each a unit of the interval."""
 PASSAGES_OF_A_LENGTH = 12
 """The same, for each of several lengths."""
 PASSAGES_CUT = 8
@@ -45,7 +44,7 @@ TOKENS_OF_CHAINS = 128
 def by_group(
     values: Float[Tensor, "*unit"], group: Int[Tensor, "*unit"]
 ) -> Float[Tensor, " group"]:
-    """The mean of each group, in the order of their numbers: units of one group are not independent.
+    """Mean of each group, in the order of their numbers: units of one group are not independent.
 
     Values that are not a number are left out; a group without any other is not a number itself.
     """
@@ -56,12 +55,12 @@ def by_group(
 
 
 def at_targets(values: Shaped[Tensor, "*rows"], dim: int = 1) -> Shaped[Tensor, "*fewer"]:
-    """Every so many-th place along a dimension: those that are targets."""
+    """Values at the target `PLACES` along a dimension."""
     return values[(slice(None),) * dim + (PLACES,)]
 
 
 def spread(values: Float[Tensor, "n target"], n_ctx: int) -> Float[Tensor, "n n_ctx"]:
-    """What was measured at such places, among all places; the others are not a number."""
+    """Values at the target `PLACES`, among all places; the others are not a number."""
     everywhere = torch.full((len(values), n_ctx), torch.nan, dtype=values.dtype)
     everywhere[:, PLACES] = values
     return everywhere

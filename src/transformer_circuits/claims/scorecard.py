@@ -1,8 +1,9 @@
-"""What the executed chapters found about each claim, and the verdict that follows.
+"""Evidence of the executed chapters on each claim, and the verdict that follows.
 
-A claim about trained models is decided by its rule, with `decide()` of its measurement; an identity or a
-construction by checks that all hold, `book.check(..., claim="id")`. Both stand with the other outputs
-of the executed copy, so half a chapter, or one executed with other code, has decided nothing.
+A claim about trained models is decided by its rule, with `decide()` of its measurement; an identity
+or a construction by checks that all hold, `book.check(..., claim="id")`. Both stand with the other
+outputs of the executed copy, so half a chapter, or one executed with other code, has decided
+nothing.
 """
 
 import html
@@ -19,9 +20,9 @@ from transformer_circuits.figures.tables import Link, Picture, Table, table
 from transformer_circuits.record import Record
 
 VERDICTS = (*rules.VERDICTS, *UNTESTED)
-"""The first are for claims about trained models."""
+"""Every verdict; the first ones are for claims about trained models."""
 HOLDS = {"identity": "any weights", "built": "built"}
-"""What an identity and a construction count as: they hold, or the chapter stops at their check."""
+"""Verdict on an identity and on a construction: they hold, or the chapter stops at their check."""
 VIDEOS = "The authors' videos"
 PARTS = {
     "Overview of transformers": (
@@ -58,23 +59,23 @@ PARTS = {
     ),
     VIDEOS: (),
 }  # fmt: skip
-"""The parts of the paper, in its order, with the sections in which claims of it are made."""
+"""Parts of the paper, in its order, with the sections in which its claims are made."""
 
 
 @dataclass
 class Evidence:
-    """What a chapter found about a claim."""
+    """Evidence of a chapter on a claim."""
 
     statements: list[str] = field(default_factory=list)
-    """What was checked, and holds."""
+    """Titles of the checks, all of which hold."""
     ours: list[str] = field(default_factory=list)
     """Our figures, in words."""
     decision: dict | None = None
-    """What the rule of a claim about trained models came to: the details of a verdict's record."""
+    """Details of the verdict's record, for a claim about trained models."""
 
 
 def evidence() -> dict[str, Evidence]:
-    """What the executed chapters found about each testable claim, by its id.
+    """Evidence of the executed chapters on each testable claim, by its id.
 
     Raises:
         UserError: naming the chapters, if some were not executed with the present code.
@@ -100,7 +101,7 @@ def evidence() -> dict[str, Evidence]:
 
 
 def checks(copy: dict) -> list[dict]:
-    """The record of every `book.check` and `decide()` of an executed copy, in their order."""
+    """Record of every `book.check` and `decide()` of an executed copy, in their order."""
     records = filter(None, map(record.of, notebooks.outputs(copy)))
     return [of_output for of_output in records if of_output["kind"] in ("check", "verdict")]
 
@@ -119,7 +120,7 @@ def verdict(claim: Claim, evidence: Evidence | None) -> str:
 
 
 def part(claim: Claim) -> str:
-    """The part of the paper in which a claim is made; of others, who makes it."""
+    """Part of the paper in which a claim is made; for other claims, "Follow-ups"."""
     if claim.source != "paper" and claim.section not in sum(PARTS.values(), ()):
         return "Follow-ups"
     if "video" in claim.section:
@@ -128,7 +129,7 @@ def part(claim: Claim) -> str:
 
 
 Row = dict[str, str | Link | Picture]
-"""Of a table, by its columns."""
+"""Row of a table, by its columns."""
 _SYMBOLS = (
     dict(zip(HOLDS.values(), "=+", strict=True))
     | rules.SYMBOLS
@@ -144,7 +145,7 @@ class Paragraph:
     about: str
 
     def __str__(self) -> str:
-        return " ".join(said for said, _ in self.sentences)
+        return " ".join(sentence for sentence, _ in self.sentences)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         record = Record("paragraph", self.about, str(self))
@@ -167,40 +168,40 @@ def _paragraph(about: str, sentences: Iterable[tuple[str, Link | None]]) -> Para
 
 
 def read() -> "Scorecard":
-    """The scorecard of this checkout; raises what `evidence` does."""
+    """Scorecard of this checkout; raises the errors of `evidence`."""
     return Scorecard(evidence())
 
 
 @dataclass(frozen=True)
 class Scorecard:
-    """What became of every claim; what the page shows of it."""
+    """Verdicts on every claim, and the tables of the page."""
 
     evidence: Mapping[str, Evidence]
-    """What was found about each testable claim, by its id."""
+    """Evidence on each testable claim, by its id."""
 
     @property
     def claims(self) -> list[Claim]:
-        """All, chapter after chapter."""
+        """All claims, chapter after chapter."""
         return [*catalogue.claims().values()]
 
     @property
     def trained(self) -> list[Claim]:
-        """Those about trained models that are tested."""
+        """Tested claims about trained models."""
         return [claim for claim in self.claims if claim.chapter and claim.kind == "trained"]
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
-        """One for each claim, by its id."""
+        """Verdict on each claim, by its id."""
         return {claim.id: verdict(claim, self.evidence.get(claim.id)) for claim in self.claims}
 
     def parts(self, claims: Iterable[Claim] = ()) -> dict[str, dict[str, list[Claim]]]:
-        """The claims, or all, of each part of the paper by their verdict, parts and verdicts in order.
+        """Claims, or all, of each part of the paper by their verdict, parts and verdicts in order.
 
         Parts and verdicts without a claim are left out.
         """
         chosen = [*claims] or self.claims
-        found = {self.verdicts[claim.id] for claim in chosen}
-        order = [name for name in _SYMBOLS if name in found]
+        verdicts = {self.verdicts[claim.id] for claim in chosen}
+        order = [name for name in _SYMBOLS if name in verdicts]
         names = (*PARTS, "Follow-ups")
         by_part: dict[str, dict[str, list[Claim]]] = {n: {v: [] for v in order} for n in names}
         for claim in chosen:
@@ -208,12 +209,13 @@ class Scorecard:
         return {name: row for name, row in by_part.items() if any(row.values())}
 
     def overview(self, source: str = "") -> StatusMatrix:
-        """A mark for every claim, with a link to what decided it; or only for the facts about trained
-        models that a source claims."""
-        of = [claim for claim in self.trained if claim.source == source]
-        about = f" of the {source} about trained models" if of else ""
+        """Mark for every claim, with a link to its decision; or only for a source's facts about
+        trained models.
+        """
+        chosen = [claim for claim in self.trained if claim.source == source]
+        about = f" of the {source} about trained models" if chosen else ""
         title = f"Every claim{about}, by part of the paper and by verdict"
-        parts = self.parts(of)
+        parts = self.parts(chosen)
         linked = {
             name: {column: [*map(_link, claims)] for column, claims in row.items()}
             for name, row in parts.items()
@@ -222,7 +224,7 @@ class Scorecard:
         return StatusMatrix(linked, symbols=symbols, title=title)
 
     def failures(self, *claims: str) -> Table:
-        """Those of the claims, by id, that do not hold here, and what was found instead."""
+        """Table of those of the claims, by id, that do not hold here, and what was found instead."""
         rows = [
             {"claim": _link(claim), "found": self.evidence[claim.id].decision["finding"]}
             for claim in map(catalogue.claims().__getitem__, claims)
@@ -232,9 +234,9 @@ class Scorecard:
         return table(rows or [{"claim": "none"}], caption=title, look="cards")
 
     def counts(self) -> list[dict[str, str | int]]:
-        """How many facts about trained models have each verdict, by who claims them; at last, of all.
+        """Numbers of facts about trained models with each verdict, by who claims them; at last, of all.
 
-        What the Correction of the paper speaks of stands apart.
+        Claims that the paper's Correction is about are counted apart.
         """
         groups: dict[str, list[Claim]] = {"paper": [], "paper, corrected": []}
         groups |= {source: [] for source in SOURCES[1:]}
@@ -243,29 +245,29 @@ class Scorecard:
             groups[name].append(claim)
         return [
             {"claims of": name}
-            | {v: sum(self.verdicts[c.id] == v for c in found) for v in rules.VERDICTS}
-            for name, found in (groups | {"all": self.trained}).items()
+            | {v: sum(self.verdicts[c.id] == v for c in claims) for v in rules.VERDICTS}
+            for name, claims in (groups | {"all": self.trained}).items()
         ]
 
     def decided(self, *verdicts: str) -> list[Row]:
-        """The facts about trained models with these verdicts, each with its seeds and controls."""
+        """Facts about trained models with these verdicts, each with its seeds and controls."""
         rows: list[Row] = []
         for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
             decision = self.evidence[claim.id].decision
-            row, found = decision["row"], decision["finding"]
+            row, finding = decision["row"], decision["finding"]
             rows.append(
                 _told(claim)
                 | {
                     "must be": row["must be"],
                     "every seed, and controls": Picture(decision["forest plot"], str(row)),
                     "verdict": row["verdict"],
-                    "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {found[:1].upper()}{found[1:]}",
+                    "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {finding[:1].upper()}{finding[1:]}",
                 }
             )
         return rows or [{"claim": "none"}]
 
     def told(self, claims: Iterable[str], *verdicts: str) -> Paragraph:
-        """What was found about those of the claims, by id, that have one of these verdicts.
+        """Findings on those of the claims, by id, that have one of these verdicts.
 
         Behind each stands who claims it, and the chapter that decides it.
         """
@@ -280,16 +282,17 @@ class Scorecard:
         )
 
     def held(self, kind: str) -> list[Row]:
-        """The claims of a kind that had to hold, with our figures, or what was checked."""
+        """Claims of a kind that had to hold, with our figures, or the checked statement."""
         of_kind = [claim for claim in self.claims if claim.chapter and claim.kind == kind]
-        of = {claim.id: self.evidence[claim.id] for claim in of_kind}
+        evidence = {claim.id: self.evidence[claim.id] for claim in of_kind}
         return [
-            _told(claim) | {"here": "; ".join(of[claim.id].ours) or of[claim.id].statements[0]}
+            _told(claim)
+            | {"here": "; ".join(evidence[claim.id].ours) or evidence[claim.id].statements[0]}
             for claim in of_kind
         ]
 
     def untested(self, why: str) -> list[Row]:
-        """The claims that were not tested, for one of the two reasons."""
+        """Claims that were not tested, for one of the two reasons."""
         unmeasured = [claim for claim in self.claims if self.verdicts[claim.id] == why]
         rows = [
             _told(claim) | {"claim": claim.statement, "because": claim.rule} for claim in unmeasured
@@ -307,6 +310,6 @@ def _to_chapter(claim: Claim) -> Link:
 
 
 def _link(claim: Claim) -> Link:
-    """To what decided it, or to where it is said why nothing did."""
+    """Link to the place where a claim is decided, or to the reasons why it is not."""
     where = f"{claim.chapter}.html#claim-{claim.id}" if claim.chapter else "#scorecard-untested"
     return Link(claim.statement[:1].upper() + claim.statement[1:], where)

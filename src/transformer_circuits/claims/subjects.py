@@ -1,4 +1,4 @@
-"""What a rule is tried on: the models of the book, a reader's own, and each with random weights."""
+"""Subjects of measurement: the models of the book, a reader's own, and each with random weights."""
 
 import copy
 import dataclasses
@@ -24,51 +24,51 @@ from transformer_circuits.text import corpus, tokenizer, windows
 from transformer_circuits.training import checkpoint
 
 
-class NotToBeHad(files.UserError):
-    """What a measurement or a control needs is not there, and cannot be, for a model of one's own.
+class Unavailable(files.UserError):
+    """Raised where a reader's own model lacks the requirements of a measurement or a control.
 
-    It is the only error that a scorecard shows as "unavailable"; any other is a bug, or damage.
+    The only error that a scorecard shows as "unavailable"; any other is a bug, or damage.
     """
 
 
 ANOTHER_SEED = "another seed"
 ANOTHER_HEAD = "another head"
 LEAST = 0.05
-"""A head that adds less than a twentieth of what the present token alone does to the logits, does
-nothing to speak of."""
+"""Least addition to the logits, as a share of that by the present token alone, of a head with an effect."""
 WHITE: samples.Sample = (24, 512)
 """Windows of training text on which the stream is made white."""
 Log = tuple[dict, ...]
-"""The records along a training, see `development.probe`."""
+"""Records along a training, see `development.probe`."""
 LOGGED = ("tokens", "held_out", "in_context_learning_score", "previous_token", "matching_random",
           "matching_text")  # fmt: skip
-"""What rules and their controls read in the records of a training; see `development.probe`."""
+"""Fields that rules and their controls read in the records of a training; see `development.probe`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model, and the held-out text that it is measured on. Two are alike only if they are one."""
+    """A model, and the held-out text on which it is measured. Two subjects are equal only if identical."""
 
     name: str
-    """What it is called in `data/models/`, or the path it was read from."""
+    """Name in `data/models/`, or the path the model was read from."""
     model: Transformer
     text: Int[Tensor, " n_tokens"]
     """Held-out tokens, documents parted by BEGIN."""
     log: Log = ()
     """Empty where there is none."""
-    own: bool = False
+    readers_own: bool = False
     """Whether it is a reader's own model, without siblings from the same seed."""
     of_the_book: bool = False
     """Whether the text is the book's held-out text, of whose documents the packages are known."""
     as_stored: "Subject | None" = None
-    """The same function of tokens in the basis it is stored in, where this one's is another."""
+    """The same function of tokens in its stored basis, where this subject's basis is another."""
     instead: str = ""
-    """A run of `data/trainings/plan.toml` that takes the place of the one that is measured, or
-    `ANOTHER_SEED`: what that one was changed from, so that what differs is chance; or `ANOTHER_HEAD`."""
+    """Run of `data/trainings/plan.toml` in place of the one that is measured; or `ANOTHER_SEED`,
+    the unchanged run of another seed, so that the difference is chance; or `ANOTHER_HEAD`.
+    """
     longest: int | None = None
-    """Of how many tokens windows are at most; by default, of a whole context."""
+    """Most tokens of a window; by default, a whole context."""
     kept: dict = field(default_factory=dict, init=False, repr=False)
-    """What `once` has made of it."""
+    """Results of `once` for it."""
 
     @cached_property
     def matching(self) -> Float[Tensor, " head"]:
@@ -77,19 +77,19 @@ class Subject:
 
     @property
     def induction_head(self) -> Head:
-        """That of the last layer that matches prefixes best."""
+        """Last-layer head that matches prefixes best."""
         return Head(len(self.model.layers) - 1, int(self.matching.argmax()))
 
     @cached_property
     def previous_token_head(self) -> Head:
-        """The first-layer head that looks most at the token before, see `head_roles`."""
+        """First-layer head that looks most at the token before, see `head_roles`."""
         if self.as_stored:
             return self.as_stored.previous_token_head
         return head_roles.previous_token_head(self.model, self.text)
 
     @cached_property
     def in_embedding(self) -> tuple[Head, ...]:
-        """The heads that are counted as part of the embedding, for they move nothing, see `present_token`."""
+        """Heads that count as part of the embedding, for they move nothing, see `present_token`."""
         if self.as_stored:
             return self.as_stored.in_embedding
         inputs, _ = self.windows(*samples.OF_EFFECTS)
@@ -97,17 +97,17 @@ class Subject:
 
     @cached_property
     def previous_token_heads(self) -> list[Head]:
-        """All that look one back, where several share it, see `head_roles.previous_token_heads`."""
+        """All heads that look one back, if there are several, see `head_roles.previous_token_heads`."""
         if self.as_stored:
             return self.as_stored.previous_token_heads
         return head_roles.previous_token_heads(self.model, self.text)
 
     @cached_property
     def added(self) -> Float[Tensor, "layer head"]:
-        """What each head adds to the logits by itself, as a share of what the direct path does.
+        """Size of each head's own addition to the logits, as a share of that of the direct path.
 
-        By root mean squares over places of text and over the vocabulary, from whose mean logits
-        are measured. 0: the head does nothing to them. No basis of the stream moves it.
+        Root mean squares over places of text and over the vocabulary; logits are taken from their
+        mean. 0: the head does nothing to them. The same in every basis of the stream.
         """
         if self.as_stored:
             return self.as_stored.added
@@ -126,16 +126,16 @@ class Subject:
         return (torch.stack(rows) / direct.clamp(min=1e-30)).sqrt()
 
     def does(self, head: tuple[int, int]) -> bool:
-        """Whether a head does anything to speak of: adds `LEAST` of what the direct path does."""
+        """Whether a head has an effect: it adds at least `LEAST` of the addition of the direct path."""
         return bool(self.added[head[0], head[1]] >= LEAST)
 
     def require(self, holds: bool, needed: str) -> None:
-        """Raise a `NotToBeHad` that says what is needed, unless it is there."""
+        """Raise an error that says what is needed, unless it is there."""
         if not holds:
-            raise NotToBeHad(f"this needs {needed}, which {self.name} does not have")
+            raise Unavailable(f"this needs {needed}, which {self.name} does not have")
 
     def probed(self) -> Log:
-        """The log, where each record has all of `LOGGED`."""
+        """Log, in which each record must have all of `LOGGED`."""
         self.require(bool(self.log), "a log of its training")
         for name in LOGGED:
             self.require(all(name in record for record in self.log), f'"{name}" in every record')
@@ -146,14 +146,14 @@ class Subject:
     ) -> tuple[Int[Tensor, "n n_ctx"], Int[Tensor, "n n_ctx"]]:
         """Inputs and targets of `n` evenly spaced windows of the text.
 
-        They have a whole context, or `n_ctx` tokens, where that is less.
+        Windows have a whole context, or `n_ctx` tokens, where that is less.
         """
         return windows.evenly(self.text, n, self.model.config, n_ctx=self._tokens(n_ctx))
 
     def _tokens(self, n_ctx: int | None) -> int:
-        """Of so many tokens are windows for which so many, or whole contexts, are asked."""
-        whole = self.model.config.n_ctx
-        return min(n_ctx or whole, self.longest or whole, whole)
+        """Tokens of a window, for a request of so many or of whole contexts."""
+        context = self.model.config.n_ctx
+        return min(n_ctx or context, self.longest or context, context)
 
     def random_passages(
         self, n: int, seed: int, length: int = head_roles.LENGTH
@@ -162,44 +162,44 @@ class Subject:
         return head_roles.random_passages(self.model.config, n, seed, length)
 
     def _documents(self, n: int, n_ctx: int) -> Int[Tensor, "n n_ctx"]:
-        """The number of the document that each target of `windows(n, n_ctx)` stands in; from 1."""
+        """Number of the document that each target of `windows(n, n_ctx)` stands in; from 1."""
         first = windows.starts(self.text, n, self.model.config, n_ctx=n_ctx)
         document = (self.text == tokenizer.BEGIN).cumsum(dim=0)
         offset = int(not self.model.config.begin)
         return document[first[:, None] + offset + torch.arange(n_ctx)]
 
     def by_document(self, values: Float[Tensor, "n n_ctx"]) -> Float[Tensor, " document"]:
-        """The mean in each document of what was measured at each target of evenly spaced windows.
+        """Mean in each document of the values at each target of evenly spaced windows.
 
-        They are those of `windows(n)`, or of `windows(n, n_ctx)`. Places that are not a number are
-        left out; a document without any other is not a number itself.
+        The windows are those of `windows(n)`, or of `windows(n, n_ctx)`. Places that are not a
+        number are left out; a document without any other is not a number itself.
         """
         return samples.by_group(values, self._documents(*values.shape))
 
     def packages_of(
         self, n: int, n_ctx: int | None = None, *, units: int
     ) -> Int[Tensor, " unit"] | None:
-        """The package that each unit comes from: each document of `windows(n, n_ctx)`, or each window.
+        """Package that each unit comes from: each document of `windows(n, n_ctx)`, or each window.
 
-        None, if it is another number of units, or a text whose packages nobody knows.
+        None for another number of units, or a text with unknown packages.
         """
         if not self.of_the_book:
             return None
         documents = self._documents(n, self._tokens(n_ctx))
-        own = documents.unique()
-        if units not in (len(own), n):
+        present = documents.unique()
+        if units not in (len(present), n):
             return None
-        places = own if units == len(own) else documents[:, documents.shape[1] // 2]
+        places = present if units == len(present) else documents[:, documents.shape[1] // 2]
         return _packages(tokenizer.path())[places - 1]
 
     def with_model(self, name: str, model: Transformer) -> "Subject":
-        """Another model on the same text, whose training left no log."""
+        """Subject with another model on the same text, whose training left no log."""
         return dataclasses.replace(self, name=name, model=model, log=(), as_stored=None)
 
     def sibling(self, name: str) -> "Subject":
-        """The model of the book called `name` that was trained from the same seed; a reader's own has none."""
-        if self.own:
-            raise NotToBeHad(f"{self.name} has no sibling {name}")
+        """Model of the book called `name` from the same seed; a reader's own model has none."""
+        if self.readers_own:
+            raise Unavailable(f"{self.name} has no sibling {name}")
         seed = self.name.rpartition("-seed-")[2] if "-seed-" in self.name else ""
         return named(checkpoint.of_seed(name, int(seed)) if seed else name)
 
@@ -208,7 +208,7 @@ Made = TypeVar("Made")
 
 
 def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
-    """A function of a subject that is called once for each, its result forgotten with the subject."""
+    """Wrap a function of a subject so that it is called once for each; the result dies with the subject."""
 
     @functools.wraps(make)
     def made(subject: Subject) -> Made:
@@ -220,8 +220,10 @@ def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
 
 
 def held_out() -> Int[Tensor, " n_tokens"]:
-    """The small profile's held-out text: one tensor for all models of a vocabulary, so that what
-    measurements make of it is made once and not again for each seed."""
+    """Small profile's held-out text: one tensor for all models of a vocabulary.
+
+    So results that depend on the text alone are computed once and not again for each seed.
+    """
     return _held_out(tokenizer.path())
 
 
@@ -233,7 +235,7 @@ def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
 
 @cache
 def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
-    """The package of each document of the held-out text, as a number."""
+    """Package of each document of the held-out text, as a number."""
     names = [document.name.split("/")[0] for document in corpus.read("small", "validation")]
     number = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return torch.tensor([number[name] for name in names])
@@ -247,12 +249,12 @@ def named(name: str) -> Subject:
 
 
 def of_seeds(name: str) -> list[Subject]:
-    """A model of the book and those that differ from it in their seed alone."""
+    """Model of the book and those that differ from it in their seed alone."""
     return [named(model) for model in checkpoint.seeds(name)]
 
 
 def of_folder(place: Path) -> Subject:
-    """A reader's own model, from whatever `own_model.load` reads.
+    """Reader's own model, from a source that `own_model.load` reads.
 
     Raises:
         UserError: if there is no such model, it is damaged, or it has another vocabulary.
@@ -263,13 +265,13 @@ def of_folder(place: Path) -> Subject:
             f"{place} has n_vocab {model.config.n_vocab}, but rules measure in {n_vocab} tokens"
         )
     records = tuple(files.read_json_lines(log)) if log.is_file() else ()
-    return Subject(str(place), model, held_out(), records, own=True, of_the_book=True)
+    return Subject(str(place), model, held_out(), records, readers_own=True, of_the_book=True)
 
 
 def random_weights(subject: Subject, seed: int = 1) -> Transformer:
-    """A model of the subject's shape with random weights, none of them zero as before training.
+    """Model of the subject's shape with random weights, none of them zero as before training.
 
-    It is the same whatever basis the subject's stream is in: so positions are those of the shape.
+    The same in whatever basis the subject's stream is: so positions are those of the shape.
     """
     if isinstance(subject.model, GeneralTransformer):
         model: Transformer = copy.deepcopy(subject.model)
@@ -280,8 +282,10 @@ def random_weights(subject: Subject, seed: int = 1) -> Transformer:
 
 
 def of_white(subject: Subject) -> Int[Tensor, "window pos"]:
-    """The windows on which the stream is made white: `WHITE` ones of the small training text; of the
-    subject's own text, if that is not the book's."""
+    """Windows on which the stream is made white: `WHITE` ones of the small training text.
+
+    Of the subject's own text, if that is not the book's.
+    """
     text = corpus.tokens("small", "train") if subject.of_the_book else subject.text
     (n, n_ctx), shape = WHITE, subject.model.config
     return windows.evenly(text, n, shape, n_ctx=min(n_ctx, shape.n_ctx))[0]
@@ -295,23 +299,23 @@ def white_basis(subject: Subject) -> Float[Tensor, "d_model d_model_too"]:
 
 @once
 def white(subject: Subject) -> Subject:
-    """The subject where the stream after its first layer is white on text, see `composition.white_basis`.
+    """Subject in the basis where the stream after its first layer is white on text.
 
-    A basis in which all directions that text uses count alike.
+    All directions that text uses count alike there, see `composition.white_basis`.
 
     Raises:
-        NotToBeHad: if the text does not fill the stream's dimensions, or a norm holds the basis.
+        Unavailable: if the text does not fill the stream's dimensions, or a norm holds the basis.
     """
     try:
         other = composition.change_basis(subject.model, white_basis(subject))
     except ValueError as error:
-        raise NotToBeHad(f"{subject.name} has no white basis: {error}") from error
+        raise Unavailable(f"{subject.name} has no white basis: {error}") from error
     return dataclasses.replace(
         subject, name=f"{subject.name}, white", model=other, as_stored=subject
     )
 
 
 def in_basis(subject: Subject, name: str, basis: Float[Tensor, "d_model d_model"]) -> Subject:
-    """The subject with its residual stream turned by a change of basis."""
+    """Subject with its residual stream turned by a change of basis."""
     model = composition.change_basis(subject.model, basis.to(subject.model.W_E))
     return dataclasses.replace(subject, name=name, model=model, as_stored=None)

@@ -1,5 +1,5 @@
-"""Arrays and labels in, pictures out: SVG, tables and views, each with its text alternative.
+"""Figures from arrays and labels: SVG, tables and views, each with its text alternative.
 
-What moves them lies in `scripts`. Each leaves a `record` of its numbers. Of the rest of the package
-only that and `files` are imported: no figure takes a model.
+The scripts that move them lie in `scripts`. Each leaves a `record` of its numbers. Of the rest of
+the package only `record` and `files` are imported: no figure takes a model.
 """

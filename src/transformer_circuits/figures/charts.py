@@ -21,7 +21,7 @@ KINDS: dict[theme.Name, tuple[str, str]] = {
     "key": ("into K", "square"),
     "value": ("into V", "triangle-up"),
 }
-"""For the role of a point in a scatter plot: what it is called, and its shape."""
+"""Name and shape of a point's role in a scatter plot."""
 DECADES = 3
 """Powers of ten from the rim of a plane of eigenvalues to its centre."""
 _SIGNS = altair.Scale(domain=["≥ 0", "< 0"], range=[theme.MORE.light, theme.LESS.light])
@@ -42,13 +42,13 @@ def scatter(
     one_scale: bool = False,
     equal: str = "",
 ) -> vega.HoverChart:
-    """A scatter plot of named points; a tooltip gives a point's name and values.
+    """Scatter plot of named points; a tooltip gives a point's name and values.
 
     Points named as heads ("1.4") have the colour of their layer, and as edges ("K 0.1 → 1.4") that
-    of what they lead into. `written`: names to print beside their points, for readers who cannot
-    hover over them. `null`: named x and y values of what points are compared with, drawn as grey
-    crosses; `places`: named values of x, drawn as vertical lines. `one_scale`: both axes have one
-    unit, and the same length of it; `equal`: then the name of the line on which both are equal.
+    of the input they lead into. `written`: names to print beside their points, for readers who
+    cannot hover over them. `null`: named x and y values for comparison, drawn as grey crosses;
+    `places`: named values of x, drawn as vertical lines. `one_scale`: both axes have one unit, and
+    the same length of it; `equal`: then the name of the line on which both are equal.
 
     Raises:
         ValueError: if the values and labels differ in number, both axes have the same title, or a
@@ -74,8 +74,8 @@ def scatter(
     numbers = {x: xs, y: ys} | at
     for name, both in (null or {}).items():
         numbers |= {
-            f"{name}, mean and sd: {axis}": [array(of).mean(), array(of).std()]
-            for axis, of in zip((x, y), both, strict=True)
+            f"{name}, mean and sd: {axis}": [array(values).mean(), array(values).std()]
+            for axis, values in zip((x, y), both, strict=True)
         }
     return vega.finish(
         _scatter(plane, points, beside, at, written, x, y, equal),
@@ -90,14 +90,15 @@ def scatter(
 
 
 def _look(kinds: Mapping[tuple[str, str], str]) -> tuple[altair.Color, altair.Shape]:
-    """Points by their "kind": `kinds`, what it is called and its shape, as in `KINDS`, by colour."""
-    said, shapes = zip(*kinds, strict=True)
+    """Colour and shape of points by their "kind"; `kinds`: the colour, by name and shape as in `KINDS`."""
+    names, shapes = zip(*kinds, strict=True)
     legend = (
         altair.Legend(title=None, orient="top", symbolOpacity=1, symbolStrokeWidth=0)
         if len(kinds) > 1
         else None
     )
-    colours, forms = (altair.Scale(domain=said, range=of) for of in ([*kinds.values()], shapes))
+    colours = altair.Scale(domain=names, range=[*kinds.values()])
+    forms = altair.Scale(domain=names, range=shapes)
     return (
         altair.Color("kind:N", scale=colours, legend=legend),
         altair.Shape("kind:N", scale=forms, legend=legend),
@@ -112,22 +113,22 @@ class Plane(NamedTuple):
     size: tuple[int, int]
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
-        """A place of it on a phone."""
+        """Position of a point on a phone, in pixels."""
         (left, right), (low, high), (wide, tall) = self
         return (x - left) / (right - left) * wide, (high - y) / (high - low) * tall
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis: all values, and a margin for dots and names at the edges."""
+    """Ends of an axis: all values, and a margin for dots and names at the edges."""
     least, most = min(values), max(values)
     margin = 0.06 * (most - least or 1)
     return least - margin, most + margin
 
 
 def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equal: str):
-    """Crosses beside a dot for each point (name, x, y), and its name if `written`."""
-    of = [theme.role_of_head(name) or "ink" for name, *_ in points]
-    kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in of}
+    """Layers of dots for points (name, x, y), their names if `written`, and crosses for those `beside`."""
+    roles = [theme.role_of_head(name) or "ink" for name, *_ in points]
+    kinds = {KINDS[role]: theme.ROLES[role].light for role in KINDS if role in roles}
     kinds |= {(name, "cross"): GREY for name, *_ in beside}
     across, up = vega.x_axis("x:Q", x, plane.across), vega.y_axis("y:Q", y, plane.up)
     across, up = (axis.axis(tickCount=6, labelFlush=False) for axis in (across, up))
@@ -142,7 +143,7 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
         return dots.encode(across, up, *_look(kinds), tooltip=tips)
 
     few = len(points) <= vega.MOST_ROWS
-    dots = ((row, KINDS[role][0]) for row, role in zip(points, of, strict=True))
+    dots = ((row, KINDS[role][0]) for row, role in zip(points, roles, strict=True))
     dots = marks(dots, *((70, 0.9) if few else (30, 0.6)))
     # An empty layer would be read aloud as a picture of nothing.
     crosses = [marks(((row, row[0]) for row in beside), 22, 0.5)] if beside else []
@@ -152,22 +153,25 @@ def _scatter(plane: Plane, points, beside, places, written, x: str, y: str, equa
     if places:
         upright = vega.chart([{"name": k, "x": v} for k, v in places.items()], *plane.size)
         upright = upright.encode(across)
-        said = upright.mark_text(align="left", dx=4, dy=6).encode(y=altair.value(0), text="name:N")
-        layers += [upright.mark_rule(strokeDash=[4, 3]), said]
+        text = upright.mark_text(align="left", dx=4, dy=6).encode(y=altair.value(0), text="name:N")
+        layers += [upright.mark_rule(strokeDash=[4, 3]), text]
     if equal:
         ends = [
             {"name": name, "x": v, "y": v}
             for name, v in zip(("", equal), plane.across, strict=True)
         ]
         aslant = vega.chart(ends, *plane.size).encode(across, up)
-        said = aslant.mark_text(align="right", dx=-14, dy=10, color=GREY).encode(text="name:N")
-        layers += [aslant.mark_line(strokeDash=[4, 3], strokeWidth=1, color=GREY, aria=False), said]
+        text = aslant.mark_text(align="right", dx=-14, dy=10, color=GREY).encode(text="name:N")
+        layers += [aslant.mark_line(strokeDash=[4, 3], strokeWidth=1, color=GREY, aria=False), text]
     return altair.layer(*layers)
 
 
 def _names(plane: Plane, points, written, top: float, across: altair.X, up: altair.Y):
-    """The names of points that are `written`: each on the side and at the height next to its point where
-    it lies on no other name and no dot, as a phone lays them out."""
+    """Text layer with the names of the points in `written`.
+
+    Each stands on the side and at the height nearest to its point where it covers no other name and
+    no dot, as a phone lays them out.
+    """
     dots, rows, taken = [plane.pixels(x, y) for _, x, y in points], [], []
     shifts = sorted(range(-60, 61, 2), key=abs)
     for name, x, y in sorted(points, key=lambda point: -point[2]):
@@ -211,14 +215,14 @@ def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega
 
     The angle is the eigenvalue's: positive lies to the right, negative to the left. The radius is
     logarithmic and the same for all planes: the rim is the largest eigenvalue of all, the centre
-    whatever is `DECADES` powers of ten smaller, or more.
+    all that are `DECADES` powers of ten smaller, or more.
     """
     values = {name: array(v, complex) for name, v in spectra.items()}
     most = max(np.abs(v).max() for v in values.values())
     rows = []
-    for name, each in values.items():
-        radius = np.log10(np.maximum(np.abs(each) / most, 10**-DECADES)) / DECADES + 1
-        for value, r in zip(each, radius, strict=True):
+    for name, spectrum in values.items():
+        radius = np.log10(np.maximum(np.abs(spectrum) / most, 10**-DECADES)) / DECADES + 1
+        for value, r in zip(spectrum, radius, strict=True):
             place = r * np.exp(1j * np.angle(value))
             rows.append({
                 "matrix": name, "x": round(float(place.real), 4), "y": round(float(place.imag), 4),
@@ -226,15 +230,15 @@ def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> vega
                 "size": f"{abs(value):.3g}", "sign": "≥ 0" if value.real >= 0 else "< 0",
             })  # fmt: skip
     numbers = {  # each sorted by itself: eigenvalues have no order, and noise swaps conjugate pairs
-        f"{name}: {part}": np.sort(of(each))
-        for name, each in values.items()
-        for part, of in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
+        f"{name}: {part}": np.sort(take(spectrum))
+        for name, spectrum in values.items()
+        for part, take in (("real part", np.real), ("imaginary part", np.imag), ("size", np.abs))
     }
     return vega.finish(_planes(rows, list(values)), title, alt, numbers=numbers, wraps=3)
 
 
 def _planes(rows: Sequence[Mapping], names: Sequence[str]):
-    """The planes with a circle per decade; `rows` as `eigenvalues` makes them, |x + iy| at most 1."""
+    """Planes with a circle per decade; `rows` as from `eigenvalues`, |x + iy| at most 1."""
     angle = np.linspace(0, 2 * np.pi, 17)[:-1]  # [16], enough corners for a smooth circle
     circles = [  # one row per matrix, decade and corner; `rows` have no "ring"
         {"matrix": name, "x": round(float(r * np.cos(a)), 3), "y": round(float(r * np.sin(a)), 3),
@@ -283,11 +287,11 @@ def over_time(
     title: str,
     alt: str,
 ) -> vega.HoverChart:
-    """Values of many items over the course of training; a slider picks the time that is shown.
+    """Chart of many items over the course of training; a slider picks the time that is shown.
 
-    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, a
-    bar for every item at the chosen time; below, all curves, with a line at that time. Heads have
-    the colour of their layer.
+    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, a bar for
+    every item at the chosen time; below, all curves, with a line at that time. Heads have the
+    colour of their layer.
     """
     moments = [round(float(t), 3) for t in array(times)]
     colours = [
@@ -353,7 +357,7 @@ def _slider_chart(rows, moments: list[float], names: list[str], colours: list[st
         f"datum.t < {(moments[0] + moments[-1]) / 2}"  # there the text has room to the right only
     )
     side = altair.expr(f"{early} ? 'left' : 'right'"), altair.expr(f"{early} ? 4 : -4")
-    said = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
+    text = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
         x="t:Q", text=altair.Text("t:Q", format=".1f")
     )
-    return altair.vconcat(bars, altair.layer(curves, near, rule, said)).add_params(when)
+    return altair.vconcat(bars, altair.layer(curves, near, rule, text)).add_params(when)

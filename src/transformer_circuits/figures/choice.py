@@ -24,12 +24,12 @@ _STYLE = """\
 
 @dataclass(frozen=True)
 class Choice:
-    """Figures by the names that one chooses by; the first is shown until then, and on paper."""
+    """Figures by the names of their buttons; the first is shown before a choice, and on paper."""
 
     label: str
-    """What is chosen."""
+    """Question that the choice answers."""
     figures: Mapping[str, Plot | Drawing]
-    """Their titles must differ in words, of which links to figures are made."""
+    """Figures whose titles must differ in words, of which links to figures are made."""
 
     def __post_init__(self):
         titles = [figure.record.title for figure in self.figures.values()]
@@ -40,28 +40,30 @@ class Choice:
 
     @property
     def record(self) -> Record:
-        """The first figure's, with the numbers and words of all, by the name of the choice."""
+        """Record of the first figure, with the numbers and words of all, by the name of the choice."""
         first, *_ = (figure.record for figure in self.figures.values())
         numbers, units, words = {}, {}, {}
         for name, figure in self.figures.items():
-            of = figure.record
-            numbers |= {f"{name}: {key}": values for key, values in of.numbers.items()}
-            units |= {f"{name}: {key}": unit for key, unit in of.units.items()}
-            words |= {f"{name}: {key}": values for key, values in of.words.items()}
+            own_record = figure.record
+            numbers |= {f"{name}: {key}": values for key, values in own_record.numbers.items()}
+            units |= {f"{name}: {key}": unit for key, unit in own_record.units.items()}
+            words |= {f"{name}: {key}": values for key, values in own_record.words.items()}
         return dataclasses.replace(first, numbers=numbers, units=units, words=words)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        own = f"choice-{slug(self.record.title)}"
+        element_id = f"choice-{slug(self.record.title)}"
         parts, rules, svg = [f"<legend>{html.escape(self.label)}</legend>"], "", ""
         for k, name in enumerate(self.figures):
             checked = "" if k else " checked"
-            button = f'<input type="radio" name="{own}" value="{k}"{checked}>'
+            button = f'<input type="radio" name="{element_id}" value="{k}"{checked}>'
             parts.append(f"<label>{button}{html.escape(name)}</label>")
-            rules += f"#{own}:has([value='{k}']:checked)>div:nth-of-type({k + 1}){{display:block}}"
+            rules += f"#{element_id}:has([value='{k}']:checked)>div:nth-of-type({k + 1}){{display:block}}"
         for figure in self.figures.values():
             data, _ = figure._repr_mimebundle_()
             svg = svg or data[SVG]
             parts.append(f"<div>{data['text/html']}</div>")
         style = f"<style>{theme.style('figure-choice')}{_STYLE}{rules}</style>"
-        shown = f'{style}<fieldset class="figure-choice" id="{own}">{"".join(parts)}</fieldset>'
+        shown = (
+            f'{style}<fieldset class="figure-choice" id="{element_id}">{"".join(parts)}</fieldset>'
+        )
         return bundle("figure", self.record, shown, svg)

@@ -13,13 +13,13 @@ from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip
 
 LEAVING = "pointerout[event.pointerType !== 'touch']"
-"""The Vega event that ends hovering; what a finger touched stays until it touches something else."""
+"""Vega event that ends hovering; a touch by a finger stays until the next one."""
 LINES = ["in another panel, too", "in this panel only"]
-"""What lines are called whose colours say in how many panels they are."""
+"""Names of lines whose colours show in how many panels they are."""
 PALEST = 0.2
-"""How dark the line of a value just above 0 is; less is not seen on a dark page."""
+"""Darkness of the line of a value just above 0; less is not seen on a dark page."""
 MOST_EDGES = 12
-"""How many of each panel's strongest edges the table below the diagram lists."""
+"""Edges of each panel that the table below the diagram lists, the strongest."""
 
 
 def links(
@@ -30,12 +30,12 @@ def links(
     title: str,
     alt: str,
 ) -> HoverChart:
-    """Two columns of dots joined by lines; the larger a value, the darker its line.
+    """Diagram of two columns of dots joined by lines; the larger a value, the darker its line.
 
     `panels`: named matrices [later, earlier]. One is shown at a time, at first the one with the
-    largest value; the reader switches. The darkest line is the largest value of all panels;
-    values of 0 or less have no line. Earlier dots are on the left. Hovering over a dot hides all
-    lines but its own.
+    largest value; the reader switches. The darkest line is the largest value of all panels; values
+    of 0 or less have no line. Earlier dots are on the left. Hovering over a dot hides all lines but
+    its own.
     """
     values = {name: array(panel) for name, panel in panels.items()}
     edges = _edges(values, earlier, later)
@@ -47,7 +47,8 @@ def links(
     over = altair.selection_point("over", fields=["head"], on="pointerover", clear=LEAVING)
     live = _drawn(edges, earlier, later, 270, over, "datum.panel == panel").add_params(which)
     stills = (
-        _drawn(own, earlier, later, 100).properties(title=name) for name, own in _by_panel(edges)
+        _drawn(lines, earlier, later, 100).properties(title=name)
+        for name, lines in _by_panel(edges)
     )
     still = altair.concat(*stills, columns=2)
     words = {"earlier": earlier, "later": later}
@@ -65,7 +66,7 @@ def compared(
     title: str,
     alt: str,
 ) -> HoverChart:
-    """The panels of `links` side by side; lines that only one of them has are of another colour.
+    """Panels of `links` side by side; lines that only one of them has are of another colour.
 
     Hovering over a dot hides all lines but its own, in every panel.
     """
@@ -86,8 +87,8 @@ def compared(
     def drawn(over: altair.Parameter | None) -> altair.HConcatChart:
         return altair.hconcat(
             *(
-                _drawn(own, earlier, later, 150, over, colour=colour).properties(title=name)
-                for name, own in _by_panel(edges)
+                _drawn(lines, earlier, later, 150, over, colour=colour).properties(title=name)
+                for name, lines in _by_panel(edges)
             )
         )
 
@@ -107,7 +108,7 @@ def compared(
 
 
 def _edges(values: Mapping[str, np.ndarray], earlier: Sequence[str], later: Sequence[str]) -> list:
-    """A line for every value above 0, panel by panel."""
+    """Line for every value above 0, panel by panel."""
     most = max(panel.max() for panel in values.values())
     return [
         {"panel": name, "from": earlier[i], "to": later[j], "i": i, "j": j,
@@ -118,17 +119,17 @@ def _edges(values: Mapping[str, np.ndarray], earlier: Sequence[str], later: Sequ
 
 
 def _by_panel(edges: Sequence[Mapping]) -> list[tuple[str, list]]:
-    """The lines of each panel."""
+    """Lines of each panel."""
     names = dict.fromkeys(edge["panel"] for edge in edges)
     return [(name, [edge for edge in edges if edge["panel"] == name]) for name in names]
 
 
 def _strongest(edges: Sequence[Mapping]) -> list[dict]:
-    """What the table lists: of each panel the largest values, in order."""
+    """Rows of the table: of each panel the largest values, in order."""
     return [
         {key: edge[key] for key in ("panel", "from", "to", "value")}
-        for _, own in _by_panel(edges)
-        for edge in sorted(own, key=lambda edge: -edge["value"])[:MOST_EDGES]
+        for _, lines in _by_panel(edges)
+        for edge in sorted(lines, key=lambda edge: -edge["value"])[:MOST_EDGES]
     ]
 
 
@@ -136,11 +137,11 @@ def _drawn(
     edges: Sequence[Mapping], earlier: Sequence[str], later: Sequence[str], width: int,
     over: altair.Parameter | None = None, shown: str = "true", colour: altair.Color | None = None,
 ) -> altair.LayerChart:  # fmt: skip
-    """The dots, in the colours of their layers, their names, and the edges as lines.
+    """Layers of dots, in the colours of their layers, their names, and the edges as lines.
 
     `width`: from one column of dots to the other, in pixels; the names stand outside. `over`: the
-    selection of dots that hovering makes. `shown`: an expression, which lines of these there are.
-    `colour`: that of the lines, if they have more than one.
+    selection of dots by hovering. `shown`: an expression that selects lines. `colour`: that of the
+    lines, if they have more than one.
     """
     margin = 16 + 8 * max(len(name) for name in (*earlier, *later))
     size = width + 2 * margin, 26 * max(len(earlier), len(later))

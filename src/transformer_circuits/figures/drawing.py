@@ -1,4 +1,4 @@
-"""How matplotlib draws: in the book's theme, SVG out; and small PNG pictures for views."""
+"""Matplotlib in the book's theme, SVG out; and small PNG pictures for views."""
 
 import dataclasses
 import io
@@ -19,44 +19,46 @@ from transformer_circuits.figures.html import Figure
 from transformer_circuits.record import SVG, Record
 
 FONTS = Path(get_data_path(), "fonts", "ttf")
-"""The fonts that come with matplotlib, DejaVu Sans among them."""
+"""Folder of the fonts that come with matplotlib, DejaVu Sans among them."""
 
 COLOURS = tuple(theme.ROLES[name].light for name in theme.CURVES)
-"""Those of `theme.CURVES` as they are on a light page."""
+"""Colours of `theme.CURVES` on a light page."""
 MARKERS = "os^Dv*P"
 """Shapes of points, as matplotlib names them."""
 LINES = ("-", "--", "-.", ":")
-"""Solid, dashed, dashes and dots, dotted."""
+"""Styles of lines: solid, dashed, dashes and dots, dotted."""
 STYLE = "transformer_circuits.figures.book"
-"""The file `book.mplstyle`, by the name under which matplotlib finds it in any notebook."""
+"""Name under which matplotlib finds the file `book.mplstyle` in any notebook."""
 
 
 WIDTHS = 6.6, 3.6
-"""Of every plot, in a wide column and on a phone, where words of 10 points are then 13 pixels high. [inches]"""
+"""Widths of every plot, in a wide column and on a phone, where words of 10 points are then 13
+pixels high. [inches]
+"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure of matplotlib that Jupyter shows under its title, in the colours of its page.
+    """Figure of matplotlib that Jupyter shows under its title, in the colours of its page.
 
-    It is drawn twice, for wide columns and for phones, and the column chooses. Whoever asks for its
-    `axes` may change them before it is shown: after `plot.axes.set_ylim(0, 1)` the axis goes from 0
-    to 1. From then on there is this one picture for every column, so that none lacks the change.
+    It is drawn twice, for wide columns and for phones, and the column chooses. A caller may change
+    its `axes` before it is shown: after `plot.axes.set_ylim(0, 1)` the axis goes from 0 to 1. From
+    then on there is this one picture for every column, so that none lacks the change.
     """
 
     figures: list[MplFigure]
-    """The one for wide columns and, until the `axes` are asked for, the one for phones."""
+    """Figure for wide columns and, until the `axes` are asked for, the one for phones."""
     record: Record
 
     @property
     def axes(self) -> Axes:
-        """The axes on which the data are drawn."""
+        """Axes on which the data are drawn."""
         del self.figures[1:]
         return self.figures[0].axes[0]
 
     @property
     def svg(self) -> str:
-        """The picture as it is now, a document of its own."""
+        """Picture in its present state, an SVG document."""
         return _svg(self.figures[0])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
@@ -73,9 +75,9 @@ def _svg(figure: MplFigure) -> str:
 
 
 def draw(paint: Callable, record: Record, *heights: float) -> Plot:
-    """One pair of axes on which `paint(axes)` draws what a record holds, for each of `WIDTHS`.
+    """Plot with one pair of axes on which `paint(axes)` draws a record's data, for each of `WIDTHS`.
 
-    `heights`: of the wide picture and, where it is another, of the narrow one. [inches]
+    `heights`: of the wide picture and, if different, of the narrow one. [inches]
     """
     figures = []
     with style.context(STYLE):
@@ -89,10 +91,10 @@ def draw(paint: Callable, record: Record, *heights: float) -> Plot:
 
 
 def scale(middle: bool, more: str = theme.MORE.light) -> LinearSegmentedColormap:
-    """Colours of a heat map, which lets the page through where there is nothing.
+    """Colour map of a heat map, transparent at zero.
 
-    `middle`: whether nothing is in the middle, from less to more; else it is at the lower end.
-    `more`: the colour of what is most.
+    `middle`: whether zero is in the middle, from less to more; else it is at the lower end. `more`:
+    the colour of the largest values.
     """
     if middle:
         less, ends = theme.LESS.light, (0.0, 0.5, 0.5, 1.0)
@@ -102,14 +104,14 @@ def scale(middle: bool, more: str = theme.MORE.light) -> LinearSegmentedColormap
 
 
 def pixels(values: Float[np.ndarray, "y x 3"]) -> bytes:
-    """A PNG picture with one pixel for each red, green and blue, from 0 to 1."""
+    """PNG picture with one pixel for each red, green and blue, from 0 to 1."""
     buffer = io.BytesIO()
     imsave(buffer, values, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
 def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80) -> bytes:
-    """A PNG picture of pieces of text.
+    """PNG picture of pieces of text.
 
     With `across` they fill lines of at most `width` characters; else each has a line of its own.
     """

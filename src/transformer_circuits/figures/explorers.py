@@ -1,7 +1,7 @@
-"""A chart that a reader asks: a slider of the page says what it shows.
+"""Chart with a slider that the reader sets.
 
-As in `charts`: arrays and labels, never a model. Without scripts there is the picture of what it opens
-with, and the table below it.
+As in `charts`: arrays and labels, never a model. Without scripts there is the picture of its
+opening state, and the table below it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ SIGN = altair.Color(
     scale=altair.Scale(domain=[True, False], range=[theme.LESS.light, theme.MORE.light]),
     legend=None,
 )
-"""The colour of what is below zero, and of the rest."""
+"""Colour of values below zero, and of the rest."""
 SHADE = altair.Opacity("share:Q", scale=None)
 PALEST = 0.6
-"""The opacity of the strongest cell with words in it: ink must still be read there."""
+"""Opacity of the strongest cell with words in it: ink must still be read there."""
 PLANE = 225
-"""The side of the plane of eigenvalues. [pixels]"""
+"""Side of the plane of eigenvalues. [pixels]"""
 
 
 def _short(value: float) -> float:
-    """To four digits."""
+    """Value rounded to four digits."""
     return float(f"{value:.4g}")
 
 
@@ -41,12 +41,12 @@ def spectrum(
     opens: float = 1,
     named: Mapping[str, Sequence[int | complex]] | None = None,
 ) -> vega.HoverChart:
-    """The matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
+    """Matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
-    `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; the eigenvalue whose
-    mixture is nearest to one has its name. Of the real ones, those that lie outermost have it above and
-    outwards, and those between them below.
+    `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; a name stands at the
+    eigenvalue whose mixture is nearest to its own. Of the real ones, the outermost have it above
+    and outwards, and those between them below.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
@@ -56,17 +56,17 @@ def spectrum(
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
     end, most = 1.35 * np.abs(spectra).max(), np.abs(spectra.imag).max()
     height = np.clip(2.2 * most, end / 2, end)  # room for names between the axis and a pair
-    said, dots, names = [], [], []
-    for s, score, values, each, matrix in zip(
+    sentences, dots, names = [], [], []
+    for s, score, values, mixture_of, matrix in zip(
         shares, scores, spectra, mixtures, matrices, strict=True
     ):
         first = (matrix.argmax(axis=0) == np.arange(n)).sum()
         text = f"Copying score {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
-        said.append({"s": s, "text": text})
-        own = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
-        dots += own
+        sentences.append({"s": s, "text": text})
+        of_s = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
+        dots += of_s
         at = {
-            name: own[abs(np.conj(mixture) @ each).argmax()]
+            name: of_s[abs(np.conj(mixture) @ mixture_of).argmax()]
             for name, mixture in (named or {}).items()
         }
         names += _beside(at, 2 * end / PLANE)
@@ -132,12 +132,12 @@ def spectrum(
         min=-1, max=1, step=0.05, name="Anti-copying (left) to copying (right) "
     )
     mark = {"align": "left", "baseline": "top", "fontSize": 12}
-    sentence = vega.chart(said, 200, 15).mark_text(**mark)
+    sentence = vega.chart(sentences, 200, 15).mark_text(**mark)
     sentence = sentence.encode(x=altair.value(0), y=altair.value(0), text="text:N")
     drawn = sentence.transform_filter(now) & (heat | points)
-    told = {"copying part": shares, "copying score": scores}
-    told["smallest real part"] = spectra.real.min(axis=1)
-    kept = {"copying": added, "rest": base, **told}
+    by_share = {"copying part": shares, "copying score": scores}
+    by_share["smallest real part"] = spectra.real.min(axis=1)
+    kept = {"copying": added, "rest": base, **by_share}
     kept |= {"real parts": np.sort(spectra.real), "imaginary parts": np.sort(spectra.imag)}
     return vega.finish(
         drawn.add_params(altair.param("s", value=opens, bind=slider)),
@@ -145,15 +145,17 @@ def spectrum(
         alt,
         numbers=kept,
         words={"tokens": tokens},
-        rows=[{name: float(of[k]) for name, of in told.items()} for k in range(0, 41, 5)],
+        rows=[
+            {name: float(values[k]) for name, values in by_share.items()} for k in range(0, 41, 5)
+        ],
         wraps=1,
     )
 
 
 def _beside(at: Mapping[str, dict[str, float]], pixel: float) -> Iterator[dict]:
-    """Where the name of each eigenvalue stands: its middle, and whether it is below the dot.
+    """Place of each eigenvalue's name: its middle, and whether it is below the dot.
 
-    `at`: the dots by their names; `pixel`: how much of the real part one is.
+    `at`: the dots by their names; `pixel`: the real part that one pixel stands for.
     """
     real = sorted((name for name in at if not at[name]["imaginary"]), key=lambda n: at[n]["real"])
     for name, dot in at.items():

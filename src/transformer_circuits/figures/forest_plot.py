@@ -1,4 +1,4 @@
-"""Estimates as dots on one line, with their intervals and the threshold they are held to."""
+"""Forest plot: estimates as dots on one line, with their intervals and the threshold they are held to."""
 
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from transformer_circuits.figures.values import written
 
 Span = tuple[float, float, float]
-"""An estimate, and the ends of its interval."""
+"""Estimate, and the ends of its interval."""
 WIDTH, HEIGHT, MARGIN = 220.0, 15.0, 6.0
-"""Of one line's picture, and what stays free at its ends. [pixels]"""
+"""Size of one line's picture, and its margin at both ends. [pixels]"""
 
 
 def forest_plot(
@@ -22,13 +22,13 @@ def forest_plot(
 ) -> str:
     """HTML of a table with a line for each name: its dots on one scale for all, and its numbers.
 
-    `rows`: by name, what was estimated, all in what they share; nothing, if there was no case.
-    `threshold`, `side`: what lies "above" or "below" this is shaded.
+    `rows`: estimates by name, all in one unit; empty, if there was no case.
+    `threshold`, `side`: the range "above" or "below" the threshold is shaded.
     `ours`: the names whose dots are full; those of the others, controls, are empty.
-    `unit`, `scaled`: what numbers are written in, and how they come to it.
+    `unit`, `scaled`: the unit of the shown numbers, and the function that converts to it.
 
-    It takes the colour of the text around it, but the shade is one in all rows. Intervals are drawn; in words they are for screen
-    readers alone, for the book's page hides them from the eye.
+    The plot takes the colour of the text around it, but the shade is one in all rows. Intervals are
+    drawn; in words they are for screen readers alone, for the book's page hides them from the eye.
     """
     ends = [threshold, *(value for spans in rows.values() for span in spans for value in span)]
     low, high = min(ends), max(ends)
@@ -61,7 +61,7 @@ def _numbers(span: Span, number: Callable[[float], str]) -> str:
 
 
 def _picture(spans: Sequence[Span], threshold: float, side: str, full: bool) -> str:
-    """One line in pixels: the shaded side, the threshold, and a whisker and a dot for each span."""
+    """SVG of one line: the shaded side, the threshold, and a whisker and a dot for each span."""
     left, right = (threshold, WIDTH) if side == "above" else (0.0, threshold)
     parts = [
         f'<rect x="{left:.1f}" width="{right - left:.1f}" height="{HEIGHT:g}" style="fill:var(--muted,currentColor)" opacity="0.2"/>',

@@ -16,23 +16,23 @@ from transformer_circuits.figures import theme
 from transformer_circuits.record import SVG, Record, slug
 
 LEGIBLE, LARGE = 9.0, 15.0
-"""The least size of words in a figure, and the most that one has which grows. [pixels]"""
+"""Least size of words in a figure, and the largest in one that grows. [pixels]"""
 SCRIPTS = Path(__file__).parent / "scripts"
-"""Where the scripts of charts and views lie."""
+"""Folder of the scripts of charts and views."""
 
 
 def bundle(kind: str, record: Record, shown: str, svg: str) -> tuple[dict, dict]:
-    """What Jupyter is given of a figure: HTML, the picture, words, and its record."""
+    """Output of a figure for Jupyter: HTML, the picture, words, and its record."""
     plain = f"[{kind}: {record.title}. {record.text}]"
     return {"text/html": shown, SVG: svg, "text/plain": plain}, record.metadata
 
 
 @dataclass(frozen=True)
 class Figure:
-    """An SVG picture that Jupyter shows under its title, in the colours of its page."""
+    """SVG picture that Jupyter shows under its title, in the colours of its page."""
 
     svg: str
-    """A document of its own."""
+    """SVG document."""
     record: Record
     narrow: str = ""
     """The same for narrow columns; a page has both, and shows the one that fits."""
@@ -44,13 +44,13 @@ class Figure:
 
 
 def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = False) -> str:
-    """An SVG document as a part of the page, so that its variables have the page's colours.
+    """SVG document as a part of the page, so that its variables have the page's colours.
 
-    Its names carry the title in front, and its style holds for itself alone: two pictures on one page
-    do not take from each other. Its smallest words are as high as text in figures, and shrink with
-    the page until they are `LEGIBLE`; a page narrower than that moves it to and fro in its own box.
-    `narrow`: the same picture for screens whose column is less than `theme.BREAK` wide. Only one of the two
-    is shown, and their words are read aloud once. `grows`: it fills its column until its words are
+    Its names carry the title in front, and its style holds for itself alone: two pictures on one
+    page do not disturb each other. Its smallest words are as high as text in figures, and shrink
+    with the page until they are `LEGIBLE`; on a narrower page it scrolls in its own box.
+    `narrow`: the same picture for columns less than `theme.BREAK` wide. Only one of the two is
+    shown, and their words are read aloud once. `grows`: it fills its column until its words are
     `LARGE`.
     """
     style = (
@@ -62,11 +62,11 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
         + f"{theme.on_dark('.circuit-plot image')}{{filter:var(--darkening)}}"
         + theme.style("circuit-plot", theme.ROLES | theme.SIGNS)
     )
-    own = slug(title)
+    prefix = slug(title)
     pictures = (
-        _part(svg, own, "wide") + _part(narrow, f"{own}-narrow", "narrow")
+        _part(svg, prefix, "wide") + _part(narrow, f"{prefix}-narrow", "narrow")
         if narrow
-        else _part(svg, own, grows=grows)
+        else _part(svg, prefix, grows=grows)
     )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
@@ -74,10 +74,10 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
     )
 
 
-def _part(svg: str, own: str, layout: str = "", *, grows: bool = False) -> str:
-    """The `svg` element of a document, as wide as its words ask; `own`: begins its names."""
+def _part(svg: str, prefix: str, layout: str = "", *, grows: bool = False) -> str:
+    """The `svg` element of a document, as wide as its words ask; `prefix`: begins its names."""
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{own}-", body)
+    body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{prefix}-", body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
     places = r' (?:d|x|y)="[^"]*"'  # to a hundredth of a pixel
     body = re.sub(places, lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), body)
@@ -86,32 +86,32 @@ def _part(svg: str, own: str, layout: str = "", *, grows: bool = False) -> str:
     wide = f"width:{width};min-width:{least};"
     kind, darkening = f' class="{layout}"' if layout else "", ""
     if "<image" in body:  # pixels have no variables: on a dark page they pass through a filter
-        wide += f"--darkening:url(#{own}-darkening);"
+        wide += f"--darkening:url(#{prefix}-darkening);"
         darkening = (
-            f'<filter id="{own}-darkening" color-interpolation-filters="sRGB">'
+            f'<filter id="{prefix}-darkening" color-interpolation-filters="sRGB">'
             f'<feColorMatrix values="{theme.darkening()}"/></filter>'
         )
     return re.sub(r">", f'{kind} style="{wide}">{darkening}', body, count=1).strip()
 
 
 def _width(svg: str) -> float:
-    """Of an SVG document, in heights of its smallest words."""
+    """Width of an SVG document, in heights of its smallest words."""
     sizes = [float(size) for size in re.findall(r'font-size(?:: ?|=")([\d.]+)', svg)]
     (box,) = re.findall(r'viewBox="0 0 ([\d.]+)', svg)
     return float(box) / min(sizes)
 
 
 def image(data: bytes, mime: str, alt: str, style: str) -> str:
-    """An `img` element that holds its data; `mime` is their type, `image/png` for instance."""
+    """The `img` element that holds its data; `mime` is their type, `image/png` for instance."""
     source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
     return f'<img alt="{html.escape(alt)}" style="{style}" src="{source}">'
 
 
 def captioned(title: str, body: str) -> str:
-    """A `figure` element with a caption above its body, which is HTML.
+    """The `figure` element with a caption above its body, which is HTML.
 
-    The caption is text of the page: it can be searched, read aloud, wrapped and translated. The
-    id is made of it, so that links and the index of figures find the figure.
+    The caption is text of the page: it can be searched, read aloud, wrapped and translated. The id
+    is made of it, so that links and the index of figures find the figure.
     """
     caption = (
         f'<figcaption style="font-weight:bold;text-align:left">{html.escape(title)}</figcaption>'
@@ -120,7 +120,7 @@ def captioned(title: str, body: str) -> str:
 
 
 def data_script(data: Mapping) -> str:
-    """A `script` element that holds data as JSON. No text among the data can end the element.
+    """The `script` element that holds data as JSON. No text among the data can end the element.
 
     Raises:
         ValueError: if a number is not finite: browsers could not read it.
@@ -131,14 +131,14 @@ def data_script(data: Mapping) -> str:
 
 
 def scripts(*names: str) -> str:
-    """The scripts and styles that an output brings with it, so that it works wherever it is shown.
+    """Scripts and styles that an output brings with it, so that it works wherever it is shown.
 
     Empty while the book is built: there the page itself loads each of them once.
     """
     if os.environ.get(files.IN_BOOK):
         return ""
-    found = []
+    elements = []
     for name in names:
         tag = "style" if name.endswith(".css") else "script"
-        found.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
-    return "".join(found)
+        elements.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
+    return "".join(elements)

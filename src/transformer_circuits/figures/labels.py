@@ -1,4 +1,4 @@
-"""Names in plots: in a legend, at the ends of lines, above vertical lines."""
+"""Placement of names in plots: in a legend, at the ends of lines, above vertical lines."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -7,15 +7,15 @@ from typing import Any
 from transformer_circuits.figures.theme import ROLES
 
 GREY = ROLES["muted"].light
-"""The colour of lines that lead to a name."""
+"""Colour of lines that lead to a name."""
 LINE = 14.0
-"""From one line of text to the next. [points]"""
+"""Distance from one line of text to the next. [points]"""
 _LETTER = 6.0
 """Width of an average letter. [points]"""
 
 
 def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name curves and marks above the axes, in as many columns as their longest name leaves room for."""
+    """Write a legend above the axes, in as many columns as its longest name leaves room for."""
     letters = int(axes.figure.get_figwidth() * 72 / _LETTER)
     names = [textwrap.fill(name, letters - 8) for name in names]
     longest = max(len(line) for name in names for line in name.split("\n")) + 8  # with its line
@@ -61,8 +61,10 @@ def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] =
 
 
 def apart(places: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
-    """Middles of things of these sizes, moved so that none lies on another, between `low` and `high`
-    if there is room; their order stays."""
+    """Middles of boxes of these sizes, moved so that none lies on another, in their order.
+
+    Between `low` and `high`, if there is room.
+    """
     order, moved = sorted(range(len(places)), key=places.__getitem__), list(places)
     for i in order:
         moved[i] = max(moved[i], low + sizes[i] / 2)

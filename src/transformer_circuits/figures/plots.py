@@ -1,9 +1,10 @@
 """Static plots. They take arrays and labels, never a model, and every axis has a title.
 
-Two colour maps, through which the page is seen where there is nothing: one from 0 for probabilities
-and norms, one symmetric about 0, or about what chance gives.
+Two colour maps, transparent at zero: one from 0 for probabilities and norms, one symmetric about 0,
+or about chance.
+
 Every figure has a title that states the finding and an `alt` text for those who do not see it. Its
-`axes` are matplotlib's, and whatever a reader changes on them is shown.
+`axes` are matplotlib's, and any change to them by a reader is shown.
 """
 
 import itertools
@@ -24,9 +25,9 @@ from transformer_circuits.figures.values import Number, Numbers, array, number, 
 from transformer_circuits.record import Record
 
 _CHANCE = {"fc": "none", "ec": theme.ROLES["muted"].light, "hatch": "/////", "lw": 0.8}
-"""How what chance gives is drawn, wherever it is a stretch."""
+"""Style of a range of chance, wherever it is drawn."""
 _PALE = 0.68
-"""Of a heat map's strongest colour: up to this much of it, ink is read better than the page's colour."""
+"""Share of a heat map's strongest colour up to which ink is more legible than the page's colour."""
 _SEED = re.compile(r"\bseed (\d+)")
 
 
@@ -46,34 +47,35 @@ def matrix(
     framed: bool = False,
     numbers: bool = False,
 ) -> Plot:
-    """A matrix as a heat map; rows are outputs or destinations, columns are sources.
+    """Heat map of a matrix; rows are outputs or destinations, columns are sources.
 
     Several of one size, by name, stand side by side on one scale, on a phone one below the other.
-    `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows
-    and columns. NaN stays blank. `null`: what values come to by chance; it is pale, what is more is
-    red and what is less is teal. Without it, 0 is pale. `layer`: of heads whose attention this is,
-    which has the layer's colour. `outlined`: row and column of cells that a theory names, the first of
-    them in a thick frame. `framed`: the largest of each column has a frame. `numbers`: each cell has its
-    value in it, to two decimals, for which few cells have room. Cells are squares in attention and in
-    large matrices, if they are not much higher than wide; elsewhere the picture fills its column.
+
+    `rows`, `cols`: the titles of the axes; `row_labels`, `col_labels`: the names of single rows and
+    columns. NaN stays blank. `null`: the value by chance; it is pale, more is red and less is teal.
+    Without it, 0 is pale. `layer`: of the heads whose attention this is, for the layer's colour.
+    `outlined`: row and column of cells that a theory names, the first of them in a thick frame.
+    `framed`: the largest of each column has a frame. `numbers`: each cell has its value in it, to
+    two decimals, for which few cells have room. Cells are squares in attention and in large
+    matrices, if they are not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
         ValueError: if there are labels, but not one per row or column.
     """
     panels = values if isinstance(values, Mapping) else {"values": values}
-    panels = {name: array(of) for name, of in panels.items()}
-    whole = np.stack([*panels.values()])
-    for name, given, n in (
-        ("row", row_labels, whole.shape[1]),
-        ("col", col_labels, whole.shape[2]),
+    panels = {name: array(panel) for name, panel in panels.items()}
+    stack = np.stack([*panels.values()])
+    for name, names, n in (
+        ("row", row_labels, stack.shape[1]),
+        ("col", col_labels, stack.shape[2]),
     ):
-        if len(given) not in (0, n):
-            raise ValueError(f"{len(given)} {name}_labels given but there are {n} {name}s")
-    signed = null is not None or bool(np.nanmin(whole) < 0)
+        if len(names) not in (0, n):
+            raise ValueError(f"{len(names)} {name}_labels given but there are {n} {name}s")
+    signed = null is not None or bool(np.nanmin(stack) < 0)
     middle = float(null or 0)
-    most = np.nanmax(np.abs(whole - middle))
-    more = theme.MORE if layer is None else theme.ROLES[theme.LAYERS[layer]]
-    n, high, wide = whole.shape
+    most = np.nanmax(np.abs(stack - middle))
+    strongest = theme.MORE if layer is None else theme.ROLES[theme.LAYERS[layer]]
+    n, high, wide = stack.shape
     square = high < 1.5 * wide and (layer is not None or high > 12)
 
     def paint(axes):
@@ -81,19 +83,19 @@ def matrix(
         if n > 1:
             axes.remove()
             every = [*figure.subplots(*((n, 1) if narrow else (1, n)))]
-        for each, (name, of) in zip(every, panels.items(), strict=True):
-            image = each.imshow(
-                of, cmap=scale(signed, more.light), vmin=middle - most if signed else 0, vmax=middle + most,
+        for part, (name, panel) in zip(every, panels.items(), strict=True):
+            image = part.imshow(
+                panel, cmap=scale(signed, strongest.light), vmin=middle - most if signed else 0, vmax=middle + most,
                 aspect="equal" if square else "auto", interpolation="nearest",
             )  # fmt: skip
-            for col, row in enumerate(np.argmax(of, axis=0).tolist() if framed else ()):
-                _frame(each, row, col, 1.0)
-            for (row, col), value in np.ndenumerate(of) if numbers else ():
+            for col, row in enumerate(np.argmax(panel, axis=0).tolist() if framed else ()):
+                _frame(part, row, col, 1.0)
+            for (row, col), value in np.ndenumerate(panel) if numbers else ():
                 pale = abs(value - middle) < _PALE * most
                 colour = COLOURS[0] if pale else theme.GROUND["light"]
-                each.text(col, row, written(value, ".2f"), color=colour, ha="center", va="center")
-            each.set(xlabel=cols, ylabel=rows if narrow or each is every[0] else "")
-            each.set_title(name if n > 1 else "", fontsize="medium")
+                part.text(col, row, written(value, ".2f"), color=colour, ha="center", va="center")
+            part.set(xlabel=cols, ylabel=rows if narrow or part is every[0] else "")
+            part.set_title(name if n > 1 else "", fontsize="medium")
         for k, cell in enumerate(outlined):
             _frame(every[0], *cell, 1.2 if k else 2.5)
         side = "bottom" if narrow or n > 1 else "right"
@@ -102,12 +104,12 @@ def matrix(
             ends = round(middle - most, 2) + 0.0, middle + most  # never "-0.00"
             bar.set_ticks([middle - most, middle, middle + most])
             bar.set_ticklabels([f"{ends[0]:.2f}", f"{middle:.2f}\nby chance", f"{ends[1]:.2f}"])
-        for each in every:
+        for part in every:
             if len(row_labels) or len(col_labels):
-                each.tick_params("y", labelleft=narrow or each is every[0])
-                _names(each, row_labels, col_labels, across=1 if narrow else n)
+                part.tick_params("y", labelleft=narrow or part is every[0])
+                _names(part, row_labels, col_labels, across=1 if narrow else n)
             else:  # there is no row between two rows
-                for axis in (each.xaxis, each.yaxis):
+                for axis in (part.xaxis, part.yaxis):
                     axis.get_major_locator().set_params(integer=True)
         for _ in range(2):  # square cells leave height over; room between parts shrinks with it
             figure.draw_without_rendering()
@@ -130,7 +132,7 @@ def matrix(
 def _names(axes, rows: Sequence[str], cols: Sequence[str], across: int) -> None:
     """Name rows and columns: upright where columns are narrow, and of many every second, third … one.
 
-    `across`: how many panels stand side by side.
+    `across`: the number of panels side by side.
     """
     wide, high = (0.6 * 72 * inches for inches in axes.figure.get_size_inches())
     wide /= across
@@ -144,7 +146,7 @@ def _names(axes, rows: Sequence[str], cols: Sequence[str], across: int) -> None:
 
 
 def _frame(axes, row: int, col: int, wide: float) -> None:
-    """A frame around a cell of a heat map."""
+    """Draw a frame around a cell of a heat map."""
     corner = (col - 0.5, row - 0.5)
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=COLOURS[0], lw=wide, zorder=3))
 
@@ -163,7 +165,7 @@ def curves(
     compared: Collection[str] = (),
     chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
-    """Named curves (x values, y values) on one pair of axes.
+    """Plot of named curves (x values, y values) on one pair of axes.
 
     `baselines`: named levels, drawn as horizontal lines; `places`: named values of x, drawn as
     vertical ones, or named stretches from one to another, which are shaded. `log_x`: the horizontal
@@ -192,21 +194,20 @@ def bundles(
     shares: bool = False,
     chance: Mapping[str, tuple[Numbers, Numbers, Numbers]] | None = None,
 ) -> Plot:
-    """As `curves`, with several curves of one look under each name: one for every seed, say.
+    """Plot as `curves`, with several curves of one look under each name: one for every seed, say.
 
-    `layers`: names of curves that are about heads of one layer, and which; they have its colour, as
-    have those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have
-    one colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
+    `layers`: layer by the name of a curve about its heads; such curves have its colour, as have
+    those named as a head. Names that differ in numbers alone and say "seed 0", "seed 1" have one
+    colour and lines of their own; several kinds of curve in several seeds ("seed 0, notes") have
     the names of seeds above and those of kinds where their curves end. Curves under one name are
     alike: solid under the first, dashed under the second; so are single curves when colours come
-    again. `compared`: names of curves that are there for others to be compared with; they are grey.
-    `log_y`: the vertical axis is logarithmic, too. `shares`: the values of y are shares of one, and
-    shown in per cent. `chance`: what chance gives, between two curves (x values, low, high), by name;
-    it is hatched.
+    again. `compared`: names of curves for comparison; they are grey. `log_y`: the vertical axis is
+    logarithmic, too. `shares`: the values of y are shares of one, and shown in per cent. `chance`:
+    named ranges of chance, between two curves (x values, low, high); they are hatched.
     """
     kinds = [re.sub(r"\d", "", name) if _SEED.search(name) else name for name in lines]
     order = list(dict.fromkeys(kinds))
-    seeds = list(dict.fromkeys(found[0] for name in lines if (found := _SEED.search(name))))
+    seeds = list(dict.fromkeys(seed[0] for name in lines if (seed := _SEED.search(name))))
     curves_of: dict[str, list[str]] = {}  # by kind, the names of its seeds
     for name in lines:
         curves_of.setdefault(_SEED.sub("", name).strip(" ,"), []).append(name)
@@ -220,18 +221,18 @@ def bundles(
     stretches = {name: (number(first), number(last)) for name, (first, last) in both.items()}
     starts = {name: first for name, (first, _) in stretches.items()}
 
-    nulls = {name: [array(each) for each in of] for name, of in (chance or {}).items()}
+    nulls = {name: [*map(array, edges)] for name, edges in (chance or {}).items()}
     told_apart = bool(layers) or any(len(bundle) > 1 for bundle in lines.values())
 
     def paint(axes):
         drawn = []
         for i, (name, bundle) in enumerate(lines.items()):
             layer, seed = (layers or {}).get(name), _SEED.search(name)
-            own = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
+            role = theme.of_head(name) if layer is None else theme.ROLES[theme.LAYERS[layer]]
             if name in compared:
-                own = theme.ROLES["muted"]
+                role = theme.ROLES["muted"]
             again, nth = divmod(order.index(kinds[i]), len(COLOURS))
-            colour = own.light if own else COLOURS[nth]
+            colour = role.light if role else COLOURS[nth]
             for xs, ys in bundle:
                 marker = MARKERS[i % len(MARKERS)] if len(array(xs)) < 30 else None
                 if layer is not None or seed or len(bundle) > 1:
@@ -241,7 +242,7 @@ def bundles(
                     line, marker = LINES[-1], None
                 made = axes.plot(array(xs), array(ys), line, color=colour, marker=marker, ms=4)
             drawn += made  # the last stands for all in the legend
-        drawn += [axes.fill_between(*of, **_CHANCE) for of in nulls.values()]
+        drawn += [axes.fill_between(*edges, **_CHANCE) for edges in nulls.values()]
         if log_x:
             _log(axes, 2)
         if log_y:
@@ -261,12 +262,12 @@ def bundles(
         labels.flags(axes, starts)
         levels, colours = {}, []
         if crossed:
-            of = dict(zip(lines, drawn, strict=True))
+            by_name = dict(zip(lines, drawn, strict=True))
             levels = {
-                kind: float(np.mean([of[name].get_ydata()[-1] for name in names]))
+                kind: float(np.mean([by_name[name].get_ydata()[-1] for name in names]))
                 for kind, names in curves_of.items()
             }
-            colours = [of[names[0]].get_color() for names in curves_of.values()]
+            colours = [by_name[names[0]].get_color() for names in curves_of.values()]
         named = _floats(baselines or {})
         for level in named.values():
             axes.axhline(level, color=labels.GREY, lw=1, ls=":")
@@ -282,8 +283,8 @@ def bundles(
     numbers |= {f"{name}, place: x": place for name, place in starts.items()}
     numbers |= {
         f"{name}: {what}": values
-        for name, of in nulls.items()
-        for what, values in zip(("x", "low", "high"), of, strict=True)
+        for name, edges in nulls.items()
+        for what, values in zip(("x", "low", "high"), edges, strict=True)
     }
     numbers |= {
         f"{name}, end: x": last for name, (first, last) in stretches.items() if last != first
@@ -301,13 +302,13 @@ def bars(
     shares: bool = False,
     ends: tuple[Number, Number] | None = None,
 ) -> Plot:
-    """Named horizontal bars, each with its value to two decimals; over them a named vertical
-    `baseline`, which crosses those that are longer.
+    """Plot of named horizontal bars, each with its value to two decimals, and maybe a named `baseline`.
 
-    Bars named as heads ("0.3", "head 1.2") or as the embedding have the colours of their layers;
-    where the unit is "probability", its own. `shares`: values are shares of one, and shown in per
-    cent, on an axis of all of it. `ends`: the least and the largest value of all figures that are
-    compared with this one, and so have one axis.
+    The baseline is vertical and crosses longer bars. Bars named as heads ("0.3", "head 1.2") or as
+    the embedding have the colours of their layers; with the unit "probability", the colour of
+    probabilities. `shares`: values are shares of one, and shown in per cent, on an axis from 0 to
+    1. `ends`: the least and the largest value of all figures to compare with this one, which so
+    have one axis.
     """
 
     rows = [textwrap.fill(name, 16, break_on_hyphens=False) for name in values]
@@ -351,7 +352,7 @@ def bars(
 
 
 def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str, alt: str) -> Plot:
-    """Named horizontal bars, one below the other, each of the same named parts end to end.
+    """Plot of named horizontal bars, one below the other, each of the same named parts end to end.
 
     Under each part stands its share of its bar, in per cent.
 
@@ -395,11 +396,12 @@ def dumbbells(
     level: tuple[str, Number] | None = None,
     layers: Mapping[str, int] | None = None,
 ) -> Plot:
-    """Named rows, one below the other, each with the same named values on one axis.
+    """Plot of named rows, one below the other, each with the same named values on one axis.
 
-    A line joins the marks of a row; NaN has none. Of the first of several names they are hollow, of
-    the others full. Rows named as heads, or rows or values of which `layers` says which, have the
-    colours of their layers. `axis`: it ends at 1, or where the values do. `level`: a named vertical line.
+    A line joins the marks of a row; NaN has none. The marks of the first of several names are
+    hollow, of the others full. Rows named as heads, and rows or values in `layers`, have the
+    colours of their layers. `axis`: it ends at 1, or where the values do. `level`: a named vertical
+    line.
 
     Raises:
         ValueError: if rows have different values, or one does not lie on the axis: from −1 to 1, or
@@ -421,8 +423,8 @@ def dumbbells(
     def paint(axes):
         places = range(len(table))
         of_layers = {name: theme.ROLES[theme.LAYERS[at]] for name, at in (layers or {}).items()}
-        own = [theme.of_head(n) or of_layers.get(n, theme.ROLES["ink"]) for n in table]
-        colours = [role.light for role in own]
+        roles = [theme.of_head(n) or of_layers.get(n, theme.ROLES["ink"]) for n in table]
+        colours = [role.light for role in roles]
         ends = [(np.nanmin([*row.values()]), np.nanmax([*row.values()])) for row in table.values()]
         axes.hlines(places, *zip(*ends, strict=True), color=colours, lw=1)
         keys = []
@@ -468,20 +470,25 @@ def dots_with_intervals(
     null: bool = False,
     roles: Mapping[str, theme.Name] | None = None,
 ) -> Plot:
-    """Named rows, one below the other, with a mark for each value and a bar from end to end of an
-    interval: (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
+    """Plot of named rows, one below the other, each with marks for values and a bar for an interval.
+
+    A row is (values, low, high). A line stands at 0; of `ratios` at 1, and their axis is
     logarithmic, with a tick at every quarter of a doubling. `null`: the intervals are those of
-    chance, which is hatched. `roles`: what rows are about, whose colours they have; else ink."""
-    table = {name: (array(of), number(low), number(high)) for name, (of, low, high) in rows.items()}
+    chance, which is hatched. `roles`: roles of rows, for their colours; else ink.
+    """
+    table = {
+        name: (array(values), number(low), number(high))
+        for name, (values, low, high) in rows.items()
+    }
 
     def paint(axes):
         axes.use_sticky_edges = False  # bars do not end at the edge
         axes.axvline(float(ratios), color=COLOURS[0], lw=0.8)
         for i, (name, (values, low, high)) in enumerate(table.items()):
-            own = theme.ROLES[(roles or {}).get(name, "ink")].light
-            look = _CHANCE if null else {"fc": own, "alpha": 0.3, "lw": 0}
+            colour = theme.ROLES[(roles or {}).get(name, "ink")].light
+            look = _CHANCE if null else {"fc": colour, "alpha": 0.3, "lw": 0}
             axes.barh(i, high - low, 0.32, low, zorder=0.9, **look)
-            axes.plot(values, np.full(len(values), i), "o", color=own, ms=4.5, alpha=0.7)
+            axes.plot(values, np.full(len(values), i), "o", color=colour, ms=4.5, alpha=0.7)
         narrow = _narrow(axes)
         axes.set_yticks(range(len(table)), [textwrap.fill(n, 16) if narrow else n for n in table])
         axes.set_ylim(len(table) - 0.4, -0.6)
@@ -492,14 +499,14 @@ def dots_with_intervals(
         else:
             axes.locator_params("x", nbins=4 if narrow else 6)
 
-    numbers = {name: of for name, (of, *_) in table.items()}
+    numbers = {name: values for name, (values, *_) in table.items()}
     numbers |= {f"{name}, interval": ends for name, (_, *ends) in table.items()}
     record = _record(title, alt, numbers, units=dict.fromkeys(numbers, unit))
     return draw(paint, record, 1.2 + 0.3 * len(table), 1.2 + 0.42 * len(table))
 
 
 def _colour(name: str) -> str:
-    """That of the layer whose head is named so, of the stream for the embedding, or grey."""
+    """Colour of the layer of a head's name, of the stream for the embedding, or grey."""
     if name in ("embedding", "direct path"):
         return theme.ROLES["direct"].light
     return (theme.of_head(name) or theme.ROLES["muted"]).light
@@ -513,9 +520,10 @@ def painted(
     alt: str,
     height: float = 3.2,
 ) -> Plot:
-    """Whatever `paint(axes)` draws with matplotlib, in the open: for figures that one chapter needs.
+    """Plot drawn by `paint(axes)` with matplotlib, in the open: for figures that one chapter needs.
 
-    It is called for each of two widths. `numbers`: what is shown, for the record. `height`: [inches].
+    `paint` is called for each of two widths. `numbers`: those shown, for the record. `height`:
+    [inches].
     """
 
     def with_plain_ticks(axes):
@@ -530,7 +538,7 @@ def painted(
 
 
 def in_percent() -> PercentFormatter:
-    """For an axis of shares of one; each axis has its own."""
+    """Formatter for an axis of shares of one; each axis has its own."""
     return PercentFormatter(1, symbol="\u00a0%")
 
 
@@ -538,8 +546,8 @@ def _narrow(axes) -> bool:
     return bool(axes.figure.get_figwidth() < WIDTHS[0])
 
 
-def _record(title: str, alt: str, numbers: Mapping, **more: Mapping) -> Record:
-    return Record("figure", title, alt, numbers, **more)
+def _record(title: str, alt: str, numbers: Mapping, **fields: Mapping) -> Record:
+    return Record("figure", title, alt, numbers, **fields)
 
 
 def _floats(values: Mapping[str, Number]) -> dict[str, float]:
@@ -547,14 +555,14 @@ def _floats(values: Mapping[str, Number]) -> dict[str, float]:
 
 
 def _plain(axis, steps: Sequence[float], form: str = "{x:g}", base: int = 2) -> None:
-    """Ticks of a logarithmic axis at these parts of every power of `base`, with plain numbers."""
+    """Set ticks of a logarithmic axis at these parts of every power of `base`, with plain numbers."""
     axis.set_major_locator(LogLocator(base=base, subs=steps))
     axis.set_major_formatter(form)
     axis.set_minor_formatter("")
 
 
 def _log(axes, base: int) -> None:
-    """A logarithmic horizontal axis with plain numbers."""
+    """Make the horizontal axis logarithmic, with plain numbers."""
     axes.set_xscale("log", base=base)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")

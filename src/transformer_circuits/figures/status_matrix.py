@@ -1,4 +1,4 @@
-"""A status matrix: a mark for each of many things, by row and by status, and a way to each of them."""
+"""Status matrix: a mark for each of many things, by row and by status, with a link to each."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ Rows = Mapping[str, Mapping[str, Sequence[str | Link]]]
 
 @dataclass(frozen=True)
 class StatusMatrix:
-    """A table whose cells hold one mark for each thing; Jupyter shows it under its title.
+    """Table whose cells hold one mark for each thing; Jupyter shows it under its title.
 
-    `rows` are named and have the same named columns, in which a `Link` leads where it says and plain
-    text is a mark without a link. `symbols`: the character on the marks of each column, in order.
-    A mark says in words what it stands for: to the keyboard and to screen readers as its name, to
-    the mouse as its tip. Colour comes from the page's style and is never all that tells marks apart.
+    `rows` are named and have the same named columns, in which a `Link` leads to its address and
+    plain text is a mark without a link. `symbols`: the character on the marks of each column, in
+    order. A mark names its thing: to the keyboard and to screen readers as its name, to the mouse
+    as its tip. Colour comes from the page's style and is never the only difference of marks.
     """
 
     rows: Rows
@@ -34,7 +34,7 @@ class StatusMatrix:
         lines = []
         for name, cells in self.rows.items():
             marks = "".join(
-                f'<td role="cell">{"".join(self._linked(column, each) for each in cells[column])}</td>'
+                f'<td role="cell">{"".join(self._linked(column, thing) for thing in cells[column])}</td>'
                 for column in self.symbols
             )
             title = f'<th scope="row" role="rowheader">{html.escape(name)}</th>'
@@ -51,13 +51,13 @@ class StatusMatrix:
         record = Record("figure", self.title, numbers=counts, words={"rows": [*self.rows]})
         return shown, record.metadata
 
-    def _linked(self, column: str, what: str | Link) -> str:
-        said = html.escape(f"{what}: {column}")
+    def _linked(self, column: str, thing: str | Link) -> str:
+        name = html.escape(f"{thing}: {column}")
         shown = _mark(self.symbols[column], column)
-        if isinstance(what, Link):
-            href = html.escape(what.href)
-            return f'<a href="{href}" title="{said}" aria-label="{said}">{shown}</a> '
-        return f'<span role="img" title="{said}" aria-label="{said}">{shown}</span> '
+        if isinstance(thing, Link):
+            href = html.escape(thing.href)
+            return f'<a href="{href}" title="{name}" aria-label="{name}">{shown}</a> '
+        return f'<span role="img" title="{name}" aria-label="{name}">{shown}</span> '
 
     def _plain(self) -> str:
         lines = (

@@ -17,7 +17,7 @@ from transformer_circuits.record import Record
 
 @dataclass(frozen=True)
 class Link:
-    """A cell that is a link; in plain text, only its text.
+    """Cell that is a link; in plain text, only its text.
 
     Raises:
         ValueError: if `href` is neither http(s) nor relative. Refused are other schemes
@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Picture:
-    """A cell that is HTML of the book's own making, such as `forest_plot.forest_plot`; in plain text, `text`."""
+    """Cell that is HTML of the book's own making, such as a `forest_plot`; in plain text, `text`."""
 
     html: str
     text: str
@@ -51,10 +51,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Tokens:
-    """A cell of tokens, as they are printed, each in a frame of its own; in plain text, a space between.
+    """Cell of tokens, as they are printed, each in a frame of its own; in plain text, a space between.
 
-    With `chances`, how likely each was held stands beside it, and below it as a bar whose whole room
-    is certainty.
+    With `chances`, the probability of each stands beside it, and below it as a bar of the full
+    width for 1.
     """
 
     labels: tuple[str, ...]
@@ -75,7 +75,7 @@ Cell = str | Link | Picture | Tokens
 Look = Literal["table", "folded", "lines", "cards"]
 BarsOf = Literal["any size", "score", "share", "probability"] | int
 LEAST = {"score": -1, "share": 0, "probability": 0}
-"""The least of what bars are of, where they go up to 1."""
+"""Least value of each kind of bar that goes up to 1."""
 
 
 def _html(cell: Cell) -> str:
@@ -115,26 +115,28 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     record: Record
     shares: tuple[tuple[float | None, ...], ...] = ()
-    """For every cell, where all of its column are numbers: its part of the largest there, from -1 to
-    1; or of what `bars` says, if it has a bar. None elsewhere."""
+    """Part of the largest value of its column, from -1 to 1, for every cell, if all of the column
+    are numbers; or, with a bar, its part as `bars` has it. None elsewhere.
+    """
     bars: Mapping[str, BarsOf] = field(default_factory=dict)
-    """The columns that show these parts as bars, and of what they are parts."""
+    """Kind of bar of each column that shows these parts as bars."""
     look: Look = "table"
-    """`folded`: a table below its caption, which opens it; `lines`: each row is a line, of its first cell
-    and its last, that opens; `cards`: each is a card."""
+    """`folded`: a table below its caption, which opens it; `lines`: each row is a line, of its
+    first cell and its last, that opens; `cards`: each is a card.
+    """
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         return {"text/html": self.as_html, "text/plain": self.as_text}, self.record.metadata
 
     @property
     def as_text(self) -> str:
-        """The table as plain text."""
+        """Table as plain text."""
         lines = tabulate(self.rows, self.columns, disable_numparse=True, tablefmt="simple")
         return f"{self.record.title}\n{lines}"
 
     @property
     def as_html(self) -> str:
-        """The table as HTML."""
+        """Table as HTML."""
         if self.look in ("lines", "cards"):
             return self._as_list
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
@@ -166,7 +168,7 @@ class Table:
 
     @property
     def _as_list(self) -> str:
-        """Its rows as lines that open, or as cards."""
+        """HTML of its rows as lines that open, or as cards."""
         items = "".join(map(self._item, self.rows))
         title = html.escape(self.record.title)
         return (
@@ -175,19 +177,21 @@ class Table:
         )
 
     def _item(self, row: Sequence[Cell]) -> str:
-        """A row: a title, which in a line is no link, for pressing it opens the line; and what it holds."""
+        """HTML of a row: its title and its cells. In a line the title is no link: pressing it opens
+        the line.
+        """
         title, name = row[0], html.escape(str(row[0]))
-        more = "".join(
+        cells = "".join(
             f"<dt>{html.escape(column)}</dt><dd>{_html(cell)}</dd>"
             for column, cell in zip(self.columns[1:], row[1:], strict=True)
         )
-        more = more and f"<dl>{more}</dl>"
+        cells = cells and f"<dl>{cells}</dl>"
         if self.look == "cards":
-            return f"<article><h4>{_html(title)}</h4>{more}</article>"
+            return f"<article><h4>{_html(title)}</h4>{cells}</article>"
         if isinstance(title, Link):
-            more += f'<p><a href="{html.escape(title.href)}">How this was decided: {name}</a></p>'
+            cells += f'<p><a href="{html.escape(title.href)}">How this was decided: {name}</a></p>'
         last = html.escape(str(row[-1])) if len(row) > 1 else ""
-        return f"<details><summary><b>{name}</b> <i>{last}</i></summary>{more}</details>"
+        return f"<details><summary><b>{name}</b> <i>{last}</i></summary>{cells}</details>"
 
     def _cell(
         self,
@@ -208,7 +212,7 @@ class Table:
 
 
 def _bar(share: float, role: theme.Name | None, *, probability: bool) -> str:
-    """As long as its share of the column's room; below zero it is hollow.
+    """Style of a bar as long as its share of the column's room; below zero it is hollow.
 
     In the row or column of a head it has the colour of the head's layer, as in a plot of bars.
     """
@@ -231,22 +235,21 @@ def table(
     bars_of: BarsOf | Mapping[str, BarsOf] = "any size",
     look: Look = "table",
 ) -> Table:
-    """A table; `caption` says what it shows.
+    """Table of rows under a `caption`.
 
     A row is a mapping from header to cell. Or `columns` gives the headers, and a row is its cells
     alone; then two columns may have the same header.
 
     Numbers with a fraction get `digits` decimals, wherever they come from (Python, NumPy, a 0-dim
-    tensor). A `Link` leads somewhere, a `Picture` is drawn, `Tokens` are framed, and None, where there is nothing to be
-    measured, is a dash. Everything else is shown as `str` has it.
+    tensor). A `Link` leads somewhere, a `Picture` is drawn, `Tokens` are framed, and None, for a
+    missing value, is a dash. All other cells are shown as by `str`.
 
-    A column of numbers alone, or of shares in per cent, is aligned at its right. Those named in `bars` show each number's size
-    as a bar below it, hollow below zero, and `bars_of` says of what they are: of "any size", where the
-    column's largest fills its room; a "score" from -1 to 1, where 1 does; a "share", where 1 does and
-    numbers are in per cent; a "probability", the same in the colour of probabilities; or, where a number is
-    given, of counts among so many, whose whole room is all of them. A mapping says so of each column.
-    Rows or columns named as heads ("0.2", "0.2 looks back") have bars in the colours of their layers.
-    `look`: how rows are laid out.
+    A column of numbers alone, or of shares in per cent, is aligned at its right. Columns in `bars`
+    show each number's size as a bar below it, hollow below zero. `bars_of` is the full length of a
+    bar: for "any size", the column's largest; for a "score", from -1 to 1, 1; for a "share", 1,
+    with numbers in per cent; for a "probability", the same in the colour of probabilities; or a
+    number, for counts among so many. It may be a mapping by column. Rows or columns named as heads
+    ("0.2", "0.2 looks back") have bars in the colours of their layers. `look`: the layout of rows.
 
     Raises:
         ValueError: if there are no rows, rows have different columns, a row does not have one cell
@@ -277,16 +280,16 @@ def table(
     for i in barred:
         kind = of_each[headers[i]]
         counted = isinstance(kind, int)
-        least, whole = (0, kind) if counted else (LEAST.get(kind), 1)
+        least, full = (0, kind) if counted else (LEAST.get(kind), 1)
         if least is None:
             continue
         values = [row[i] for row in cells]
-        if not least <= min(values) <= max(values) <= whole:
-            of = "count" if counted else kind
+        if not least <= min(values) <= max(values) <= full:
+            kind_name = "count" if counted else kind
             raise ValueError(
-                f'each {of} is from {least} to {whole}, but "{headers[i]}" has {values}'
+                f'each {kind_name} is from {least} to {full}, but "{headers[i]}" has {values}'
             )
-        shares[i] = [value / whole for value in values]
+        shares[i] = [value / full for value in values]
         if least == 0 and not counted:
             in_percent.append(i)
     shown = tuple(
@@ -302,7 +305,7 @@ def table(
 
 
 def _record(headers, cells, shown, caption: str, digits: int) -> Record:
-    """Columns of numbers in full, all others as they are shown; a second one of a name has a number."""
+    """Record with columns of numbers in full, all others as shown; a second column of a name has a number."""
     numbers, words = {}, {}
     columns = zip(headers, zip(*cells, strict=True), zip(*shown, strict=True), strict=True)
     for place, (header, values, texts) in enumerate(columns):
@@ -316,12 +319,12 @@ def _record(headers, cells, shown, caption: str, digits: int) -> Record:
 
 
 def _plain(value: object) -> object:
-    """A value itself, or the number in an array or a tensor of one."""
+    """Value itself, or the number in an array or a tensor of one."""
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _is_number(cell: Cell) -> bool:
-    """Whether it is a number as it is shown, maybe in per cent, or the dash that stands for none."""
+    """Whether a cell shows a number, maybe in per cent, or the dash that stands for none."""
     return bool(re.fullmatch(r"–|(<\s)?[−+]?[\d.,]+(e[−+]?\d+)?(\s?%)?", str(cell)))
 
 
@@ -336,7 +339,7 @@ def _shown(value: object, digits: int) -> Cell:
 
 
 def _shares(column: Sequence[object]) -> list[float | None]:
-    """Each value's part of the largest of its column; None for all, if some is no finite number."""
+    """Part of each value in the largest of its column; None for all, if some is no finite number."""
     numbers = [value for value in column if type(value) in (int, float) and math.isfinite(value)]
     if len(numbers) < len(column):
         return [None] * len(column)

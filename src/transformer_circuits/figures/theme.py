@@ -16,18 +16,23 @@ curve   one of several, with ink and grey        #9c1f63   7.53  #f294c1   8.73 
 
 Ratios are WCAG contrasts with the page, white or #121212; a test holds this table. Colour never
 stands alone: every coloured thing is named where it is, and query, key and value differ in their
-lines, too. Attention has the colour of the layer of its head, the stronger the more of it. No colour has two meanings: what is no layer and no query, key or value is ink, grey or
-`curve`, in their order (`CURVES`), with other lines and marks; seeds are one colour in several
-lines; what is above and below the middle of a scale, or above nothing, is `MORE` and `LESS`; how
-likely a token was held is `LIKELY`; how a claim came out is ink, told by shape. Grey alone is two things, the residual stream and what is not
-the point, and no line of the one looks like one of the other. A look is dotted, from destination to a dot at
-the source; what moves goes on a solid arrow, from source to destination. Words in boxes are ink, on a tint of
-the box's colour. A figure has no ground of its own: it lies on the page, and its colours are variables
-that follow the page's theme. Scripts and styles of pages write the colours that they use once more; `tests/figures/test_drawings.py` holds that they are these.
+lines, too. Attention has the colour of the layer of its head, stronger for more of it.
+
+No colour has two meanings. Things other than layers, queries, keys and values are ink, grey or
+`curve`, in the order of `CURVES`, with other lines and marks. Seeds are one colour in several
+lines. Values above and below the middle of a scale are `MORE` and `LESS`, a token's probability is
+`LIKELY`, and a verdict is ink, told by shape. Grey alone has two, the residual stream and side
+matters, whose lines differ.
+
+A look is a dotted line from destination to a dot at the source; a moved vector goes on a solid
+arrow from source to destination. Words in boxes are ink, on a tint of the box's colour. A figure
+has no ground of its own: it lies on the page, and its colours are variables that follow the page's
+theme. Scripts and styles of pages repeat the colours that they use;
+`tests/figures/test_drawings.py` holds them to these.
 
 Type is the page's own, 14 px and for notes 13 px, tokens in its monospaced face. A drawing for a
-phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are
-2 px, secondary ones 1.25 px, and the residual stream is 8 px wide.
+phone is 340 px wide and is shown at about that width, so that no word is below 12 px. Lines are 2
+px, secondary ones 1.25 px, and the residual stream is 8 px wide.
 """
 
 import re
@@ -40,19 +45,19 @@ import numpy as np
 Name = Literal["ink", "muted", "direct", "first", "second", "query", "key", "value", "curve"]
 Theme = Literal["light", "dark"]
 Px = float | int
-"""A place or a length in pixels."""
+"""Place or length in pixels."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """How one kind of thing looks wherever it is drawn."""
+    """Look of one kind of thing wherever it is drawn."""
 
     light: str
-    """Its colour on a light page, `#rrggbb`."""
+    """Colour on a light page, `#rrggbb`."""
     dark: str
-    """Its colour on a dark page."""
+    """Colour on a dark page."""
     dash: str = ""
-    """SVG's stroke-dasharray; empty for a solid line."""
+    """Value of SVG's stroke-dasharray; empty for a solid line."""
 
 
 ROLES: dict[Name, Role] = {
@@ -67,22 +72,22 @@ ROLES: dict[Name, Role] = {
     "curve": Role("#9c1f63", "#f294c1"),
 }
 LAYERS: tuple[Name, Name] = ("first", "second")
-"""The roles of layers 0 and 1."""
+"""Roles of layers 0 and 1."""
 EDGES: dict[str, Name] = {"Q": "query", "K": "key", "V": "value"}
-"""The role of what an edge between heads leads into."""
+"""Role of the input that an edge between heads leads into."""
 CURVES: tuple[Name, ...] = ("ink", "curve", "muted")
-"""The colours of curves and bars that are told apart, in their order."""
+"""Roles of curves and bars that are told apart, in their order."""
 GROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#121212"}
-"""The page behind; nothing is painted there."""
+"""Page behind a figure; nothing is painted there."""
 LESS = Role("#007a87", "#4cc9d8")
-"""Below the middle of a scale."""
+"""Colour below the middle of a scale."""
 MORE = Role("#b0123f", "#ff8080")
-"""Above the middle of a scale."""
+"""Colour above the middle of a scale."""
 SIGNS = {"less": LESS, "more": MORE}
 LIKELY = Role("#e69f00", "#e69f00")
-"""How likely a token was held: amber, the stronger the likelier."""
+"""Colour of a token's probability: amber, the stronger the likelier."""
 TINT = 0.12
-"""How much of its colour a box is filled with."""
+"""Opacity of a box's fill."""
 TEXT, SMALL = 14.0, 13.0
 """Sizes of type in pixels."""
 LINE, THIN, STREAM = 2.0, 1.25, 8.0
@@ -90,7 +95,7 @@ LINE, THIN, STREAM = 2.0, 1.25, 8.0
 WIDE, TALL = 720, 340
 """Widths of the two layouts in pixels."""
 BREAK = 640
-"""Columns narrower than this show what is laid out for phones; scripts and styles repeat it. [pixels]"""
+"""Width below which columns show the layout for phones; scripts and styles repeat it. [pixels]"""
 SANS = (
     "'Source Sans 3', 'Words until then', system-ui, -apple-system, 'Segoe UI', Roboto, "
     "'DejaVu Sans', sans-serif"
@@ -102,13 +107,13 @@ MONO = (
 """Faces for words and for tokens: those that the book serves (`_static/type.css`), then others."""
 
 _DARK = ('html[data-theme="dark"]', 'body[data-jp-theme-light="false"]', "body.vscode-dark")
-"""How the book, JupyterLab and VS Code say that their page is dark."""
+"""Selectors of a dark page in the book, JupyterLab and VS Code."""
 
 
 def of_head(name: str) -> Role | None:
-    """That of the layer of the head with which a name begins, or of what a named edge leads into.
+    """Role of a head's layer or of an edge's target, by the name that begins with the head or edge.
 
-    None if the name is another's, or does not say what the edge leads into.
+    None for any other name, and for an edge without its kind.
 
     >>> of_head("head 1.2") == of_head("two layers 1.0") == of_head("1.4: search") == ROLES["second"]
     True
@@ -120,7 +125,7 @@ def of_head(name: str) -> Role | None:
 
 
 def role_of_head(name: str) -> Name | None:
-    """As `of_head`, by its name.
+    """Name of the role that `of_head` finds.
 
     >>> role_of_head("head 1.2"), role_of_head("K 0.1 → 1.4"), role_of_head("king")
     ('second', 'key', None)
@@ -132,39 +137,39 @@ def role_of_head(name: str) -> Name | None:
 
 
 def on_dark(selector: str) -> str:
-    """CSS's selector of the same elements where their page is dark."""
+    """CSS selector of the same elements on a dark page."""
     return ", ".join(f"{page} {selector}" for page in _DARK)
 
 
-def style(of: str, roles: Mapping[str, Role] = ROLES) -> str:
+def style(css_class: str, roles: Mapping[str, Role] = ROLES) -> str:
     """CSS for elements of a class: the colours as variables, light and dark, and the type."""
     light, dark = (
         "".join(f"--{name}:{getattr(role, theme)};" for name, role in roles.items())
         for theme in ("light", "dark")
     )
     return (
-        f".{of}{{--on:{GROUND['light']};{light}font-family:{SANS}}}"
-        f"{on_dark(f'.{of}')}{{--on:{GROUND['dark']};{dark}}}.{of} .mono{{font-family:{MONO}}}"
+        f".{css_class}{{--on:{GROUND['light']};{light}font-family:{SANS}}}"
+        f"{on_dark(f'.{css_class}')}{{--on:{GROUND['dark']};{dark}}}.{css_class} .mono{{font-family:{MONO}}}"
     )
 
 
 def darkening() -> str:
-    """The values of an SVG feColorMatrix that takes the light colours of heat maps to the dark ones.
+    """Values of an SVG feColorMatrix that takes the light colours of heat maps to the dark ones.
 
-    Exactly those of `SIGNS` and of the layers, and what lies between them in proportion.
+    Exactly for `SIGNS` and the layers, and in proportion between them.
     """
-    of = [*SIGNS.values(), *(ROLES[name] for name in LAYERS)]
+    mapped = [*SIGNS.values(), *(ROLES[name] for name in LAYERS)]
     parts = [
-        [int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for r in of for c in (r.light, r.dark)
+        [int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for r in mapped for c in (r.light, r.dark)
     ]
     light, dark = np.array(parts[::2]), np.array(parts[1::2])
-    by = np.linalg.solve(np.column_stack([light, np.ones(len(of))]), dark).T
-    rows = [f"{r:.4f} {g:.4f} {b:.4f} 0 {more:.4f}" for r, g, b, more in by]
+    by = np.linalg.solve(np.column_stack([light, np.ones(len(mapped))]), dark).T
+    rows = [f"{r:.4f} {g:.4f} {b:.4f} 0 {offset:.4f}" for r, g, b, offset in by]
     return " ".join([*rows, "0 0 0 1 0"])
 
 
 def themed(text: str, *, signs: bool = False) -> str:
-    """A text in which every light colour of a role is the role's variable; else it is as it was.
+    """Text with every light colour of a role replaced by the role's variable.
 
     Where the variable is unknown, in a file by itself, the light colour stays. `signs`: also those
     of `SIGNS`, where points and bars have them and no words in white lie on them.
@@ -172,10 +177,10 @@ def themed(text: str, *, signs: bool = False) -> str:
     >>> themed("stroke: #1c2430")
     'stroke: var(--ink,#1c2430)'
     """
-    of = {role.light: name for name, role in (ROLES | (SIGNS if signs else {})).items()}
+    role_of_colour = {role.light: name for name, role in (ROLES | (SIGNS if signs else {})).items()}
 
-    def variable(found: re.Match) -> str:
-        name = of.get(found[0].lower())
-        return f"var(--{name},{found[0].lower()})" if name else found[0]
+    def variable(colour: re.Match) -> str:
+        name = role_of_colour.get(colour[0].lower())
+        return f"var(--{name},{colour[0].lower()})" if name else colour[0]
 
     return re.sub(r"#[0-9a-fA-F]{6}\b", variable, text)

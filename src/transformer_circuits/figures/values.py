@@ -1,6 +1,6 @@
-"""What every figure takes: numbers as Python, NumPy or torch have them.
+"""Numbers for figures, as Python, NumPy or torch have them.
 
-Callers hand over what they computed as it is, on any device and with or without a gradient.
+Callers pass their results as they are, on any device and with or without a gradient.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Numbers = Any
 
 
 def array(values: Numbers, dtype: type = float) -> np.ndarray:
-    """The values as a NumPy array of `float` or `complex`, in the shape they come in."""
+    """NumPy array of `float` or `complex`, in the shape of the values."""
     if hasattr(values, "detach"):  # a tensor
         values = values.detach().cpu()
     elif isinstance(values, Sequence) and not isinstance(values, str):
@@ -24,16 +24,16 @@ def array(values: Numbers, dtype: type = float) -> np.ndarray:
 
 
 def number(value: Number) -> float:
-    """One number as Python has it."""
+    """Number as a Python float."""
     return array(value).item()
 
 
 NOTHING = 1e-9
-"""A number that is smaller comes from rounding, and is shown as zero."""
+"""Size below which a number comes from rounding, and is shown as zero."""
 
 
 def percent(share: Number) -> str:
-    """A share of one for readers.
+    """Text of a share of one, in per cent.
 
     >>> percent(0.876), percent(0.004), percent(0)
     ('88\xa0%', '<\xa01\xa0%', '0\xa0%')
@@ -43,7 +43,7 @@ def percent(share: Number) -> str:
 
 
 def written(value: Number, form: str) -> str:
-    """A number for readers, in a form of `format` (".2f", "+.2f", ".3g"): a minus, and no hyphen.
+    """Text of a number in a form of `format` (".2f", "+.2f", ".3g"), with a minus, and no hyphen.
 
     No zero has a sign.
 

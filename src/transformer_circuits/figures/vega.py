@@ -15,27 +15,27 @@ from transformer_circuits.figures import drawing, html, tables, theme
 from transformer_circuits.record import SVG, Record
 
 FONT = "'Source Sans 3', system-ui, sans-serif"
-"""The font of the page, else that of the machine."""
+"""Font of the page, else that of the machine."""
 WORDS = 12
-"""The size of words, of which the script makes the page's. [a chart's own pixels]"""
+"""Size of words, which the script turns into the page's. [a chart's own pixels]"""
 WIDE_FONT = "DejaVu Sans"
-"""A font at least as wide as those of pages; see `_svg`."""
+"""Font at least as wide as those of pages; see `_svg`."""
 vl_convert.register_font_directory(str(drawing.FONTS))
 MOST_ROWS = 60
-"""Charts with at most this many numbers also show them as a table, for keyboards and screen readers."""
+"""Most numbers of a chart that also shows them as a table, for keyboards and screen readers."""
 
 
 @dataclass(frozen=True)
 class HoverChart:
-    """A chart that Jupyter shows as HTML: interactive where scripts run, else a picture."""
+    """Chart that Jupyter shows as HTML: interactive where scripts run, else a picture."""
 
     spec: Mapping
-    """A Vega specification."""
+    """Vega specification."""
     svg: str
-    """The static picture."""
+    """Static picture."""
     record: Record
     table: tables.Table | None = None
-    """What it shows as a table, below it and folded; None where that would be too long."""
+    """Numbers as a table, below it and folded; None where that would be too long."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         title, alt = self.record.title, self.record.text
@@ -62,11 +62,13 @@ def finish(
     square: bool = False,
     wraps: int = 0,
 ) -> HoverChart:
-    """An Altair chart with its title and alternative text, ready to be shown.
+    """Chart from Altair with its title and alternative text, ready to be shown.
 
-    `numbers`, `units`, `words`: what its record holds. `rows`: the table below it. `still`: another chart for the static picture,
-    where the chart itself says too little without being touched. `stretches`: whether it may become
-    wider, its letters as they are, to fill the column; `square`: and as high as it is wide. `wraps`: in how many columns what stands side by side stands on a phone; 0: as it is.
+    `numbers`, `units`, `words`: those of its record. `rows`: the table below it. `still`: another
+    chart for the static picture, where the chart itself says too little without being touched.
+    `stretches`: whether it may become wider, its letters as they are, to fill the column; `square`:
+    and as high as it is wide. `wraps`: the number of columns on a phone for charts that stand side
+    by side; 0: unchanged.
     """
     spec = _compiled(chart, alt)
     asked = {"stretches": stretches, "square": square, "wraps": wraps}
@@ -81,13 +83,13 @@ def finish(
 
 
 def _svg(spec: Mapping) -> str:
-    """The static picture: laid out with `WIDE_FONT` and shown in `FONT`, so that texts have room."""
+    """Static picture: laid out with `WIDE_FONT` and shown in `FONT`, so that texts have room."""
     wide = json.loads(files.as_json(spec).replace(FONT, WIDE_FONT))
     return vl_convert.vega_to_svg(wide).replace(WIDE_FONT, FONT)
 
 
 def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
-    """The Vega specification of an Altair chart."""
+    """Vega specification of an Altair chart."""
     chart = chart.properties(description=alt)
     ink, muted = (theme.ROLES[name].light for name in ("ink", "muted"))
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": WORDS, "titleFontSize": WORDS}
@@ -102,27 +104,27 @@ def _compiled(chart: altair.TopLevelMixin, alt: str) -> dict:
 
 
 FRAME = altair.ViewBackground(stroke=theme.ROLES["muted"].light)
-"""Around a matrix or a plane, whose edge is not an axis."""
+"""Frame around a matrix or a plane, whose edge is not an axis."""
 
 
 def chart(rows: Sequence[Mapping], width: int, height: int) -> altair.Chart:
-    """An Altair chart that holds its data; size in pixels."""
+    """Chart from Altair that holds its data; size in pixels."""
     return altair.Chart(altair.Data(values=list(rows)), width=width, height=height)
 
 
 def x_axis(field: str, title: str, domain: Sequence[float]) -> altair.X:
-    """A horizontal axis from end to end of a domain."""
+    """Horizontal axis from end to end of a domain."""
     axis = altair.Axis(labelFlush=False, tickCount=8)  # else labels at the edges overlap
     scale = altair.Scale(domain=list(domain), nice=False)
     return altair.X(field, title=title, scale=scale, axis=axis)
 
 
 def y_axis(field: str, title: str, domain: Sequence[float]) -> altair.Y:
-    """A vertical axis from end to end of a domain."""
+    """Vertical axis from end to end of a domain."""
     return altair.Y(field, title=title, scale=altair.Scale(domain=list(domain), nice=False))
 
 
 def tip(field: str, title: str = "") -> altair.Tooltip:
-    """One line of a mark's tooltip; numbers to three significant digits."""
+    """Line of a mark's tooltip; numbers to three significant digits."""
     number = {"format": ".3~g"} if field.endswith(":Q") else {}
     return altair.Tooltip(field, title=title or field.split(":")[0], **number)

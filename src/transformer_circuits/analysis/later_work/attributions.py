@@ -1,10 +1,11 @@
-"""Why a head looks where it looks, and by which heads a token reaches a logit, on one text (Kamath
-et al. 2025, "Tracing Attention Computation Through Feature Interactions").
+"""QK attributions and head loadings on one text: reasons for a score, and the heads by which a
+token reaches a logit (Kamath et al. 2025, "Tracing Attention Computation Through Feature
+Interactions").
 
-A score is bilinear: one vector of the query, one of the key. So if what both read is a sum, the
-score is a sum over pairs: its *QK attributions*. And an edge from a token to a later logit is a sum
-over the heads that carried it: its *head loadings*. In that work features are found by a dictionary
-that leaves an error; ours are those of `features`, and leave none.
+A score is bilinear: one vector of the query, one of the key. So if both inputs are sums, the score
+is a sum over pairs: its *QK attributions*. And an edge from a token to a later logit is a sum over
+the heads that carried it: its *head loadings*. In that work features are found by a dictionary that
+leaves an error; ours are those of `features`, and leave none.
 """
 
 import math
@@ -23,24 +24,24 @@ from transformer_circuits.model.transformer import Transformer
 
 
 class Part(NamedTuple):
-    """A part of what a query or a key reads."""
+    """A part of the input of a query or key."""
 
     maker: Maker
     at: int
-    """The position whose token it is about; for `POSITION`, that position itself."""
+    """Position of the token that it is about; for `POSITION`, that position itself."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """The attention score of one destination and one source, by what made query and key."""
+    """The attention score of one destination and one source, by the makers of query and key."""
 
     of_query: tuple[Part, ...]
     of_key: tuple[Part, ...]
     terms: Float[Tensor, "query_part key_part"]
-    """Their sum is the score, 1/√d_head included."""
+    """Terms whose sum is the score, 1/√d_head included."""
 
     def top(self, n: int) -> list[tuple[Part, Part, float]]:
-        """The n terms of the largest size, whatever their sign: query's part, key's part, value."""
+        """Terms of the n largest sizes, whatever their sign: query's part, key's part, value."""
         order = self.terms.abs().flatten().topk(min(n, self.terms.numel())).indices.tolist()
         places = (divmod(index, len(self.of_key)) for index in order)
         return [(self.of_query[q], self.of_key[k], float(self.terms[q, k])) for q, k in places]
@@ -50,7 +51,7 @@ class Attribution:
 def _parts(
     model: Transformer, tokens: Int[Tensor, " pos"], layer: int, at: int
 ) -> tuple[tuple[Part, ...], Float[Tensor, "part d_model"]]:
-    """What a query or key of this layer reads at one position, with the vectors that make it up."""
+    """Parts of the input of a query or key of this layer at one position, with their vectors."""
     model.require()
     x, W_P = model.embed(tokens[None])
     parts, vectors = [Part(TOKEN, at), Part(POSITION, at)], [x[0, at], W_P[at]]
@@ -66,9 +67,9 @@ def _parts(
 def of_score(
     model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int, src: int
 ) -> Attribution:
-    """A score of one head, split over all pairs of what made the query and what made the key.
+    """Score of one head, split over all pairs of parts of query and key.
 
-    What a head of the first layer wrote counts apart for every token that it moved.
+    The output of a first-layer head is one part for every token that it moved.
     """
     heads.layer_of(model, head)
     if not 0 <= src <= dst < len(tokens):
@@ -84,10 +85,11 @@ def of_score(
 def by_maker(
     model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int
 ) -> Float[Tensor, "query_maker key_maker src"]:
-    """The scores of one destination with all sources up to it, by who made query and key.
+    """Scores of one destination with all sources up to it, by the makers of query and key.
 
-    Makers come in the order of `features.makers`. The softmax ignores what all sources share, so
-    read a term as its excess over the mean of its row: that is why one source is preferred.
+    Makers come in the order of `features.makers`. The softmax ignores any addition shared by all
+    sources, so read a term as its excess over the mean of its row: that is why one source is
+    preferred.
     """
     layer, who = heads.layer_of(model, head), features.makers(model, head[0])
     model.require()
@@ -105,7 +107,7 @@ def by_maker(
 def loadings(
     model: Transformer, tokens: Int[Tensor, " pos"], dst: int, out: int
 ) -> dict[HeadPath, Float[Tensor, " src"]]:
-    """The logit of token `out` after position `dst`, by the token it came from and the heads it took.
+    """Logit of token `out` after position `dst`, by the token it came from and the heads it took.
 
     With patterns held fixed; all loadings of all paths sum to the logit exactly. `()` is the direct
     path, which brings the present token alone. [logits]

@@ -1,10 +1,10 @@
-"""Credit passed back from a prediction, edge by edge, with labels Q, K and V: what each edge is worth,
-told from one forward pass without cutting it.
+"""Credit passed back from a prediction, edge by edge, with labels Q, K and V: the worth of each
+edge from one forward pass, without cutting.
 
-Two ways. `gradients` splits the derivative of a logit exactly: of all paths through queries, keys and
-values together nothing is left over (Nanda 2023, "Attribution Patching"). `shares` is our own short
-reading of Unpack (Chen et al. 2026, "Every Component is a Lookup"), after its abstract and its public
-code: credit is divided in proportion, and no derivative is taken.
+Two ways. `gradients` splits the derivative of a logit exactly: of all paths through queries, keys
+and values together nothing is left over (Nanda 2023, "Attribution Patching"). `shares` is our own
+short reading of Unpack (Chen et al. 2026, "Every Component is a Lookup"), after its abstract and
+its public code: credit is divided in proportion, and no derivative is taken.
 """
 
 import math
@@ -22,13 +22,14 @@ from transformer_circuits.model.trace import Trace
 from transformer_circuits.model.transformer import Transformer
 
 LEAST = 0.3
-"""No sum by which credit is divided counts as smaller than this share of its terms' sizes: else terms
-that cancel would get credit without bound. Unpack's default."""
+"""Least sum by which credit is divided, as a share of its terms' sizes: else terms that cancel
+would get credit without bound. Unpack's default.
+"""
 Credit = Float[Tensor, "window kind later_head earlier_head"]
 
 
 class Step(NamedTuple):
-    """A head on a path, and by what it read what came before: its queries, keys or values."""
+    """A head on a path, and the input by which the path enters it: its queries, keys or values."""
 
     kind: str
     head: Head
@@ -45,12 +46,12 @@ def paths(
     out: int,
     kinds: Collection[str] = KINDS,
 ) -> dict[tuple[Step, ...], Float[Tensor, "pos d_model"]]:
-    """The derivative of a logit by the embedding at each position, split by path. [logits per unit]
+    """Derivative of a logit by the embedding at each position, split by path. [logits per unit]
 
     Paths are as in `expansion.paths`, earliest step first, but each head may be entered by its
-    queries, keys or values: (1 + 3 n_heads)^n_layers terms, whose sum is the whole derivative.
-    Those through values alone, times the embeddings, sum to the logit: attention held fixed.
-    `kinds`: by what heads may be entered.
+    queries, keys or values: (1 + 3 n_heads)^n_layers terms, whose sum is the full derivative. Those
+    through values alone, times the embeddings, sum to the logit: attention held fixed. `kinds`: the
+    inputs by which heads may be entered.
     """
     model.require_attention_only()
     trace = model.trace(tokens[None])
@@ -69,7 +70,7 @@ def paths(
 def _back(
     model: Transformer, trace: Trace, head: Head, g: Float[Tensor, "pos d_model"]
 ) -> dict[str, Float[Tensor, "pos d_model"]]:
-    """What queries, keys and values of one head pass back of the credit of what it wrote."""
+    """Credit that queries, keys and values of one head pass back from its output."""
     layer, x = model.layers[head.layer], trace.residual[head.layer][0]
     W_Q, W_K, W_V = (weight[head.head] for weight in (layer.W_Q, layer.W_K, layer.W_V))
     A, at = trace.patterns[head.layer][0, head.head], x + model.W_P[: len(x)]
@@ -85,7 +86,7 @@ def _back(
 def gradients(
     model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
 ) -> Credit:
-    """Size of what each edge adds to the predicted token's logit, to first order. [logits]
+    """Size of each edge's addition to the predicted token's logit, to first order. [logits]
 
     That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
     """
@@ -98,23 +99,23 @@ def shares(
 ) -> Credit:
     """Size of the credit for the predicted token's logit that each edge gets in proportion. [logits]
 
-    What a head adds to the logit is credited to its sources as they add to it; there a third each
-    goes to its query, key and value; and each third to those who made that query, key or value, in
-    proportion to their part in the score (less the mean that all sources have) or in the value.
+    A head's addition to the logit is credited to its sources by their part in it; there a third
+    each goes to its query, key and value; and each third to the makers of that query, key or value,
+    in proportion to their part in the score (less the mean over all sources) or in the value.
     """
     return _of_edges(model, inputs, places, _proportion)
 
 
 class _Reading(NamedTuple):
-    """What one head of the second layer does at some places of one window."""
+    """Attention and parts of one head of the second layer at some places of one window."""
 
     A: Float[Tensor, "place src"]
     score: dict[str, Float[Tensor, "maker place src"]]
-    """Each maker's part in the scores, by the query and by the key."""
+    """Part of each maker in the scores, by the query and by the key."""
     worth: Float[Tensor, "maker place src"]
-    """What each maker's value at each source adds to the logit if looked at."""
+    """Addition to the logit of each maker's value at each source, with full attention there."""
     seen: Bool[Tensor, "place src"]
-    """Which sources do not come after the destination."""
+    """Sources that do not come after the destination: true or false."""
 
 
 def _of_edges(
@@ -135,7 +136,7 @@ def _of_edges(
 
 
 def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: Tensor) -> _Reading:
-    """The makers are the token, its position and the heads of the first layer, in this order."""
+    """Reading of one head; makers are the token, its position and the first layer's heads, in this order."""
     layer, x = model.layers[1], trace.residual[0][0]
     W_P = model.W_P[: len(x)]
     parts = torch.cat([torch.stack([x, W_P]), trace.head_outputs[0][0]])  # [maker, pos, d_model]
@@ -153,8 +154,8 @@ def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: 
 
 
 def _derivative(reading: _Reading) -> Float[Tensor, "kind maker place"]:
-    whole = reading.worth.sum(dim=0)
-    of_scores = reading.A * (whole - (reading.A * whole).sum(dim=-1, keepdim=True))
+    worth = reading.worth.sum(dim=0)
+    of_scores = reading.A * (worth - (reading.A * worth).sum(dim=-1, keepdim=True))
     by_score = [(of_scores * reading.score[kind]).sum(dim=-1) for kind in "QK"]
     return torch.stack([*by_score, (reading.A * reading.worth).sum(dim=-1)])
 

@@ -1,8 +1,7 @@
-"""Several edges patched at once, with what one likes in their place; whether two matter only
-together; and how small an effect can still be told from noise.
+"""Sets of edges patched at once, with any replacement; interactions of two; and the noise floor of effects.
 
-`path_patching` cuts one edge and puts zero there. To cut is one choice of several: the head's mean, or
-what it wrote on another text, leave the later head among inputs that it knows.
+`path_patching` cuts one edge and puts zero there. Other choices, the head's mean or its output on
+another text, leave the later head among inputs that it knows.
 """
 
 from collections.abc import Iterable
@@ -21,9 +20,9 @@ INSTEAD = ("zero", "mean", "resampled")
 
 
 def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tensor, "batch pos d"]:
-    """What to patch in for a head of the first layer: one of `INSTEAD`.
+    """Replacement for the output of a head of the first layer: one of `INSTEAD`.
 
-    "zero"; its "mean" over the batch and all positions; or, "resampled", what it wrote at the same
+    "zero"; its "mean" over the batch and all positions; or, "resampled", its output at the same
     position of the next text of the batch.
     """
     written = trace.head_outputs[0][:, earlier[1]]
@@ -45,7 +44,7 @@ def rise(
     edges: Iterable[EdgeName],
     what: str = "zero",
 ) -> Float[Tensor, " batch"]:
-    """How much the loss of each text rises with these edges patched, together. [nats per token]
+    """Rise of the loss of each text with these edges patched, together. [nats per token]
 
     Targets of -100 are not counted.
     """
@@ -59,26 +58,26 @@ def interaction(
     model: Transformer,
     trace: Trace,
     targets: Int[Tensor, "batch pos"],
-    one: EdgeName,
-    other: EdgeName,
+    first: EdgeName,
+    second: EdgeName,
 ) -> Float[Tensor, " batch"]:
-    """By how much two edges cost more together than the sum of what each costs. [nats per token]
+    """Cost of two edges together, less the sum of their single costs. [nats per token]
 
     Above 0, one stands in for the other, and each looks dispensable while the other is there. Below
     0 they work as one, so that cutting the second adds little. At 0 they matter apart.
     """
-    both = rise(model, trace, targets, (one, other))
-    alone = [rise(model, trace, targets, (edge,)) for edge in (one, other)]
+    both = rise(model, trace, targets, (first, second))
+    alone = [rise(model, trace, targets, (edge,)) for edge in (first, second)]
     return both - alone[0] - alone[1]
 
 
 def noise_floor(
     values: Float[Tensor, "unit *edge"], n: int = 200, *, generator: torch.Generator
 ) -> Float[Tensor, ""]:
-    """The threshold of a sign-flip test over all edges: chance alone exceeds it once in twenty.
+    """Threshold of a sign-flip test over all edges: chance alone exceeds it once in twenty.
 
-    The sign of every unit (a window, a passage) is drawn anew, for all edges alike, so that no
-    mean is left but that of noise; of each of the `n` draws the largest of all edges counts. Stop
+    The sign of every unit (a window, a passage) is drawn anew, for all edges alike, so that only
+    the mean of noise is left; of each of the `n` draws the largest of all edges counts. Stop
     following edges whose mean is smaller: other text would give another order.
     """
     signs = torch.randint(2, (n, len(values)), generator=generator).to(values) * 2 - 1

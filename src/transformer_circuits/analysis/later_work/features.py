@@ -1,10 +1,10 @@
-"""QK and OV circuits from feature to feature, of features that we know exactly (Olah, "Revisiting
-A Mathematical Framework with the Language of Features", Circuits Updates, July 2025).
+"""Circuits from feature to feature, of features that we know exactly (Olah, "Revisiting A
+Mathematical Framework with the Language of Features", Circuits Updates, July 2025).
 
-In a large model features must be found first. In ours, what heads of the first two layers read is a
-sum of vectors that we know: one for the token, one for its position, and for each head of the first
-layer one for every token that it may have moved here. How strongly each is there is known, too: 1,
-or the attention that moved it. So nothing is left over.
+In a large model features must be found first. In ours, the input of heads of the first two layers
+is a sum of known vectors: one for the token, one for its position, and for each head of the first
+layer one for every token that it may have moved here. The strength of each is known, too: 1, or the
+attention that moved it. So nothing is left over.
 """
 
 import torch
@@ -19,11 +19,11 @@ from transformer_circuits.model.transformer import Transformer
 
 TOKEN, POSITION = "token", "position"
 Maker = Head | str
-"""What put features into the stream: `TOKEN`, `POSITION`, or a head of the first layer."""
+"""Maker of features in the stream: `TOKEN`, `POSITION`, or a head of the first layer."""
 
 
 def makers(model: Transformer, layer: int) -> list[Maker]:
-    """Who makes the features that heads of this layer read. `POSITION` is for Q and K alone."""
+    """Makers of the features that heads of this layer read. `POSITION` is for Q and K alone."""
     model.require_attention_only()
     heads.of_layer(model, layer)  # refuses a layer that is not there
     if layer > 1:
@@ -32,7 +32,7 @@ def makers(model: Transformer, layer: int) -> list[Maker]:
 
 
 def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"]:
-    """The direction of each feature of one maker, as columns: one per token, or per position."""
+    """Direction of each feature of one maker, as columns: one per token, or per position."""
     model.require()
     if maker == TOKEN:
         return model.W_E.detach()
@@ -47,27 +47,27 @@ def vectors(model: Transformer, maker: Maker) -> Float[Tensor, "d_model feature"
 def activations(
     model: Transformer, tokens: Int[Tensor, "batch pos"], layer: int
 ) -> dict[Maker, Float[Tensor, "batch pos _"]]:
-    """How strongly each feature is there: 1 or 0, and for a head the attention it paid. 0 to 1.
+    """Strength of each feature: 1 or 0, and for a head its attention. 0 to 1.
 
-    `vectors` times these, summed over makers, is what queries and keys of the layer read. The
+    `vectors` times these, summed over makers, is the input of queries and keys of the layer. The
     arrays have n_vocab numbers per position and maker: for short texts.
     """
     who = makers(model, layer)
     x, W_P = model.embed(tokens)
     one_hot = F.one_hot(tokens, model.config.n_vocab).to(x)
     at = torch.eye(len(W_P), model.config.n_ctx).to(x).expand(len(tokens), -1, -1)
-    found: dict[Maker, Tensor] = {TOKEN: one_hot, POSITION: at}
+    strengths: dict[Maker, Tensor] = {TOKEN: one_hot, POSITION: at}
     if layer:
         A = model.layers[0].pattern(x, x, W_P)
-        found |= {maker: A[:, maker.head] @ one_hot for maker in who if isinstance(maker, Head)}
-    return found
+        strengths |= {maker: A[:, maker.head] @ one_hot for maker in who if isinstance(maker, Head)}
+    return strengths
 
 
 def qk(model: Transformer, head: tuple[int, int], of_query: Maker, of_key: Maker) -> LowRank:
     """W_QK from feature to feature, [destination's, source's]; scores are this over √d_head.
 
     With tokens on both sides it is `heads.full_qk`. With a previous-token head's features in the
-    key it tells which token a destination looks for *one before* the source.
+    key it shows which token a destination looks for *one before* the source.
     """
     _require_read(model, head, of_query, of_key)
     return vectors(model, of_query).T @ (heads.W_QK(model, head) @ vectors(model, of_key))

@@ -1,6 +1,6 @@
-"""Learning a Markov chain from one context: what the best possible reader of it predicts, and how far
-a model's predictions are from that (after Edelman et al. 2024, who train on such chains; the models
-of the book have never seen one).
+"""Markov chains learnt from one context: predictions of the best possible reader, and a model's
+distance from them (after Edelman et al. 2024, who train on such chains; the models of the book have
+never seen one).
 
 States are numbers from 0; a model sees each as some token. Tables are [next state, present state].
 """
@@ -44,7 +44,7 @@ def walks(
 
 
 def unigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
-    """What comes next for a reader who counts states, whatever they follow. Probabilities.
+    """Probabilities of the next state for a reader who counts states, whatever they follow.
 
     The exact prediction, after each position, of one who knows that all states are drawn from one
     distribution and holds all distributions to be equally likely: (count + 1) / (all + n_states).
@@ -54,7 +54,7 @@ def unigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n po
 
 
 def bigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
-    """What comes next for a reader who counts what has followed the present state. Probabilities.
+    """Probabilities of the next state for a reader who counts followers of the present state.
 
     The exact prediction, after each position, of one who knows that the sequence is a Markov chain
     and holds all chains to be equally likely, as `chains` draws them. Nobody can do better on them.
@@ -67,18 +67,18 @@ def bigrams(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos
 
 
 def uniform(states: Int[Tensor, "n pos"], n_states: int) -> Float[Tensor, "n pos state"]:
-    """What comes next for a reader who has counted nothing: all states alike."""
+    """Probabilities of the next state for a reader who has counted nothing: all alike."""
     return torch.full((*states.shape, n_states), 1 / n_states, dtype=torch.float64)
 
 
 READERS = {"uniform": uniform, "unigrams": unigrams, "bigrams": bigrams}
-"""The readers that a model is compared with, from the one that learns nothing from its context on."""
+"""Readers that a model is compared with; the first learns nothing from its context."""
 
 
 def alphabets(
     weights: Float[Tensor, " n_vocab"], n: int, n_states: int, *, generator: torch.Generator
 ) -> Int[Tensor, "n state"]:
-    """For each of `n` sequences, which token stands for each state: all different, and never BEGIN.
+    """Token that stands for each state, for each of `n` sequences: all different, and never BEGIN.
 
     Drawn in proportion to their weights, without putting back.
     """
@@ -93,8 +93,8 @@ def predicted(
 ) -> Float[Tensor, "n pos state"]:
     """Log-probabilities of a model for the next state, after BEGIN and the states so far. [nats]
 
-    Of its logits only those of the sequence's own tokens count: they are renormalised. What it
-    gives to all other tokens, which cannot come, is left out.
+    Only the logits of the sequence's own tokens count, renormalised; all other tokens, which cannot
+    come, are left out.
     """
     tokens = alphabet.gather(1, states)
     tokens = torch.cat([tokens.new_full((len(tokens), 1), BEGIN), tokens], dim=1)
@@ -105,15 +105,15 @@ def predicted(
         tokens.to(device).split(8), alphabet.to(device).split(8), strict=True
     ):
         logits = model(batch)[:, 1:]  # after BEGIN alone nothing is predicted
-        own = logits.gather(2, letters[:, None].expand(-1, logits.shape[1], -1))
-        log_probabilities.append(own.double().log_softmax(dim=2).cpu())
+        of_letters = logits.gather(2, letters[:, None].expand(-1, logits.shape[1], -1))
+        log_probabilities.append(of_letters.double().log_softmax(dim=2).cpu())
     return torch.cat(log_probabilities)
 
 
 def divergence(
     reader: Float[Tensor, "n pos state"], log_model: Float[Tensor, "n pos state"]
 ) -> Float[Tensor, "n pos"]:
-    """KL(reader ‖ model) of the next state. [nats], 0 if they agree.
+    """KL(reader ‖ model) of the next state, by place. [nats], 0 if they agree.
 
     How much more the model would pay than the reader, if the reader were right.
     """

@@ -1,5 +1,6 @@
-"""Where one head looks over all of a text: what precedes the place that it points at, and whether
-what stands there comes next (after HeadVis 2026, which looks at heads over their whole text)."""
+"""Looks of one head over all of a text: the token before its target, and whether the target comes
+next (after HeadVis 2026, which shows heads over their whole text).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +18,16 @@ from transformer_circuits.text import tokenizer
 from transformer_circuits.text.tokenizer import BEGIN
 
 KINDS = ("exact", "near", "other")
-"""What the token before a source is to the present one: the same; the same word with another
-capital or space; or neither."""
+"""Match of the token before a source with the present one: the same; the same word with another
+capital or space; or neither.
+"""
 _WINDOWS = 4
-"""How many windows are looked at together: a few arrays [window, dst, src] are held at once."""
+"""Windows at once: a few arrays [window, dst, src] are held in memory."""
 
 
 @dataclass(frozen=True)
 class Looks:
-    """The strongest look of one head from each place of some windows, resting left out.
+    """Strongest look of one head from each place of some windows, resting left out.
 
     A head rests on BEGIN. A place is a destination whose token is not BEGIN and that has another
     such token before it; its sources are all tokens up to itself but BEGIN.
@@ -35,18 +37,19 @@ class Looks:
     dst: Int[Tensor, " place"]
     src: Int[Tensor, " place"]
     attention: Float[Tensor, " place"]
-    """Probability, 0 to 1: what it looks at with, resting not made up for."""
+    """Attention of the look, 0 to 1, without making up for rest."""
     kind: Int[Tensor, " place"]
     """Index into `KINDS`."""
     said: Bool[Tensor, " place"]
-    """Whether the token that it points at comes next."""
+    """Whether the token looked at comes next."""
     common: Float[Tensor, " place"]
-    """Share of that token among the other sources: how often it would come next if order meant
-    nothing. With the source itself in the share, chance would come out below what it is."""
+    """Share of that token among the other sources: the rate at which it would come next if order
+    meant nothing. The source itself is left out, or chance would come out too low.
+    """
     chance: Float[Tensor, "place kind"]
-    """Share of the sources that are of each kind: what pointing at random gives."""
+    """Share of the sources that are of each kind: the result of random looks."""
     chance_gain: Float[Tensor, "place kind"]
-    """`gain` of a random source where it is of that kind, and 0 where it is not; its mean."""
+    """Mean over sources of `gain` where the source is of that kind, else 0."""
 
     @property
     def gain(self) -> Float[Tensor, " place"]:
@@ -54,23 +57,23 @@ class Looks:
         return self.said.to(self.common) - self.common
 
     def surplus(self, kind: str) -> Float[Tensor, " place"]:
-        """What looking at one kind of match is worth, beyond a random look. -1 to 1.
+        """Worth of looking at one kind of match, beyond a random look. -1 to 1.
 
         `gain` where the look is of this kind, else 0; less the same for a random source. Above 0 on
-        average: the head seeks such places, and what stands there comes next. On text in random
+        average: the head seeks such places, and the token there comes next. On text in random
         order, and for a head that looks at random, 0 on average.
         """
         index = KINDS.index(kind)
         return self.gain * (self.kind == index) - self.chance_gain[:, index]
 
     def deciles(self) -> Int[Tensor, " place"]:
-        """Each place's decile by attention: 1 for the weakest looks to 10 for the strongest."""
+        """Decile of each place by attention: 1 for the weakest looks to 10 for the strongest."""
         rank = self.attention.argsort(stable=True).argsort(stable=True)
         return 1 + 10 * rank // len(rank)
 
 
 def words(texts: Sequence[str]) -> Int[Tensor, " n_vocab"]:
-    """Of every token, the first that is the same word but for capitals and space.
+    """First token that is the same word but for capitals and space, for every token.
 
     >>> words(["", " Two", "two", "2"])
     tensor([0, 1, 1, 3])
@@ -86,7 +89,7 @@ def strongest(
     head: tuple[int, int],
     words: Int[Tensor, " n_vocab"],
 ) -> Looks:
-    """The strongest look of a head from every place of some windows; `words` as the function gives."""
+    """Strongest look of a head from every place of some windows; `words` as from the function `words`."""
     heads.layer_of(model, head)  # refuses a head that is not there
     parts, first = [], 0
     for batch, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
@@ -94,8 +97,8 @@ def strongest(
         looks["window"] += first
         first += len(batch)
         parts.append(looks)
-    whole = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    return Looks(**whole)
+    fields = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    return Looks(**fields)
 
 
 def _in_windows(
@@ -104,7 +107,7 @@ def _in_windows(
     targets: Int[Tensor, "window pos"],
     words: Int[Tensor, " n_vocab"],
 ) -> dict[str, Tensor]:
-    """The fields of `Looks`, of the places of a few windows."""
+    """Fields of `Looks` for the places of a few windows."""
     token = inputs != BEGIN
     sources = (token[:, None] & token[:, :, None]).tril()  # [window, dst, src]
     n_sources = sources.sum(dim=2)
@@ -138,7 +141,7 @@ def _in_windows(
 def _kinds(
     inputs: Int[Tensor, "window pos"], words: Int[Tensor, " n_vocab"]
 ) -> Bool[Tensor, "window dst src kind"]:
-    """Of every source, which kind of match for a destination stands before it; see `KINDS`."""
+    """Kind of match with a destination before every source; see `KINDS`."""
     before = inputs.roll(1, dims=1)
     before[:, 0] = BEGIN
     exact = inputs[:, :, None] == before[:, None, :]
@@ -149,7 +152,7 @@ def _kinds(
 def by_decile(
     decile: Int[Tensor, " place"], values: Float[Tensor, "place *more"]
 ) -> Float[Tensor, "ten *more"]:
-    """The mean of some values in each tenth of the places, from the weakest looks to the strongest."""
+    """Mean of some values in each tenth of the places, from the weakest looks to the strongest."""
     return torch.stack([values[decile == tenth].mean(dim=0) for tenth in range(1, 11)])
 
 
@@ -162,17 +165,17 @@ def samples(
     width: int = 5,
     generator: torch.Generator,
 ) -> list[dict[str, object]]:
-    """Random places of every tenth, the strongest looks first, as rows for a table.
+    """Random places of every tenth, `each` of them, the strongest looks first, as rows for a table.
 
-    Each row shows `width` tokens up to the source, which stands in ⟦ ⟧, and up to the place that
-    looks; and the token that really comes next.
+    Each row shows `width` tokens up to the source, which stands in ⟦ ⟧, and up to the destination;
+    and the token that really comes next.
     """
     decile, rows = looks.deciles(), []
     for tenth in range(10, 0, -1):
         there = (decile == tenth).nonzero()[:, 0]
         order = torch.randperm(len(there), generator=generator)[:each]
         for place in there[order].tolist():
-            window, src, dst = (int(of[place]) for of in (looks.window, looks.src, looks.dst))
+            window, src, dst = map(int, (looks.window[place], looks.src[place], looks.dst[place]))
             text = inputs[window]
             seen, here = (
                 tokenizer.labels(text[max(0, end - width) : end + 1]) for end in (src, dst)

@@ -1,9 +1,9 @@
-"""Composition in few directions: what of an edge is left if the earlier head may write, and the later
-one read, along its strongest singular directions alone.
+"""Composition in few directions: the rest of an edge if both heads are limited to their strongest
+singular directions.
 
-That a head's singular vectors are units worth looking at is said by Merullo et al. 2024 ("Talking
-Heads"), Ahmad et al. 2025 ("Beyond Components") and Franco et al. 2026 ("Singular Vectors of
-Attention Heads Align with Features").
+The earlier head may write, and the later one read, along those alone. Singular vectors of heads as
+units worth looking at: Merullo et al. 2024 ("Talking Heads"), Ahmad et al. 2025 ("Beyond
+Components") and Franco et al. 2026 ("Singular Vectors of Attention Heads Align with Features").
 """
 
 import torch
@@ -18,10 +18,10 @@ from transformer_circuits.model.transformer import Transformer
 
 
 def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlier_head"]:
-    """The largest singular value of later @ earlier, over that of each, for every pair. From 0 to 1.
+    """Largest singular value of later @ earlier, over that of each, for every pair. From 0 to 1.
 
-    1 if the strongest direction written is the strongest one read, however much else the two do
-    apart; `composition.scores` asks for all directions together.
+    1 if the strongest direction written is the strongest one read, whatever the other directions
+    do; `composition.scores` asks for all directions together.
     """
     read = torch.stack(
         [_rows(composition.reader(model, kind, h)) for h in heads.of_layer(model, 1)]
@@ -33,12 +33,12 @@ def strengths(model: Transformer, kind: str) -> Float[Tensor, "later_head earlie
 
 
 def _rows(circuit: LowRank) -> Float[Tensor, "inner cols"]:
-    """A matrix of few rows with the same singular values and the same right singular vectors."""
+    """Matrix of few rows with the same singular values and the same right singular vectors."""
     return torch.linalg.qr(circuit.left).R @ circuit.right
 
 
 def meeting(later: LowRank, earlier: LowRank) -> Float[Tensor, "read written"]:
-    """How strongly each direction that is read meets each that is written, both strongest first.
+    """Strength with which each direction that is read meets each that is written, strongest first.
 
     Entry ij is s_i (v_i · u_j) t_j: the singular value of each side times the cosine between. The
     squares sum to the squared norm of later @ earlier.
@@ -60,7 +60,7 @@ def score_shares(meeting: Float[Tensor, "read written"]) -> Float[Tensor, " k"]:
 def turned(
     later: LowRank, earlier: LowRank, n: int, *, generator: torch.Generator
 ) -> Float[Tensor, "n read written"]:
-    """`meeting` with a random rotation of the stream between the two: all singular values stay.
+    """`meeting` with a random rotation of the stream between the two; all singular values stay.
 
     The null for `score_shares`: the strongest directions of a pair would hold much even so.
     """
@@ -77,7 +77,7 @@ def channel(
     *,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "d_model d_model"]:
-    """The map that lets through k directions of an edge: those written, then those read.
+    """Matrix that lets through k directions of an edge: those written, then those read.
 
     It leaves of W_reader W_OV the product of both matrices cut to their k strongest singular
     directions; with k = d_head all. With a generator, the null: k random directions of the same two
@@ -98,9 +98,9 @@ def channel(
 def narrowed(
     model: Transformer, trace: Trace, edge: EdgeName, through: Float[Tensor, "d d_too"]
 ) -> Float[Tensor, "batch pos n_vocab"]:
-    """Logits when an edge carries what `through`, a `channel`, leaves of the earlier head's output.
+    """Logits when an edge carries only the part of the earlier head's output that a `channel` lets through.
 
-    With no direction that is `path_patching.without_edge`, with d_head the whole model.
+    With no direction that is `path_patching.without_edge`, with d_head the full model.
     """
     written = trace.head_outputs[0][:, edge[2][1]]
     return patched(model, trace, {edge: written @ through.T})

@@ -1,3 +1,3 @@
-"""Skip-trigrams: read from the weights, found in families and lists, counted in text; what is wrong
-with them, and how far a one-layer model is the sum of them.
+"""Skip-trigrams: read from the weights, found in families and lists, counted in text; their bugs,
+and a one-layer model as their sum.
 """

@@ -1,6 +1,7 @@
-"""Parts of what the heads of a one-layer model do, each beside the direct path alone: copying and
-the rest, and every source weighed by itself (paper: "One-Layer Models", and the objection that a
-softmax makes sources compete)."""
+"""Parts of a one-layer model's heads, each beside the direct path alone: copying and the rest, and
+every source weighed by itself (paper: "One-Layer Models", and the objection that a softmax makes
+sources compete).
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 
 def forms(texts: Sequence[str]) -> Int[Tensor, "token form"]:
-    """Of every token, the tokens that are the same word but for capitals and space; -1 to fill up.
+    """Tokens that are the same word but for capitals and space, for every token; -1 to fill up.
 
     >>> forms(["", " Two", "two", "2"])
     tensor([[ 0, -1],
@@ -38,10 +39,10 @@ def copying(
     pattern: Float[Tensor, "batch head dst src"],
     forms: Int[Tensor, "token form"],
 ) -> Float[Tensor, "batch dst n_vocab"]:
-    """What the heads of the first layer add to the logits of the very tokens that they look at, or
-    of their other forms. Each OV entry counts minus its column's mean.
+    """Logits that first-layer heads add to the very tokens that they look at, or to their other forms.
 
-    `pattern`: of the places that are asked for."""
+    Each OV entry counts minus its column's mean. `pattern`: of the places that are asked for.
+    """
     model.require()
     added = pattern.new_zeros(len(inputs), pattern.shape[2], model.config.n_vocab)
     W_U = model.W_U - model.W_U.mean(dim=0)
@@ -52,7 +53,7 @@ def copying(
         out = forms[inputs, k]  # [batch, src]
         index = out.clamp(min=0)
         entries = torch.stack(
-            [(w * of[index]).sum(dim=-1) for w, of in zip(written, outs, strict=True)], dim=1
+            [(w * W_out[index]).sum(dim=-1) for w, W_out in zip(written, outs, strict=True)], dim=1
         ).masked_fill((out < 0)[:, None], 0)  # [batch, head, src]
         paid = (pattern * entries[:, :, None]).sum(dim=1)  # [batch, dst, src]
         added.scatter_add_(2, index[:, None].expand_as(paid), paid)
@@ -65,14 +66,13 @@ def each_by_itself(
     frequency: Float[Tensor, " n_vocab"],
     places: slice = slice(None),
 ) -> Float[Tensor, "batch head place src"]:
-    """Attention of the first layer's heads if sources did not compete with each other, from some places.
+    """Attention of first-layer heads if sources did not compete with each other, from some places.
 
     The softmax divides a source's weight by the sum of the weights of all sources that happen to be
-    there. Here it is divided by what they would sum to if every other source were average text:
-    at each place, the mean over tokens by their `frequency`. So what a destination pays a source
-    depends on these two tokens and their places alone, as a skip-trigram's strength does. It need
-    not sum to one; each head is scaled so that at these places the two sums agree in geometric
-    mean.
+    there. Here it is divided by their sum if every other source were average text: at each place,
+    the mean over tokens by their `frequency`. So a destination's attention to a source depends on
+    these two tokens and their places alone, as a skip-trigram's strength does. It need not sum to
+    one; each head is scaled so that at these places the two sums agree in geometric mean.
     """
     model.require()
     layer, config = model.layers[0], model.config
@@ -91,9 +91,9 @@ def each_by_itself(
         )
         of_place = q @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
         average = (of_place + of_token[..., None]).masked_fill(future, -math.inf)
-        own = scores[:, h]
+        of_head = scores[:, h]
         known = torch.eye(n_pos, dtype=torch.bool)[places] | (inputs == BEGIN)[:, None]
-        total = torch.where(known, own, average).logsumexp(dim=-1)  # [batch, dst]
-        scale = (own.logsumexp(dim=-1) - total).mean()
-        rows.append((own - (total + scale)[..., None]).exp())
+        total = torch.where(known, of_head, average).logsumexp(dim=-1)  # [batch, dst]
+        scale = (of_head.logsumexp(dim=-1) - total).mean()
+        rows.append((of_head - (total + scale)[..., None]).exp())
     return torch.stack(rows, dim=1)

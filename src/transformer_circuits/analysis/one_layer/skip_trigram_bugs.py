@@ -1,12 +1,12 @@
-"""What skip-trigram bugs cost (paper: "Skip-Trigram Bugs").
+"""Cost of skip-trigram bugs (paper: "Skip-Trigram Bugs").
 
 A head gives [a]…[b]→[c] the strength f₁(b, a) · f₂(c, a). Three tokens form three pairs; the pair
 (b, c), the present token and its successor, is the one the product cannot see. So a head that
 raises c for the sake of one destination raises it after every destination it attends from.
 
-`veto` forbids the heads to raise a successor that never followed the present token in training text,
-wholly or in part, and measures what that saves. It sees plain bugs only, and every raise that was
-right counts against it.
+`veto` forbids the heads to raise a successor that never followed the present token in training
+text, fully or in part, and measures the loss saved. It sees plain bugs only, and every raise that
+was right counts against it.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
-    """Which bigrams a text never has, though independent tokens would have at least `expected`."""
+    """Bigrams that a text never has, though independent tokens would have at least `expected`."""
     chance = counts.sum(dim=1, keepdim=True) * counts.sum(dim=0) / counts.sum()
     return (counts == 0) & (chance >= expected)
 
@@ -35,10 +35,11 @@ class Split(NamedTuple):
     """Logits in two parts that sum to them."""
 
     present: Float[Tensor, "batch pos out"]
-    """Of the present token: the direct path, and what heads move from that token and from BEGIN."""
+    """From the present token: the direct path, and moves by heads from that token and from BEGIN."""
     earlier: Float[Tensor, "batch pos out"]
-    """Of the earlier tokens: what heads move from all others, minus its mean over outputs, which
-    is left with the first part."""
+    """From the earlier tokens: moves by heads from all others, minus their mean over outputs, which
+    is left with the first part.
+    """
 
 
 def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
@@ -48,7 +49,7 @@ def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
 
 
 def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
-    """Logits of a one-layer model by where they come from: the present token, or earlier ones."""
+    """Logits of a one-layer model by their origin: the present token, or earlier ones."""
     model.require()
     if model.config.n_layers != 1:
         raise ValueError(f"the model has {model.config.n_layers} layers but must have 1")
@@ -60,7 +61,7 @@ def split(model: Transformer, inputs: Int[Tensor, "batch pos"]) -> Split:
 
 
 KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How much of the forbidden raises is kept: 0 is a full veto, 1 the model as it is."""
+"""Part of the forbidden raises that is kept: 0 is a full veto, 1 the model as it is."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class Veto:
     mass: float
     """Mean probability the model gives to never-seen successors that its heads raise."""
     mass_vetoed: float
-    """The same under a full veto: what the direct path gives them."""
+    """The same under a full veto: the probability by the direct path."""
     frequency: float
-    """How often one of them is in fact the next token."""
+    """Rate at which one of them is in fact the next token."""
 
     @property
     def cost(self) -> float:
-        """What a full veto costs; negative if it saves. [nats per token]"""
+        """Cost of a full veto; negative if it saves. [nats per token]"""
         return self.losses[0] - self.losses[-1]
 
 
@@ -124,8 +125,8 @@ def apart(
         tokens = [token for token in row if token > 0]
         for first in tokens:
             for second in tokens:
-                own, its = counts[first], counts[second]
-                sets = (own >= least) & (its == 0), (its >= least) & (own == 0)
+                n_first, n_second = counts[first], counts[second]
+                sets = (n_first >= least) & (n_second == 0), (n_second >= least) & (n_first == 0)
                 if first != second and sets[0].any() and sets[1].any():
                     kept_apart[first, second] = sets
     return kept_apart
@@ -136,11 +137,12 @@ def raised_together(
     inputs: Int[Tensor, "batch pos"],
     kept_apart: dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]],
 ) -> Float[Tensor, "pair four"]:
-    """What a source adds, by all heads of one layer, to two right outputs and two bugs. [logits]
+    """Additions of a source, by all heads of one layer, to two right outputs and two bugs. [logits]
 
-    Every source b must occur in the inputs. The source is the form b. Right are b after its own destinations and b′ after those of b′; the
-    bugs are b′ after those of b, and b after those of b′. Each is the mean over all places of the
-    inputs where source and destination stand, whatever follows; not a number where there is none.
+    The source is the form b, which must occur in the inputs. Right are b after its own destinations
+    and b′ after those of b′; the bugs are b′ after those of b, and b after those of b′. Each is the
+    mean over all places of the inputs where source and destination stand, whatever follows; not a
+    number where there is none.
     """
     model.require()
     # [batch, src, head, dst], so that what one source is paid lies side by side
@@ -156,6 +158,9 @@ def raised_together(
         for _, other in pairs:
             f2 = written @ W_U[[src, other]].T  # [head, two]
             added = torch.einsum("bhp,ho->bpo", paid, f2)
-            own, its = (added[seen & of[dst]].mean(dim=0) for of in kept_apart[src, other])
-            rows.append(torch.stack([own[0], its[1], own[1], its[0]]))
+            of_src, of_other = (
+                added[seen & destinations[dst]].mean(dim=0)
+                for destinations in kept_apart[src, other]
+            )
+            rows.append(torch.stack([of_src[0], of_other[1], of_src[1], of_other[0]]))
     return torch.stack(rows) if rows else inputs.new_zeros(0, 4).to(W_U)

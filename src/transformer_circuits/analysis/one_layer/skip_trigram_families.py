@@ -1,5 +1,6 @@
 """The paper's families of skip-trigrams that can be recognised by spelling (paper: "Copying /
-Primitive In-Context Learning"), and how strongly a model's heads hold a skip-trigram."""
+Primitive In-Context Learning"), and the head that holds a skip-trigram most strongly.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -56,11 +57,11 @@ def members(
 def borne_out(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"], window: int
 ) -> dict[str, list[SkipTrigram]]:
-    """The members of the families that a text can bear out.
+    """Members of the families that a text has.
 
     Where a whole word is copied any token may be the destination, and the source stands for it
     here: source and output must occur five times each. Where a split word is completed, the text
-    must have the whole skip-trigram, the source `window` tokens back at most.
+    must have the complete skip-trigram, the source `window` tokens back at most.
     """
     often = torch.bincount(stream, minlength=len(texts)) >= 5
     by_family = members(texts, list(range(len(texts))))
@@ -89,7 +90,7 @@ class Finding:
 
 
 def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
-    """The head that holds a skip-trigram most strongly."""
+    """Head that holds a skip-trigram most strongly, with its strength and rank."""
     strengths = {head: factors.strength(triple) for head, factors in by_head.items()}
     head = max(strengths, key=strengths.__getitem__)
     best = by_head[head]

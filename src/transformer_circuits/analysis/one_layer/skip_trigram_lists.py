@@ -29,20 +29,21 @@ OF_THE_PAPER = {
     "http…/→www google localhost youtube amazon|http…:→8080 8000|www….→org com net",
     "names": "Israel…K→nes",
 }
-"""As source…destination→outputs, outputs parted by spaces and examples by ``|``. Of an indented line
-the paper closes, one depth stands for all."""
+"""Examples as source…destination→outputs, outputs parted by spaces and examples by ``|``. Of an
+indented line the paper closes, one depth stands for all.
+"""
 
 BRACKETS = (
     ("('", "')"), ("(", ")"), ("[", "]"), ("{", "}"), ('("', '")'), ('["', '"]'), ("['", "']"),
     ("{{", "}}"), ("`", "`"), ("``", "``"), ("**", "**"), ("</", ">"), ("<", ">"), ("$", "$"),
 )  # fmt: skip
-"""What opens, and what closes it."""
+"""Opening tokens, each with its closing one."""
 
 
 BLOCKS = (" else", " elif", " except")
-"""What opens a line of Python only after lines that are indented one step more."""
+"""Words that open a line of Python only after lines indented one step more."""
 OPENERS = (" for", " if", " return", " while", " try", " with", " raise", " def")
-"""What opens a line of Python after any."""
+"""Words that open a line of Python after any."""
 
 
 def spelled_out() -> Iterator[tuple[str, tuple[str, str, str]]]:
@@ -57,7 +58,7 @@ def spelled_out() -> Iterator[tuple[str, tuple[str, str, str]]]:
 def of_the_vocabulary(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"]
 ) -> list[tuple[str, SkipTrigram]]:
-    """Those of the paper's list whose three words are single tokens, with their family.
+    """Skip-trigrams of the paper's list whose three words are single tokens, with their family.
 
     Of each source, with or without a space before it, the form that the stream has more often; of
     destination and output, the pair that stands side by side more often.
@@ -84,16 +85,14 @@ def of_the_vocabulary(
 def borne_out(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"], window: int
 ) -> list[SkipTrigram]:
-    """Those of the paper's list that a text has at least once, the source `window` tokens back at
-    most."""
+    """Skip-trigrams of the paper's list that a text has at least once, within `window` tokens."""
     triples = [triple for _, triple in of_the_vocabulary(texts, stream)]
     times = skip_trigram_places.times(stream, triples, window) if triples else torch.zeros(0)
     return [triple for triple, n in zip(triples, times.tolist(), strict=True) if n]
 
 
 def brackets(texts: Sequence[str]) -> list[SkipTrigram]:
-    """Those of `BRACKETS` that are single tokens. What opens is also given as the destination,
-    which may be any."""
+    """Skip-trigrams of the single-token `BRACKETS`; the destination, which may be any, is the opening one."""
     ids = {text: token for token, text in enumerate(texts) if text}
     return [SkipTrigram(ids[a], ids[a], ids[b]) for a, b in BRACKETS if a in ids and b in ids]
 
@@ -101,10 +100,10 @@ def brackets(texts: Sequence[str]) -> list[SkipTrigram]:
 def dedents(
     texts: Sequence[str], words: Sequence[str] = BLOCKS, step: int = 4
 ) -> list[SkipTrigram]:
-    """A line indented N steps, one indented N − 1, and what opens that: for every depth N and each of
-    `words` that the vocabulary has as single tokens.
+    """Skip-trigrams of a line of Python indented N steps, one indented N − 1, and the word that opens it.
 
-    The last space of an indent belongs to the word after it, so the token of an indent has one less.
+    For every depth N and each of `words` that the vocabulary has as single tokens. The last space
+    of an indent belongs to the word after it, so the token of an indent has one less.
     """
     ids = {text: token for token, text in enumerate(texts) if text}
     indents = [ids.get("\n" + " " * (step * n - 1)) for n in range(1, 9)]

@@ -1,6 +1,6 @@
-"""In which place a skip-trigram's output stands among all that a head raises for its source, for
-many skip-trigrams at once and without any array of all pairs of tokens; and which of them a text
-has."""
+"""Ranks of skip-trigrams' outputs among all that a head raises for the source, for many at once and
+without any array of all pairs of tokens; and counts of skip-trigrams in a text.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,16 +19,18 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 @dataclass(frozen=True)
 class Places:
-    """What the heads of a first layer make of some sources. f₁ and f₂ as in `skip_trigrams`."""
+    """First-layer circuits, and each source's threshold for the first `n` outputs; f₁, f₂ as in
+    `skip_trigrams`.
+    """
 
     ov: list[LowRank]
-    """The OV circuit of each head; see `heads.full_ov`."""
+    """OV circuit of each head; see `heads.full_ov`."""
     scores: list[LowRank]
-    """The QK circuit of each head over √d_head: scores without positions."""
+    """QK circuit of each head over √d_head: scores without positions."""
     mean: Float[Tensor, "head src"]
-    """Mean of what each source adds to the logits, over outputs."""
+    """Mean over outputs of each source's addition to the logits."""
     least: Float[Tensor, "head src"]
-    """What an output needs to be among the first `n` that a head raises for a source."""
+    """Least logit of the first `n` outputs that a head raises for a source, above the mean."""
 
     def f2(self, triples: Sequence[SkipTrigram]) -> Float[Tensor, "head triple"]:
         """Logits written when all attention is on the source, minus their mean over outputs."""
@@ -40,7 +42,7 @@ class Places:
         src, dst, _ = torch.tensor(triples).T
         begin = torch.full_like(src, BEGIN)
         three = [
-            torch.stack([_entries(scores, dst, of) for of in (begin, dst, src)])
+            torch.stack([_entries(scores, dst, source) for source in (begin, dst, src)])
             for scores in self.scores
         ]
         return torch.stack(three).softmax(dim=1)[:, -1]
@@ -69,9 +71,9 @@ class Places:
 
 
 def _entries(
-    of: LowRank, row: Int[Tensor, " triple"], col: Int[Tensor, " triple"]
+    matrix: LowRank, row: Int[Tensor, " triple"], col: Int[Tensor, " triple"]
 ) -> Float[Tensor, " triple"]:
-    return (of.left[row] * of.right.T[col]).sum(dim=1)
+    return (matrix.left[row] * matrix.right.T[col]).sum(dim=1)
 
 
 @torch.no_grad()
@@ -95,7 +97,7 @@ def read(model: Transformer, n: int = 20, size: int = 1024) -> Places:
 def times(
     stream: Int[Tensor, " n_tokens"], triples: Sequence[SkipTrigram], window: int
 ) -> Int[Tensor, " triple"]:
-    """How often a text has each skip-trigram, as `skip_trigrams.count` counts, all in one go."""
+    """Count of each skip-trigram in a text, as `skip_trigrams.count` counts, all in one go."""
     stream, (src, dst, out) = stream.long(), torch.tensor(triples).T
     n, n_vocab = len(stream), int(max(stream.max(), src.max(), dst.max(), out.max())) + 1
     places = (stream * n + torch.arange(n)).sort().values  # by token, then by place

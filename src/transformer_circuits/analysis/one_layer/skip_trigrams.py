@@ -31,7 +31,7 @@ class SkipTrigram(NamedTuple):
     out: int
 
     def shown(self) -> str:
-        """As the paper writes it: ␣try…↵→␣except."""
+        """Text as the paper writes it: ␣try…↵→␣except."""
         src, dst, out = tokenizer.labels(torch.tensor(self))
         return f"{src}…{dst}→{out}"
 
@@ -49,7 +49,7 @@ class Factors:
 
     @cached_property
     def rising(self) -> Float[Tensor, "src out"]:
-        """The logits of every source in ascending order, in which `rank` searches."""
+        """Logits of every source in ascending order, in which `rank` searches."""
         return self.logits.T.contiguous().sort(dim=1).values
 
     def strength(self, triple: SkipTrigram) -> float:
@@ -61,8 +61,8 @@ class Factors:
 def factors(model: Transformer, head: tuple[int, int]) -> Factors:
     """Both factors of a head. Exact reading of first-layer heads; see `heads.full_qk`.
 
-    BEGIN is no source: attention to it is how a head does nothing. Two arrays of n_vocab² numbers: in
-    a large vocabulary, take `heads.full_qk(…).columns` of some sources instead.
+    BEGIN is no source: attention to it is a head's rest. Two arrays of n_vocab² numbers: in a large
+    vocabulary, take `heads.full_qk(…).columns` of some sources instead.
     """
     model.require()
     scores = heads.full_qk(model, head).dense() / math.sqrt(model.config.d_head)
@@ -74,7 +74,7 @@ def factors(model: Transformer, head: tuple[int, int]) -> Factors:
 
 
 def top(factors: Factors, n: int) -> list[SkipTrigram]:
-    """The n strongest triples, strongest first; exact, from the sorted factors alone."""
+    """Strongest n triples, strongest first; exact, from the sorted factors alone."""
     n_vocab = len(factors.attention)
     if not 1 <= n <= n_vocab:
         raise ValueError(f"n is {n} but must be between 1 and the {n_vocab} tokens")
@@ -98,10 +98,10 @@ def top(factors: Factors, n: int) -> list[SkipTrigram]:
 def strongest_sources(
     factors: Factors, n: int, weight: Float[Tensor, " n_vocab"] | None = None
 ) -> list[int]:
-    """The n sources with the strongest triples, each once.
+    """Sources with the n strongest triples, each once.
 
-    `weight`: what tokens count for, to let common ones come before rare ones; a triple counts
-    strength · weight[src] · weight[dst].
+    `weight`: weights of tokens, to let common ones come before rare ones; a triple counts strength
+    · weight[src] · weight[dst].
     """
     f1 = factors.attention  # [dst, src]
     if weight is not None:
@@ -113,7 +113,7 @@ def strongest_sources(
 def strongest_of_source(
     factors: Factors, src: int, n: int, weight: Float[Tensor, " n_vocab"] | None = None
 ) -> tuple[list[int], list[int]]:
-    """The n destinations that attend most to a source, and the n outputs it raises most.
+    """Destinations that attend most to a source, and outputs it raises most, n of each.
 
     Each of these destinations with each of these outputs is a strong skip-trigram of the head, for
     the strength is a product. Destinations are ranked by attention · weight[dst].
@@ -125,7 +125,7 @@ def strongest_of_source(
 
 
 def rank(factors: Factors, triple: SkipTrigram) -> int:
-    """How many of the n_vocab³ triples are at least as strong as this one. 1 is the strongest."""
+    """Rank of a triple among all n_vocab³ by strength, ties counted against it. 1 is the strongest."""
     strength = factors.strength(triple)
     if strength <= 0:
         raise ValueError(f"{triple} has strength {strength:.3g}, so it is not raised but lowered")
@@ -139,7 +139,7 @@ def rank(factors: Factors, triple: SkipTrigram) -> int:
 
 @dataclass(frozen=True)
 class Lift:
-    """Counts of one skip-trigram in a text, and what they say of it."""
+    """Counts of one skip-trigram in a text, and the ratios they give."""
 
     triple: SkipTrigram
     n_dst: int
@@ -149,7 +149,7 @@ class Lift:
     n_src_dst: int
     """Times the source stands in the window before the destination."""
     n_all: int
-    """Times the whole skip-trigram occurs."""
+    """Times the complete skip-trigram occurs."""
 
     @property
     def without(self) -> float:
@@ -168,9 +168,9 @@ class Lift:
 
 
 def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor, " n"]:
-    """Where `dst` stands, with a token after it and `src` among the `window` tokens before it.
+    """Places of `dst` with a token after it and `src` among the `window` tokens before it.
 
-    Only within a document: what stands before the last BEGIN does not count.
+    Only within a document: tokens before the last BEGIN do not count.
     """
     here = (stream[:-1] == dst).nonzero()[:, 0]
     last = _last((stream == src).nonzero()[:, 0], here)
@@ -181,19 +181,19 @@ def destinations(stream: Stream, src: int, dst: int, window: int) -> Int[Tensor,
 def _last(
     places: Int[Tensor, " some"], here: Int[Tensor, " n"], or_at: bool = False
 ) -> Int[Tensor, " n"]:
-    """For every element of `here`, the last of the sorted places before (or at) it; -1 if none."""
+    """Last of the sorted places before (or at) every element of `here`; -1 if none."""
     n_before = torch.searchsorted(places, here, right=or_at)  # [n]
     return torch.cat([places.new_tensor([-1]), places])[n_before]
 
 
 def positions(stream: Stream, triple: SkipTrigram, window: int) -> Int[Tensor, " n"]:
-    """Where a text has the destination, followed by the output, with the source before it."""
+    """Places in a text of the destination, followed by the output, with the source before it."""
     here = destinations(stream, triple.src, triple.dst, window)
     return here[stream[here + 1] == triple.out]
 
 
 def count(stream: Stream, triple: SkipTrigram, window: int) -> Lift:
-    """How much the source foretells the output in a text; `window` tokens back at most."""
+    """Counts of a skip-trigram in a text, the source `window` tokens back at most; see `Lift`."""
     dst = (stream[:-1] == triple.dst).nonzero()[:, 0]
     after_src = destinations(stream, triple.src, triple.dst, window)
     n_out, n_all = ((stream[here + 1] == triple.out).sum() for here in (dst, after_src))
@@ -203,11 +203,11 @@ def count(stream: Stream, triple: SkipTrigram, window: int) -> Lift:
 def neighbours(
     stream: Stream, triple: SkipTrigram, window: int, n: int, *, generator: torch.Generator
 ) -> list[int]:
-    """Other sources for the same destination, drawn from where the source stands before it.
+    """Other sources for the same destination, drawn from the places of the source before it.
 
-    A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from
-    a random place of the `window` tokens before a random destination that has the source before
-    it. Up to n different ones, without the source, BEGIN and the destination.
+    A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from a
+    random place of the `window` tokens before a random destination that has the source before it.
+    Up to n different ones, without the source, BEGIN and the destination.
     """
     here = destinations(stream, triple.src, triple.dst, window)
     if not len(here):

@@ -1,4 +1,4 @@
-"""What drawings are made of: words, boxes, lines with arrows, bars.
+"""Canvas for drawings: words, boxes, lines with arrows, bars.
 
 Places are in pixels, from the upper left corner; y grows downwards.
 """
@@ -16,17 +16,17 @@ from transformer_circuits.figures.theme import LINE, ROLES, SMALL, TEXT, TINT, N
 Point = tuple[Px, Px]
 Anchor = Literal["start", "middle", "end"]
 LOOK = "2 4"
-"""The stroke-dasharray of an arrow that looks."""
+"""Value of stroke-dasharray for an arrow that looks."""
 HEAD = 9.0
-"""The length of an arrow's head."""
+"""Length of an arrow's head."""
 EYE = 3.5
-"""The radius of the dot at what is looked at."""
+"""Radius of the dot at the place looked at."""
 FAINT = 0.45
-"""How much of its colour the frame of a token has."""
+"""Opacity of the frame of a token."""
 
 
 class Canvas:
-    """A drawing in the making; `height` grows with what is put on it."""
+    """Drawing in the making; `height` grows with its contents."""
 
     def __init__(self, width: Px):
         self.width, self.height = width, 0.0
@@ -34,7 +34,7 @@ class Canvas:
 
     @contextmanager
     def click(self) -> Iterator[None]:
-        """What is drawn meanwhile appears on a slide with one click more; elsewhere it is there."""
+        """Group the parts drawn meanwhile: on a slide they appear with one click more, elsewhere at once."""
         self.parts.append('<g class="fragment">')
         yield
         self.parts.append("</g>")
@@ -51,7 +51,7 @@ class Canvas:
         bold: bool = False,
         mono: bool = False,
     ) -> None:
-        """One line of words; y is its middle. `W_OV` has its index set lower."""
+        """Draw one line of words; y is its middle. `W_OV` has its index set lower."""
         inner = html.escape(words)
         if not mono:
             inner = INDEX.sub(
@@ -67,8 +67,10 @@ class Canvas:
         self._reach(y + 0.8 * size)
 
     def note(self, x: Px, y: Px, words: str, room: Px) -> float:
-        """Words in lines of at most `room` pixels; y is the middle of the first. Returns the y
-        that a next line would have."""
+        """Draw words in lines of at most `room` pixels; returns the y of a next line.
+
+        y is the middle of the first.
+        """
         for line in wrap(words, room):
             self.text(x, y, line, role="muted", size=SMALL)
             y += 1.35 * SMALL
@@ -85,8 +87,10 @@ class Canvas:
         role: Name = "muted",
         here: bool = False,
     ) -> None:
-        """A token in a thin frame, or in the strong one of a role, what a head looks at; `here`:
-        filled, too, from where it looks."""
+        """Draw a token in a thin frame, or in the strong one of a role, if a head looks at it.
+
+        `here`: also filled, as the place that looks.
+        """
         marked = role != "muted"
         self.parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" rx="5" '
@@ -97,9 +101,9 @@ class Canvas:
         self._reach(y + high + 2)
 
     def after(self, x: Px, y: Px, before: str, *, two: bool = False) -> None:
-        """The note that the first layer leaves below a token with its middle at x, which ends at y.
+        """Draw the first layer's note below a token with its middle at x, whose box ends at y.
 
-        `two`: of what stood two before.
+        `two`: a note on the token two before.
         """
         below = {"role": "first", "size": SMALL, "anchor": "middle"}
         self.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
@@ -107,7 +111,7 @@ class Canvas:
         self.text(x, y + 32, before, mono=True, **below)
 
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:
-        """A filled bar; a negative width goes to the left of x."""
+        """Draw a filled bar; a negative width goes to the left of x."""
         left, wide = min(x, x + wide), max(abs(wide), 1.0)
         self.parts.append(
             f'<rect x="{left:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" '
@@ -116,7 +120,7 @@ class Canvas:
         self._reach(y + high)
 
     def dot(self, x: Px, y: Px, role: Name, radius: Px = 5.0) -> None:
-        """A filled dot."""
+        """Draw a filled dot."""
         self.parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" style="fill:var(--{role})"/>'
         )
@@ -131,17 +135,19 @@ class Canvas:
         arrow: bool = True,
         dash: str | None = None,
     ) -> None:
-        """A straight line from point to point, with an arrow at its end if `arrow` is set."""
+        """Draw a straight line from point to point, with an arrow at its end if `arrow` is set."""
         self._stroke("M" + " L".join("{:.1f} {:.1f}".format(*p) for p in _short(points, arrow)),
                      points, role, thick, arrow, dash)  # fmt: skip
 
     def curve(self, points: Sequence[Point], role: Name, *, dash: str | None = None) -> None:
-        """A cubic curve from the first to the last of four points, with an arrow at its end."""
+        """Draw a cubic curve from the first to the last of four points, with an arrow at its end."""
         self._stroke(_cubic(_short(points, True)), points, role, LINE, True, dash)
 
     def look(self, points: Sequence[Point], role: Name) -> None:
-        """A dotted line, curved through four points, from the place that looks to a dot at the place
-        that is looked at. What is moved goes the other way, on a solid arrow."""
+        """Draw a dotted line, curved through four points, from the looking place to a dot at its target.
+
+        Moved vectors go the other way, on a solid arrow.
+        """
         self._stroke(_cubic(points), points, role, LINE, False, LOOK)
         self.dot(*points[-1], role, EYE)
 
@@ -161,13 +167,13 @@ class Canvas:
 
 
 def _cubic(points: Sequence[Point]) -> str:
-    """The path of a curve through four points."""
+    """Path of a curve through four points."""
     places = itertools.chain(*points)
     return "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*places)
 
 
 def _short(points: Sequence[Point], arrow: bool) -> list[Point]:
-    """The points, the last one moved back to the foot of the arrow's head."""
+    """Points with the last one moved back to the foot of the arrow's head."""
     (x, y), (to_x, to_y) = points[-2:]
     length = math.hypot(to_x - x, to_y - y)
     share = max(0.0, 1 - 0.8 * HEAD / length) if arrow and length else 1.0
@@ -175,7 +181,7 @@ def _short(points: Sequence[Point], arrow: bool) -> list[Point]:
 
 
 def _head(start: Point, end: Point, role: Name) -> str:
-    """The head of an arrow as a triangle; no marker, whose id would have to be unique on a page."""
+    """Head of an arrow as a triangle; no marker, whose id would have to be unique on a page."""
     angle = math.atan2(end[1] - start[1], end[0] - start[0])
     ends = (
         (end[0] - HEAD * math.cos(angle + turn), end[1] - HEAD * math.sin(angle + turn))

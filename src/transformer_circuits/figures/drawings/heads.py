@@ -1,4 +1,4 @@
-"""Heads as writers on one channel; one head as two circuits: where it looks, and what it moves from there."""
+"""Drawings of heads as writers on one channel, and of one head as two circuits."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,26 +9,26 @@ from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 
 _ROW = 26.0
-"""From one token to the next, in pixels."""
+"""Distance from one token to the next, in pixels."""
 _FAINT = 0.05
-"""What is looked at less is drawn pale, and without its number. [probability]"""
+"""Attention below which a token is drawn pale, and without its number. [probability]"""
 _THICKEST = 3.5
-"""The arrow to the token that is raised most. [pixels]"""
+"""Width of the arrow to the token that is raised most. [pixels]"""
 
 
 def channel(
     token: str, lengths: Mapping[str, Number], title: str, *, called: Mapping[str, str]
 ) -> page.Drawing:
-    """The residual stream at one token as a channel: who writes on it, and how long a vector.
+    """Drawing of the residual stream at one token as a channel, with its writers and their vectors' lengths.
 
     `lengths`: of the vectors that the embedding and then each head ("0.2") write there, by the
-    writer's name. `called`: what some heads are called.
+    writer's name. `called`: names for some heads.
     """
     written = {name: number(length) for name, length in lengths.items()}
-    said = ", ".join(f"{name} {length:.1f}" for name, length in written.items())
+    listed = ", ".join(f"{name} {length:.1f}" for name, length in written.items())
     alt = (
         f'At the token "{token}" the embedding begins the channel; the heads of each layer read it, '
-        f"and each adds a vector. Their lengths: {said}. In the end the unembedding reads the sum."
+        f"and each adds a vector. Their lengths: {listed}. In the end the unembedding reads the sum."
     )
     return page.twice(
         lambda room: _channel(room, token, written, called),
@@ -45,7 +45,7 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
     scale = (room - bars - 50) / max(lengths.values())
 
     def writes(y: Px, name: str, start: Px, role: Name) -> None:
-        """One writer's name, its vector's length, and its arrow to the channel."""
+        """Draw one writer's name, its vector's length, and its arrow to the channel."""
         canvas.line([(start, y), (x + 6, y)], role, thick=1.25)
         words = f"{name} {called[name]}" if name in called else name
         canvas.text(start + 8, y, words, size=SMALL, bold=name in called)
@@ -73,8 +73,8 @@ def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canv
         y += 24 + 22 * len(here) + 20
     canvas.line([(x, 30), (x, y - 10)], "direct", arrow=False, thick=8)
     canvas.text(x, y + 4, "W_U", anchor="middle", bold=True)
-    said = "reads the sum of it all: the logits"
-    canvas.text(x + 26, y + 4, said, size=SMALL, role="muted")
+    words = "reads the sum of it all: the logits"
+    canvas.text(x + 26, y + 4, words, size=SMALL, role="muted")
     return canvas
 
 
@@ -88,12 +88,12 @@ def two_circuits(
     line: str = "",
     title: str = "One circuit says where to look, the other what to move",
 ) -> page.Drawing:
-    """A head on a line of text: bars for where its last token looks, and what each token would give.
+    """Drawing of a head on a line of text: its last token's attention, and the token each source would raise.
 
     `weights`: [src], attention from the last token, probabilities. `raised`: for each source the
-    token whose logit it would raise most, were it looked at; the OV circuit alone decides it. `by`:
-    [src], how much that would raise it above the mean of all tokens, logits: so thick is its arrow.
-    `line`: the text as one reads it, above its tokens.
+    token whose logit it would raise most, if looked at; the OV circuit alone decides it. `by`:
+    [src], that rise above the mean of all tokens, in logits, as the width of its arrow. `line`: the
+    text as one reads it, above its tokens.
     """
     where, much = array(weights), array(by)
     most = int(where.argmax())
@@ -112,7 +112,7 @@ def two_circuits(
 def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:
     canvas, wide, layer = Canvas(room), room > TALL, LAYERS[int(head[0])]
     longest, widest = (
-        max(width(plain(token), mono=True) for token in of) for of in (tokens, raised)
+        max(width(plain(token), mono=True) for token in column) for column in (tokens, raised)
     )
     words = min(max(widest, 76.0), 126.0)
     # On a phone, bars have what the tokens at their sides leave.
@@ -148,10 +148,10 @@ def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> C
     canvas.text(
         left + cell / 2, y + 1, "▲ looks from here", anchor="middle", size=SMALL, role="muted"
     )
-    told = (
+    legend = (
         "Left: how much the last token looks at each. Right: the token whose logit each would "
         "raise most, looked at or not; the thicker the arrow, the more. The head adds up the "
         "right, weighted by the left. Grey word: its place is looked at less than 5 %."
     )
-    canvas.note(0, y + 22, told, room)
+    canvas.note(0, y + 22, legend, room)
     return canvas

@@ -10,16 +10,16 @@ from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
 from transformer_circuits.figures.values import Number, number, percent
 
 _CELL = 28.0
-"""The height of a token's box."""
+"""Height of a token's box."""
 _AROUND = 2
-"""How many tokens before a place are shown; those between are left out."""
+"""Tokens shown before a place; those between are left out."""
 _LEGEND = "Dotted: looks. Solid: writes or moves."
 _TITLE = "An induction head in two steps: note what came before, then look for it"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """The tokens that are shown, where their three places are, and what the two heads pay."""
+    """Shown tokens, their three places, and the attention of the two heads."""
 
     tokens: list[str]
     before: int
@@ -31,11 +31,11 @@ class _Line:
 
     @property
     def steps(self) -> tuple[str, str]:
-        one, two = self.heads
+        back, matcher = self.heads
         return (
-            f"First, head {one} looks one back ({percent(self.weights[0])}): "
+            f"First, head {back} looks one back ({percent(self.weights[0])}): "
             "the key now says what stood before",
-            f"Then head {two} looks where the key matches ({percent(self.weights[1])}), "
+            f"Then head {matcher} looks where the key matches ({percent(self.weights[1])}), "
             "and moves what is there",
         )
 
@@ -49,12 +49,12 @@ def induction_steps(
     weights: Sequence[Number],
     predicted: str,
 ) -> page.Drawing:
-    """How a model finds what followed the present token the last time.
+    """Drawing of the two steps from the present token to the follower of its last occurrence.
 
     `now`: the place of the present token; `found`: the place after an earlier one like it. `heads`:
     the one that looks back and the one that matches, by name; `weights`: attention of the first
     from `found` to the place before it, and of the second from `now` to `found`. `predicted`: the
-    token that the model puts first at `now`.
+    token that the model ranks first at `now`.
     """
     line = _shown(tokens, now, found, heads, [number(w) for w in weights], predicted)
     alt = (
@@ -86,7 +86,7 @@ def _role(line: _Line, i: int) -> Name:
 
 
 def _across(line: _Line) -> Canvas:
-    """Tokens in a row, with what happens above it."""
+    """Wide layout: tokens in a row, with the steps above."""
     canvas, y = Canvas(720), 182.0
     gap, room = 8.0, 86.0
     sizes = [width(cut(t, room), mono=True) + 12 for t in (*line.tokens, line.predicted)]
@@ -135,7 +135,7 @@ def _put_first(canvas: Canvas, x: Px, y: Px, gap: Px, wide: Px, predicted: str) 
 
 
 def _down(line: _Line) -> Canvas:
-    """Tokens in a column, for a phone, with what happens to the right of it."""
+    """Layout for a phone: tokens in a column, with the steps to its right."""
     canvas, left, cell, step = Canvas(TALL), 26.0, 96.0, 40.0
     ys = [4 + step * i + 34 * (i > line.found) for i in range(len(line.tokens))]  # for the note
     for i, token in enumerate(line.tokens):
@@ -172,9 +172,9 @@ def _down(line: _Line) -> Canvas:
 def _block(
     canvas: Canvas, x: Px, y: Px, words: str, room: Px, role: Name, anchor: Anchor = "start"
 ) -> None:
-    for i, each in enumerate(wrap(words, room, bold=True)):
+    for i, line in enumerate(wrap(words, room, bold=True)):
         y_of = y + i * 1.35 * SMALL
-        canvas.text(x, y_of, each, role=role, size=SMALL, bold=True, anchor=anchor)
+        canvas.text(x, y_of, line, role=role, size=SMALL, bold=True, anchor=anchor)
 
 
 def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, here: bool) -> None:

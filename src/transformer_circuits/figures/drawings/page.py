@@ -1,4 +1,4 @@
-"""How a drawing is shown: in one layout, or in two, of which the page's width chooses one."""
+"""Pages of a drawing: one layout, or two, of which the page's width chooses one."""
 
 import html
 import re
@@ -15,17 +15,18 @@ from transformer_circuits.files import data_dir
 from transformer_circuits.record import SVG, Record
 
 FOLDER = data_dir().parent / "chapters" / "drawings"
-"""Where the drawings lie that take no data."""
+"""Folder of the drawings that take no data."""
 LAYOUTS = ("wide", "tall")
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing that Jupyter shows under its title."""
+    """Drawing that Jupyter shows under its title."""
 
     svgs: tuple[str, ...]
-    """The layout for columns of at least `theme.BREAK` pixels, where it has one, and the narrow one,
-    each an SVG document of its own."""
+    """Layout for columns of at least `theme.BREAK` pixels, if there is one, and the narrow one,
+    each an SVG document.
+    """
     record: Record
 
     @property
@@ -48,16 +49,16 @@ class Drawing:
 
 
 def load(name: str, **data: object) -> Drawing:
-    """A drawing whose lines take no data: `chapters/drawings/NAME.svg`, its source, which is narrow; or, where a wide
-    column deserves another, `NAME-wide.svg` and `NAME-tall.svg`.
+    """Drawing whose lines take no data, from `chapters/drawings/NAME.svg`, which is narrow.
 
-    Where a file says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
+    Where a wide column deserves another, from `NAME-wide.svg` and `NAME-tall.svg`. Where a file
+    says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
     """
     numbers = {key: array(value) for key, value in data.items() if not isinstance(value, str)}
     words = {key: _Text(text) for key, text in data.items() if isinstance(text, str)}
     svgs = []
-    one = FOLDER / f"{name}.svg"
-    for path in [one] if one.is_file() else [FOLDER / f"{name}-{way}.svg" for way in LAYOUTS]:
+    single = FOLDER / f"{name}.svg"
+    for path in [single] if single.is_file() else [FOLDER / f"{name}-{way}.svg" for way in LAYOUTS]:
         text = path.read_text(encoding="utf-8").strip()
         head, style, body = re.split("(<style>.*</style>)", text)  # its braces are its own
         svgs.append(head.format(**numbers, **words) + style + body.format(**numbers, **words))
@@ -74,7 +75,7 @@ class _Text(str):
 
 
 def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -> Drawing:
-    """A drawing with its record; `data`: its numbers, units and words, where it has some."""
+    """Drawing of two layouts with its record; `data`: its numbers, units and words, if any."""
     svgs = tuple(
         document(canvas, layout, title, alt)
         for canvas, layout in zip((wide, tall), LAYOUTS, strict=True)
@@ -83,7 +84,7 @@ def drawing(wide: Canvas, tall: Canvas, title: str, alt: str, **data: Mapping) -
 
 
 def document(canvas: Canvas, layout: str, title: str, alt: str) -> str:
-    """A canvas as an SVG document with its words; `layout`: one of `LAYOUTS`."""
+    """Canvas as an SVG document with its words; `layout`: one of `LAYOUTS`."""
     title, alt = html.escape(title), html.escape(alt)
     wide, high = round(canvas.width), round(canvas.height + 4)
     return (
@@ -95,5 +96,5 @@ def document(canvas: Canvas, layout: str, title: str, alt: str) -> str:
 
 
 def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
-    """A drawing whose painter is given the width it has; `data` as in `drawing`."""
+    """Drawing from a painter that is called with each layout's width; `data` as in `drawing`."""
     return drawing(paint(theme.WIDE), paint(theme.TALL), title, alt, **data)

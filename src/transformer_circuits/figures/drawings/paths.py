@@ -1,4 +1,4 @@
-"""The sum over paths: every way from a token to a logit, and what it adds."""
+"""Drawing of the sum over paths: every way from a token to a logit, and its addition."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,10 +8,10 @@ from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, number, written
 
 Path = tuple[str, ...]
-"""The heads on a path, earliest first, as "0.3"; `()` is the direct path."""
+"""Heads on a path, earliest first, as "0.3"; `()` is the direct path."""
 _MOST = 8
 _ROW = 30.0
-"""From one path to the next, in pixels."""
+"""Distance from one path to the next, in pixels."""
 
 
 def path_sum(
@@ -20,12 +20,12 @@ def path_sum(
     what: str,
     unit: str,
 ) -> page.Drawing:
-    """Each path as a track through the layers, with a bar for what it adds.
+    """Drawing of each path as a track through the layers, with a bar for its addition.
 
-    `values`: by path; one layer has the paths () and ("0.3",), two layers also ("0.3", "1.5").
-    The direct path and the `_MOST` largest others, either sign, have tracks of their own; all that
-    are left share the last one, so that the bars add up to the total below. `what`: the answer that
-    is added up, `logit of " queen"`, say; `unit`: of the values.
+    `values`: by path; one layer has the paths () and ("0.3",), two layers also ("0.3", "1.5"). The
+    direct path and the `_MOST` largest others, either sign, have tracks of their own; the rest
+    share the last one, so that the bars add up to the total below. `what`: the name of the sum,
+    `logit of " queen"`, say; `unit`: of the values.
     """
     named = {path: number(value) for path, value in values.items()}
     others = sorted((p for p in named if p), key=lambda path: -abs(named[path]))
@@ -54,12 +54,12 @@ def path_sum(
 
 
 def _layer(head: str) -> int:
-    """The layer of a head by its name, "1.5" for instance."""
+    """Layer of a head by its name, "1.5" for instance."""
     return int(head.partition(".")[0])
 
 
 def role_of_path(path: Path) -> Name:
-    """That of the layer of its one head, of the stream where it has none, its own where it has more."""
+    """Role of a path: its one head's layer, the stream without heads, "curve" with several."""
     return "curve" if len(path) > 1 else LAYERS[_layer(path[0])] if path else "direct"
 
 
@@ -76,12 +76,12 @@ def _tracks(room: Px, rows: Sequence, rest: Sequence, total: Px, what, unit) -> 
         words = f"layer {layer}" if wide else f"L{layer}"
         canvas.text(x, 10, words, role=LAYERS[layer], anchor="middle", bold=True, size=SMALL)
     canvas.text(end + 8, 10, unit, role="muted", size=SMALL)
-    each = [*rows, *([(None, sum(rest))] if rest else [])]
-    lowest = min(0.0, *(value for _, value in each), total)
-    highest = max(0.0, *(value for _, value in each), total)
+    tracks = [*rows, *([(None, sum(rest))] if rest else [])]
+    lowest = min(0.0, *(value for _, value in tracks), total)
+    highest = max(0.0, *(value for _, value in tracks), total)
     scale = (room - end - 66) / ((highest - lowest) or 1.0)
     zero = end + 8 - scale * lowest
-    for i, (path, value) in enumerate(each):
+    for i, (path, value) in enumerate(tracks):
         y = 38 + i * _ROW
         role: Name = "muted" if path is None else role_of_path(path)
         name = f"{len(rest)} more" if path is None else _name(path)
@@ -91,7 +91,7 @@ def _tracks(room: Px, rows: Sequence, rest: Sequence, total: Px, what, unit) -> 
             layer = _layer(head)
             canvas.dot(stops[layer], y, LAYERS[layer], 6)
         _value(canvas, zero, y, value, scale, role)
-    y = 38 + len(each) * _ROW
+    y = 38 + len(tracks) * _ROW
     canvas.line([(0, y - 10), (room, y - 10)], "muted", thick=1.25, arrow=False)
     canvas.text(0, y + 8, "sum", bold=True)
     _value(canvas, zero, y + 8, total, scale, "ink")

@@ -1,4 +1,4 @@
-"""A verdict as the book shows it, larger, with a number at each of its parts and a note for each."""
+"""Drawing of a verdict as the book shows it, larger, with a number and a note at each of its parts."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -9,8 +9,9 @@ from transformer_circuits.figures.forest_plot import Span
 from transformer_circuits.figures.theme import SMALL, WIDE, Px
 
 BADGE, STEP, NAMES, NUMBERS = 20.0, 24.0, 130.0, 130.0
-"""The side of a number's frame, from one estimate to the next, and the room for names and for numbers
-beside the strip. [pixels]"""
+"""Side of a number's frame, distance from one estimate to the next, and room for names and for
+numbers beside the strip. [pixels]
+"""
 
 
 def annotated(
@@ -25,10 +26,10 @@ def annotated(
     title: str,
     alt: str,
 ) -> page.Drawing:
-    """The line of a verdict and its strip: rows of estimates with their intervals, as in `forest_plot`.
+    """Drawing of a verdict's line and strip: rows of estimates with intervals, as in `forest_plot`.
 
-    `said`: the verdict in words, behind its line. `notes`: on the verdict, the threshold, the shaded
-    side, an estimate of the first row, and one of the last, in this order.
+    `said`: the verdict in words, behind its line. `notes`: on the verdict, the threshold, the
+    shaded side, an estimate of the first row, and one of the last, in this order.
     """
     numbers = {name: [mean for mean, *_ in spans] for name, spans in rows.items()}
 
@@ -46,13 +47,13 @@ def annotated(
 
 
 def _paint(
-    room: Px, rows, threshold: float, side: str, ours, said: str, unit: str, notes
+    room: Px, rows, threshold: float, side: str, ours, line: str, unit: str, notes
 ) -> Canvas:
-    canvas, beside = Canvas(room), room == WIDE
+    canvas, wide = Canvas(room), room == WIDE
     canvas.line([(2, 2), (2, 24)], "ink", thick=4, arrow=False)
-    canvas.text(14, 13, said)
-    _badge(canvas, 24 + width(said), 3, 1)
-    left, right = (NAMES, room - NUMBERS) if beside else (0.0, room)
+    canvas.text(14, 13, line)
+    _badge(canvas, 24 + width(line), 3, 1)
+    left, right = (NAMES, room - NUMBERS) if wide else (0.0, room)
     canvas.text(
         left, 46, f"{unit}, must be {side} {threshold:g} (shaded)", role="muted", size=SMALL
     )
@@ -72,7 +73,7 @@ def _paint(
     for k, (name, spans) in enumerate(rows.items()):
         role = "ink" if name in ours else "muted"
         shown = ", ".join(f"{mean:.0f}" for mean, *_ in spans)
-        if beside:
+        if wide:
             middle = y + STEP * len(spans) / 2
             canvas.text(left - 12, middle, name, role=role, anchor="end")
             canvas.text(right + 12, middle, shown, role=role)

@@ -1,15 +1,15 @@
-"""How wide words are, and how they are broken into lines or cut, without asking a browser."""
+"""Width of words, and breaking and cutting by it, without asking a browser."""
 
 import re
 
 from transformer_circuits.figures.theme import SMALL, TEXT, Px
 
 INDEX = re.compile(r"_([A-Z]+)")
-"""What is set lower: `W_OV` is a W with a small OV."""
+"""Pattern of an index, set lower: `W_OV` is a W with a small OV."""
 
 
 def width(words: str, size: Px = TEXT, *, mono: bool = False, bold: bool = False) -> float:
-    """The width of a text in pixels, about as wide as DejaVu Sans, which is wider than most."""
+    """Width of a text in pixels, about as wide as DejaVu Sans, which is wider than most."""
     if mono:
         return 0.603 * size * len(words)
     total = sum(_advance(c) for c in INDEX.sub("", words))
@@ -27,11 +27,11 @@ def _advance(c: str) -> float:
 
 
 BEGIN = "◦"
-"""What stands for the token that opens every line."""
+"""Sign for the token that opens every line."""
 
 
 def plain(label: str) -> str:
-    """A token as a person writes it, where spaces between tokens show what begins a word.
+    """Text of a token as a person writes it, where spaces between tokens show the starts of words.
 
     >>> plain("␣king"), plain("<begin>"), plain("␣")
     ('king', '◦', '␣')
@@ -52,6 +52,6 @@ def wrap(words: str, room: Px, *, bold: bool = False) -> list[str]:
 
 
 def cut(token: str, room: Px, size: Px = TEXT) -> str:
-    """A token in the monospaced face, its end replaced by … if there is no room for all of it."""
+    """Text of a token in the monospaced face, its end replaced by … if there is no room for all of it."""
     most = max(1, int(room / (0.603 * size)))
     return token if len(token) <= most else f"{token[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""The QK and the OV circuit of a head, token by token: who looks at a token, what it then raises."""
+"""View of a head's QK and OV circuit, token by token: destinations that look at it, outputs it raises."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from transformer_circuits.figures.views.view import View, packed, with_table
 from transformer_circuits.record import PNG, Record
 
 MOST, LEAST = 6, 3
-"""How many destinations and raised outputs, and how many lowered outputs, are carried of a source."""
+"""Numbers of destinations and raised outputs, and of lowered outputs, listed for a source."""
 
 
 def head_circuits(
@@ -23,15 +23,14 @@ def head_circuits(
     weight: Numbers | None = None,
     opens: tuple[int, int] | None = None,
 ) -> View:
-    """Choose a head and a source token: which destinations look at it, and what it then does.
+    """View to choose a head and a source token: destinations that look at it, and its effect on outputs.
 
     `by_head`: by a head's name its attention [dst, src], from 0 to 1, and its logits [out, src].
-    `tokens`: the name of every token; `sources`: those that can be chosen, in their order. It opens
-    at the first of them, in `head`, or in the first head if none is named.
-    `weight`: [token], what destinations and raised outputs are chosen by, besides their value.
-    `opens`: a destination and an output that are listed and chosen where it opens.
-
-    Attention is carried in thousandths, logits in hundredths.
+    `tokens`: the name of every token; `sources`: those that can be chosen, in their order. The view
+    opens at the first of them, in `head`, or in the first head if none is named.
+    `weight`: [token], by which destinations and raised outputs are chosen, besides their value.
+    `opens`: a destination and an output that are listed and chosen at first. Attention is sent in
+    thousandths, logits in hundredths.
     """
     n = len(tokens)
     rank = np.ones(n) if weight is None else array(weight)
@@ -78,7 +77,7 @@ def head_circuits(
 
 
 def _first(values: np.ndarray, n: int) -> np.ndarray:
-    """The rows of the n largest values of every column, largest first, [n, column]."""
+    """Rows of the n largest values of every column, largest first, [n, column]."""
     some = np.argpartition(-values, min(n, len(values) - 1), axis=0)[:n]
     order = np.take_along_axis(-values, some, axis=0).argsort(axis=0, kind="stable")
     return np.take_along_axis(some, order, axis=0)

@@ -1,4 +1,4 @@
-"""A table in which the reader searches."""
+"""Table that the reader searches."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ def filtered(
     first: object = None,
     digits: int = 2,
 ) -> View:
-    """A table that the reader narrows down to one value of a column and to rows with a token.
+    """Table that the reader narrows down to one value of a column and to rows with a token.
 
     `rows`: mappings as for `tables.table`. `by`: the column whose values are listed for choosing;
-    `first`: the one that is chosen at first, if any. Tokens are looked for in all other columns that
-    hold text.
+    `first`: the one that is chosen at first, if any. Tokens are looked for in all other columns
+    that hold text.
     """
     table = tables.table(rows, caption=label, digits=digits)
     words = [

@@ -1,4 +1,4 @@
-"""Views of a text: who looks where in it, and a value for every token."""
+"""Views of a text: its attention patterns, and a value for every token."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from transformer_circuits.figures.views.view import View, packed
 from transformer_circuits.record import PNG, Record
 
 TILE = 64
-"""The longest side, in pixels, of one head in the picture that is shown without scripts."""
+"""Longest side of one head in the picture that is shown without scripts. [pixels]"""
 
 
 def attention(
@@ -24,14 +24,14 @@ def attention(
     token: int | None = None,
     label: str,
 ) -> View:
-    """Attention patterns of several heads over one text: hover over heads and tokens, click to keep.
+    """View of several heads' attention patterns over one text: hover over heads and tokens, click to keep.
 
     `patterns`: [head, dst, src] or [layer, head, dst, src], probabilities, no attention forward.
     `weighted`: ‖v‖ of each head and source, [head, src] or [layer, head, src] (see
     `patterns.value_norms`); with it the reader can switch to attention times these lengths.
     `heads`: their names; by default "layer.head", or the head's number if there are no layers.
-    `head`, `token`: the name and the place of what is kept from the start, if anything is.
-    `label`: what there is to be seen, in words.
+    `head`, `token`: the name and the place that are kept from the start, if any. `label`: the
+    content of the view, in words.
 
     Raises:
         ValueError: if the shapes do not fit each other, the rows of a pattern are no
@@ -85,7 +85,7 @@ def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
 
 
 def triangles(patterns: Float[np.ndarray, "head n n"]) -> str:
-    """The patterns as scripts unpack them: rows up to the diagonal, a byte an entry, zlib, base64."""
+    """Patterns as scripts unpack them: rows up to the diagonal, a byte an entry, zlib, base64."""
     levels = np.round(patterns[:, *np.tril_indices(patterns.shape[1])] * 255).astype(np.uint8)
     return packed(levels)
 
@@ -99,7 +99,7 @@ def _names(shape: tuple[int, ...]) -> list[str]:
 def _montage(
     patterns: Float[np.ndarray, "head n n"], names: Sequence[str], columns: int
 ) -> Float[np.ndarray, "y x 3"]:
-    """The patterns in rows of `columns`, each shrunk to at most `TILE` pixels a side.
+    """Picture of the patterns in rows of `columns`, each shrunk to at most `TILE` pixels a side.
 
     From white to the colour of the head's layer. A pixel that stands for several entries shows the
     largest.
@@ -112,8 +112,8 @@ def _montage(
     # Empty tiles fill the last row; two empty pixels part each tile from the next.
     tiles = np.pad(tiles, ((0, -len(tiles) % columns), (0, 2), (0, 2)))
     full = np.ones((len(tiles), 3))  # [head, rgb]
-    for of, name in zip(full, names, strict=False):  # empty tiles have no name
-        of[:] = np.array([*bytes.fromhex((theme.of_head(name) or theme.MORE).light[1:])]) / 255
+    for colour, name in zip(full, names, strict=False):  # empty tiles have no name
+        colour[:] = np.array([*bytes.fromhex((theme.of_head(name) or theme.MORE).light[1:])]) / 255
     painted = 1 - tiles[..., None] * (1 - full[:, None, None])  # [head, y, x, rgb]
     rows = painted.reshape(-1, columns, *painted.shape[1:])  # [row, column, y, x, rgb]
     return np.concatenate([np.concatenate([*row], axis=1) for row in rows])
@@ -128,13 +128,12 @@ def tokens(
     differences: Collection[str] = (),
     first: str | None = None,
 ) -> View:
-    """A text in which every token is coloured by its value.
+    """View of a text in which every token is coloured by its value.
 
     Above 0 is red and below it blue, stronger with the distance from 0; NaN (the loss of a first
-    token, say) stays blank. `unit`: of the values; `label`: what there is to be seen, in words.
-
-    `values` may be several named rows, of which the reader chooses one; `first` is the one shown
-    at first. All rows share one scale, so that a colour is the same value in each; those named in
+    token, say) stays blank. `unit`: of the values; `label`: the content of the view, in words.
+    `values` may be several named rows, of which the reader chooses one; `first` is the one shown at
+    first. All rows share one scale, so that a colour is the same value in each; those named in
     `differences` share another one, symmetric about 0.
 
     Raises:

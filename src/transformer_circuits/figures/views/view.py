@@ -1,4 +1,4 @@
-"""What every interactive view is: its data, its words, its picture, and the script that moves it."""
+"""Interactive view: its data, its words, its picture, and its script."""
 
 import base64
 import zlib
@@ -11,27 +11,27 @@ from transformer_circuits.figures import drawing, html, tables
 from transformer_circuits.record import PNG, Record
 
 MOST_BYTES = 1_000_000
-"""The most bytes of HTML in a view; more would make its page slow."""
+"""Most bytes of HTML in a view; more would make its page slow."""
 
 
 @dataclass(frozen=True)
 class View:
-    """An interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
+    """Interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
 
     Raises:
         ValueError: if its HTML would be larger than `MOST_BYTES`.
     """
 
     kind: str
-    """`attention`, `tokens` or another: under this name its script registers, `KIND.js`."""
+    """Name under which its script `KIND.js` registers: `attention`, `tokens` or another."""
     data: Mapping
-    """What the script is given, besides the title."""
+    """Data for the script, besides the title."""
     record: Record
-    """Its title says in words what there is to be seen."""
+    """Record, whose title tells the content in words."""
     png: bytes
-    """The picture, for programs that show no HTML."""
+    """Picture for programs that show no HTML."""
     without_scripts: str
-    """HTML that stands there until the script runs; that of a table stays, with its own caption."""
+    """HTML before the script runs; that of a table stays, with its own caption."""
 
     def __post_init__(self):
         size = len(self._body().encode())
@@ -58,11 +58,11 @@ class View:
 
 
 def with_table(kind: str, data: Mapping, record: Record, table: tables.Table) -> View:
-    """A view that is a table until its script runs, and for programs that show no HTML."""
+    """View that is a table until its script runs, and for programs that show no HTML."""
     png = drawing.text_picture(table.as_text.splitlines(), across=False)
     return View(kind, data, record, png, table.as_html)
 
 
 def packed(values: np.ndarray) -> str:
-    """The bytes of an array, compressed, as text that the scripts inflate."""
+    """Bytes of an array, compressed, as text that the scripts inflate."""
     return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
