@@ -90,7 +90,7 @@ card: .venv/.done  ## the card of any attention-only model: make card MODEL=path
 
 quick: data/cache/.done lint  ## lint, and the tests of model, text, analyses and the claims' rules: what one runs all day
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests/model tests/text tests/analysis \
-		tests/claims/test_rules.py tests/claims/test_registry.py
+		tests/claims/test_rules.py tests/claims/test_catalogue.py
 
 # A notebook that nbmake executed with this code, as for `make book`, passed, and a book that was built of the same is it.
 test: data/cache/.done lint  ## lint, unit tests, every notebook once through nbmake, then the book and the edition for participants built of them, in a browser
