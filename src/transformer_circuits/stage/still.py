@@ -17,6 +17,7 @@ from transformer_circuits.figures.values import percent
 from transformer_circuits.stage import names
 from transformer_circuits.stage.names import bare
 from transformer_circuits.stage.reading import Reading
+from transformer_circuits.stage.reading import label as printed
 
 LOOKS = 0.3
 """Attention from which a look counts."""
@@ -138,7 +139,8 @@ def _text(reading: Reading) -> str:
 
 def _next(reading: Reading, n: int = 4) -> list[tuple[str, float]]:
     """The likeliest next tokens where no name comes again, and how likely they are."""
-    return [(bare(one["label"]), one["p"]) for one in reading.result()["next"][:n]]
+    p, tokens = reading.probabilities[reading.at].topk(n)
+    return [(bare(printed(t)), float(of)) for t, of in zip(tokens.tolist(), p, strict=True)]
 
 
 def _canvas(reading: Reading, room: theme.Px) -> Canvas:
