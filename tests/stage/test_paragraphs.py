@@ -97,7 +97,7 @@ def test_a_paragraph_is_html_with_its_marks():
     assert '<a href="other.html#place">page 5</a>' in html
     assert 'it &lt;expects&gt; <em>al</em><span class="sign">✓</span></span>' in html
     record = said()[1]
-    assert record["kind"] == "step" and record["title"].startswith("A line x")
+    assert record["kind"] == "step" and record["title"].startswith("A line x*y")
     assert record["details"]["marks"][0]["ok"] and record["details"]["code"] == WHOLE.code
 
 
@@ -112,7 +112,8 @@ def test_under_a_reader_s_hands_it_has_a_cross_and_a_drawing(monkeypatch):
     monkeypatch.delenv(files.IN_BOOK)
     shown, record = said(BLIND)
     assert 'class="holds no"' in shown["text/html"] and "<svg" in shown["text/html"]
-    assert record["text"] == "✗ it <expects> al (11\xa0%, should be above 50\xa0%)"
+    said_of_it = "it <expects> al ✗ (11\xa0%, should be above 50\xa0%), see page 5."
+    assert record["text"] == shown["text/plain"] == f"A line x*y*: {said_of_it}"
     assert '<a href="other.ipynb#place">' in shown["text/html"]
 
 

@@ -208,6 +208,7 @@ def of_pages(monkeypatch):
 def test_every_state_that_a_page_sets_is_the_same_in_it(folder, monkeypatch):
     """Computed there; and, as the page brings it, so that no model is needed while the text is read."""
     pages = of_pages(monkeypatch)
+    assert {reading.line.model for reading, *_ in pages} == {*FOLDERS} and len(pages) > 20
     here = [case for case in pages if case[0].line.step is None]
     for found, case in zip(
         asked(folder, states=[packed(*case) for case in here])["answers"], here, strict=True

@@ -104,7 +104,7 @@ def step(reading: Reading, text: str, opens: str | None = None, **marks: Conditi
     record = Record(
         "step",
         _plain(_MARKED.sub(r"\1", text)),
-        " ".join(_told(sentences[name], verdict) for name, verdict in verdicts.items()),
+        _plain(_MARKED.sub(lambda found: _told(found[1], verdicts[found[2]]), text)),
         numbers={sentences[n]: v.value for n, v in verdicts.items() if v.value is not None},
         details={
             "state": reading.state,
@@ -172,13 +172,12 @@ def _bring(reading: Reading, opens: str | None, tokens: Sequence[str]) -> dict[s
 
 def _told(sentence: str, verdict: Verdict) -> str:
     """A sentence with its sign, in words alone."""
-    return f"{SIGNS[verdict.ok]} {sentence}" + (f" ({verdict.says})" if not verdict.ok else "")
+    return f"{sentence} {SIGNS[verdict.ok]}" + (f" ({verdict.says})" if not verdict.ok else "")
 
 
 def _plain(text: str) -> str:
     """A text without its signs of emphasis, code and links."""
-    text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
-    return re.sub(r"\*\*|[*`]", "", text)
+    return markup.unescape(re.sub(r"<[^>]+>", "", _emphasised(text)))
 
 
 def _html(
@@ -198,22 +197,23 @@ def _html(
             f'<span class="sign">{sign}</span></span>'
         )
 
+    return _MARKED.sub(marked, _emphasised(text, in_book))
+
+
+def _emphasised(text: str, in_book: bool = False) -> str:
+    """A text as HTML, but for its marks."""
+
     def link(found: re.Match) -> str:
         words, address = found[1], found[2]
         if in_book and "://" not in address:  # there pages are HTML
             address = re.sub(r"\.(ipynb|md)(?=#|$)", ".html", address)
         return f'<a href="{address}">{words}</a>'
 
-    # Code first: within it nothing else is a sign.
-    parts = re.split(r"(`[^`]+`)", markup.escape(text, quote=False))
-    code: list[str] = []
-    for k, part in enumerate(parts):
-        if part.startswith("`") and part.endswith("`") and len(part) > 2:
-            code.append(f"<code>{part[1:-1]}</code>")
-            parts[k] = f"\0{len(code) - 1}\0"
-    said = "".join(parts)
+    # Within code nothing else is a sign.
+    parts = re.split(r"`([^`]+)`", markup.escape(text, quote=False))
+    said = "\0".join(parts[::2])
     said = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", said)
     said = re.sub(r"\*(.+?)\*", r"<em>\1</em>", said)
     said = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", link, said)
-    said = _MARKED.sub(marked, said)
-    return re.sub(r"\0(\d+)\0", lambda found: code[int(found[1])], said)
+    code = iter(parts[1::2])
+    return re.sub("\0", lambda _: f"<code>{next(code)}</code>", said)

@@ -17,6 +17,7 @@ from transformer_circuits.figures.values import percent
 from transformer_circuits.stage import names
 from transformer_circuits.stage.names import bare
 from transformer_circuits.stage.reading import Reading
+from transformer_circuits.stage.reading import label as printed
 
 LOOKS = 0.3
 """Attention from which a look counts."""
@@ -97,8 +98,12 @@ def _whole(reading: Reading) -> Reading:
 
 
 def _looking(reading: Reading) -> dict[str, torch.Tensor]:
-    """Where the heads look that are drawn: the finders, or whoever of the last layer looks at something."""
-    found = finders(_whole(reading))
+    """Where the heads look that are drawn: the finders, or whoever of the last layer looks at something;
+    from a place that has a note, whoever left it."""
+    whole = _whole(reading)
+    found = finders(whole)
+    if reading.at in _noted(reading)[0]:
+        found = [note_taker(whole)]
     if not found and reading.patterns:
         last = [head for head in reading.line.heads if head[0] == str(len(reading.patterns) - 1)]
         most = {head: float(max(reading.look(head)[1:-1], default=0.0)) for head in last}
@@ -134,12 +139,16 @@ def _text(reading: Reading) -> str:
 
 def _next(reading: Reading, n: int = 4) -> list[tuple[str, float]]:
     """The likeliest next tokens where no name comes again, and how likely they are."""
-    return [(bare(one["label"]), one["p"]) for one in reading.result()["next"][:n]]
+    p, tokens = reading.probabilities[reading.at].topk(n)
+    return [(bare(printed(t)), float(of)) for t, of in zip(tokens.tolist(), p, strict=True)]
 
 
 def _canvas(reading: Reading, room: theme.Px) -> Canvas:
     canvas = Canvas(room)
-    tops, below = _line(canvas, reading, room)
+    tops, _ = _line(
+        Canvas(room), reading, room, 0.0
+    )  # where there is no arc no room is left for one
+    tops, below = _line(canvas, reading, room, _arcs(Canvas(room), tops, reading) + 12)
     _arcs(canvas, tops, reading)
     words = 18.0 if room == _WIDE else theme.TEXT  # on paper it is smaller
     bars = [*zip(reading.pieces, map(float, reading.likely), strict=True)] or _next(reading)
@@ -148,6 +157,7 @@ def _canvas(reading: Reading, room: theme.Px) -> Canvas:
     label = max((width(word, words, mono=True) for word, _ in bars), default=0.0) + 10
     each = label + _BAR + 8 + 3.6 * words
     columns = max(1, int(room / each))
+    each = max(each, min(225.0, room / columns))
     for k, (word, p) in enumerate(bars):
         x, y = each * (k % columns), below + 26 * (1 + k // columns)
         canvas.text(x, y, word, size=words, mono=True)
@@ -178,14 +188,15 @@ def _noted(reading: Reading) -> tuple[set[int], str]:
 
 
 def _line(
-    canvas: Canvas, reading: Reading, room: theme.Px
+    canvas: Canvas, reading: Reading, room: theme.Px, top: float
 ) -> tuple[list[tuple[float, float]], float]:
-    """The tokens with their notes. Of every token the middle of its upper edge; and where more fits."""
+    """The tokens with their notes, from `top` on. Of every token the middle of its upper edge; and where
+    more fits."""
     tokens, n = reading.tokens, len(reading.name)
     first = range(reading.first, reading.first + n)
     noted, fate = _noted(reading)
     tops: list[tuple[float, float]] = []
-    x, top, deep = _MARGIN, 70.0, 0.0
+    x, deep = _MARGIN, 0.0
     for word in names.words(tokens):
         wides = [
             max(_LETTER * len(bare(tokens[k])) + 12, 42.0 if k in noted else 0.0) for k in word
@@ -212,33 +223,38 @@ def _line(
     return tops, top + deep + 56
 
 
-def _arcs(canvas: Canvas, tops: Sequence[tuple[float, float]], reading: Reading) -> None:
+def _arcs(canvas: Canvas, tops: Sequence[tuple[float, float]], reading: Reading) -> float:
     """Who looks where from `at`: a dotted arc to each place, the heads named that look there; and
-    solid, back from there, what is moved, if that is the next token."""
+    solid, back from there, what is moved, if that is the next token. How far it reaches up over the
+    line."""
     (start, y), at = tops[reading.at], reading.at
     lookers: dict[int, dict[str, float]] = {}
     for head, look in _looking(reading).items():
         for to, share in enumerate(look.tolist()):
             if share >= FAINT and to != at:
                 lookers.setdefault(to, {})[head] = share
+    level = y == tops[0][1]  # above the first line there is room for curves
+    high = max((min(52.0, 14 + abs(start - tops[to][0]) / 9) for to in lookers), default=0.0)
     free: dict[float, float] = {}  # by height, from where on no label is yet
     for to, shares in sorted(lookers.items()):
         role = theme.LAYERS[int(next(iter(shares))[0])]
         end, y_to = tops[to]
-        if level := y == y_to == tops[0][1]:
+        if level:
             over = y - min(52.0, 14 + abs(start - end) / 9)
             canvas.look([(start, y - 3), (start, over), (end, over), (end, y_to - 5)], role)
         else:  # along the margin, where no words are
-            way = [(start, y - 3), (start, y - 12), (4, y - 12), (4, y_to - 12), (end, y_to - 12)]
-            canvas.line([*way, (end, y_to - 5)], role, dash=LOOK, arrow=False)
+            margin = [(4, y - 12), (4, y_to - 12)] if y != y_to else []
+            way = [(start, y - 3), (start, y - 12), *margin, (end, y_to - 12), (end, y_to - 5)]
+            canvas.line(way, role, dash=LOOK, arrow=False)
             canvas.dot(end, y_to - 5, role, EYE)
         if max(shares.values()) < LOOKS:
             continue
         words = ", ".join(f"{head} looks {percent(share)}" for head, share in shares.items())
-        height = y_to - 58 if level else y_to - 22
+        height = y_to - (high + 4 if level else 22)
         left = max(4.0, end - 20, free.get(height, 0.0))
         free[height] = left + width(words, theme.SMALL) + 12
         canvas.text(left, height, words, role=role, size=theme.SMALL)
         if level and to and at + 1 < len(tops) and reading.tokens[to] == reading.tokens[at + 1]:
             moved = [(end + 8, y - 5), (end + 8, y - 32), (start - 8, y - 32), (start - 8, y - 4)]
             canvas.curve(moved, role)
+    return 0.0 if not lookers else high + 4 if level else 22.0
