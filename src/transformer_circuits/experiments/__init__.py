@@ -1,4 +1,4 @@
-"""Long runs: what is measured along them, and records of trainings that differ in a choice.
+"""Long runs: measurements along them, and records of trainings that differ in a choice.
 
 May import everything but `claims` and the command line.
 """

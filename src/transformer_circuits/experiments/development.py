@@ -1,6 +1,7 @@
-"""Development: what is measured along a training run, and how its log is read.
+"""Development: measurements along a training run, and readings of its log.
 
-A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and what `probe` found.
+A record is one line of a training log: `step`, `tokens` seen, `loss_nats`, and the results of
+`probe`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,20 +31,20 @@ def _rounded(values: Tensor) -> list:
 
 
 LENGTHS = (30, 60, 90)
-"""Of the passages that come twice: several, so that a head that always looks equally far back gains
-little."""
+"""Lengths of the passages that come twice: several, so that a head that always looks equally far
+back gains little.
+"""
 
 
 @torch.no_grad()
 def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 16) -> Record:
-    """Measure a model during its training: what `trainer.Trainer` writes into each record.
+    """Measurements of a model during its training, which `trainer.Trainer` writes into each record.
 
-    In nats: the loss on `n_windows` of held-out text, fewer than the one number for a model is
-    taken over (see `cross_entropy`), and the in-context learning score. Per layer and head:
-    attention to the previous token, and prefix matching on a text and on random tokens that come
-    twice (`LENGTHS`), each beside its null. Also all that `twice` and `of_weights` return.
-
-    Random tokens that come twice have BEGIN before them if the model's contexts open with it.
+    In nats: the loss on `n_windows` of held-out text, fewer than for the one number of a model (see
+    `cross_entropy`), and the in-context learning score. Per layer and head: attention to the
+    previous token, and prefix matching on a text and on random tokens that come twice (`LENGTHS`),
+    each beside its null. Also all results of `twice` and `of_weights`. Random tokens that come
+    twice have BEGIN before them if the model's contexts open with it.
     """
     device = model.W_E.device
     losses = cross_entropy.evaluate(model, text, n_windows)
@@ -78,11 +79,12 @@ def probe(model: Transformer, text: Int[Tensor, " n_tokens"], n_windows: int = 1
 
 
 def twice(model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 12) -> Record:
-    """How well the model predicts the first and second copy of passages, `n` of each length and kind.
+    """Quality of predictions of the first and second copy of passages, `n` of each length and kind.
 
-    The kinds: uniformly random tokens, tokens drawn as often as the text has them, and its passages.
-    `twice_loss`, in nats per token, and `twice_right_first`, the share of tokens that get the
-    highest logit of all: for each kind of passage, one number per copy, the mean over `LENGTHS`.
+    The kinds: uniformly random tokens, tokens drawn as often as the text has them, and its
+    passages. `twice_loss`, in nats per token, and `twice_right_first`, the share of tokens that get
+    the highest logit of all: for each kind of passage, one number per copy, the mean over
+    `LENGTHS`.
     """
     generator = torch.Generator().manual_seed(0)
     counts = repeats.counts(text, model.config.n_vocab)
@@ -110,11 +112,11 @@ def twice(model: Transformer, text: Int[Tensor, " n_tokens"], n: int = 12) -> Re
 
 @torch.no_grad()
 def of_weights(model: Transformer) -> Record:
-    """What the weights alone say: copying scores, and how the last layer's keys read the first.
+    """Measurements of the weights alone: copying scores, and K-composition of the last layer with the first.
 
     `ov_positivity` [layer][head]; with two layers or more also `k_scores` and
-    `matching_positivity`, [head of the last layer][head of the first]. All 0 where a head is 0,
-    as at initialisation.
+    `matching_positivity`, [head of the last layer][head of the first]. All 0 where a head is 0, as
+    at initialisation.
     """
     layers = [heads.of_layer(model, layer) for layer in range(model.config.n_layers)]
 
@@ -143,12 +145,12 @@ def of_weights(model: Transformer) -> Record:
 
 
 def best(records: Sequence[Record], key: str, layer: int) -> list[float]:
-    """The largest score of a layer's heads in each record, for a key that holds [layer][head]."""
+    """Largest score of a layer's heads in each record, for a key that holds [layer][head]."""
     return [max(record[key][layer]) for record in records]
 
 
 def of_head(records: Sequence[Record], key: str, layer: int) -> list[float]:
-    """In each record, the score of that head of a layer whose score is highest in the last one.
+    """Score, in each record, of the head of a layer whose score is highest in the last one.
 
     `layer`: counted from the end if negative, as in a list.
     """
@@ -160,7 +162,7 @@ def of_head(records: Sequence[Record], key: str, layer: int) -> list[float]:
 def span(
     tokens: Sequence[int | float], values: Sequence[float], least: float = 0.4
 ) -> tuple[float, float] | None:
-    """Where a curve first has a tenth and nine tenths of its highest value, in tokens.
+    """Tokens at which a curve first has a tenth and nine tenths of its highest value.
 
     None if it never reaches `least`, or if the first record has a tenth already: then nobody can
     say when that was.
@@ -178,12 +180,12 @@ def at(
     values: Sequence[float],
     place: int | float | Sequence[int | float],
 ) -> Float64[np.ndarray, "..."]:
-    """A curve at a number of tokens, or at several; straight between records, level beyond them."""
+    """Value of a curve at a number of tokens, or at several; straight between records, level beyond them."""
     return np.asarray(np.interp(place, tokens, values))
 
 
 def crossing(tokens: Sequence[int | float], values: Sequence[float], level: float) -> float | None:
-    """Where a curve first reaches a level, in tokens; None if it never does.
+    """Tokens at which a curve first reaches a level; None if it never does.
 
     Between two records the curve is taken to be straight.
 

@@ -1,7 +1,7 @@
 """Records of the trainings beside those of the book's own models, `data/trainings`.
 
-Its `plan.toml` says what was trained and why; `records.jsonl` has a line for each training that was made,
-and `python -m tools trainings` makes the others.
+Its `plan.toml` lists them with their reasons; `records.jsonl` has a line for each training that was
+made, and `python -m tools trainings` makes the others.
 """
 
 from collections.abc import Mapping
@@ -16,21 +16,21 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.training.config import TrainConfig
 
 SEEDS = (0, 1, 2)
-"""Of every run that names no others in the plan."""
+"""Seeds of every run that names no others in the plan."""
 PLANTED = "prose, repeats planted"
-"""A run, and its text: prose in which as many targets complete a repeat as in Python."""
+"""Name of a run on prose in which as many targets complete a repeat as in Python."""
 STORED, WHITE = "estimates", "estimates_white"
-"""Bases of the stream in which a model of the study of size was measured: as it is, or white on text."""
+"""Bases of the stream in which a model of the study of size was measured: as stored, or white on text."""
 ENOUGH_HEADS = 4
-"""Heads in a layer, from which on there is something to choose among them."""
+"""Heads in a layer from which on there is something to choose among them."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """One training: a run of the plan with a seed, and what was measured."""
+    """Training by a run of the plan with a seed, and its measurements."""
 
     line: Mapping[str, Any]
-    """As in the file; `data/trainings/README.md` says what each key holds."""
+    """Line of the file; `data/trainings/README.md` explains each key."""
 
     @property
     def run(self) -> str:
@@ -44,17 +44,17 @@ class Training:
 
     @property
     def log(self) -> list[Record]:
-        """What was measured along the training, see `development.probe`."""
+        """Measurements along the training, see `development.probe`."""
         return self.line["training"]
 
     @property
     def shape(self) -> ModelConfig:
-        """How its model is built."""
+        """Shape of its model."""
         return ModelConfig.from_dict(self.line["shape"])
 
     @property
     def recipe(self) -> TrainConfig:
-        """How it was trained."""
+        """Plan of its training."""
         return TrainConfig.from_dict(self.line["training_plan"] | {"checkpoints": ()})
 
     @property
@@ -88,7 +88,7 @@ class Training:
         return self.line["held_out"]["nats_per_token"]
 
     def interval(self, claim: str, basis: str = STORED) -> tuple[float, float, float, int] | None:
-        """Mean, ends and number of units of what a claim's rule measured; None if it has no case."""
+        """Mean, ends and number of units of a claim's measurement; None if it has no case."""
         measured = self.line[basis].get(claim, {})
         if "mean" not in measured:
             return None
@@ -96,24 +96,24 @@ class Training:
 
 
 def path() -> Path:
-    """The folder `data/trainings`."""
+    """Folder `data/trainings`."""
     return files.data_dir() / "trainings"
 
 
 @cache
 def read() -> tuple[Training, ...]:
-    """Every training that was recorded, in the order of the plan."""
+    """Every recorded training, in the order of the plan."""
     return tuple(map(Training, files.read_json_lines(path() / "records.jsonl")))
 
 
 def of_run(name: str) -> list[Training]:
-    """The trainings of a run, in the order of their seeds.
+    """Trainings of a run, in the order of their seeds.
 
     Raises:
         UserError: if none was recorded.
     """
-    if found := [training for training in read() if training.run == name]:
-        return found
+    if trainings := [training for training in read() if training.run == name]:
+        return trainings
     raise files.UserError(
         f'{path() / "records.jsonl"} has no run "{name}": python -m tools trainings makes those '
         "that the plan beside it has"
@@ -121,43 +121,43 @@ def of_run(name: str) -> list[Training]:
 
 
 def logs(run: str) -> list[list[Record]]:
-    """The logs of a run's trainings, in the order of their seeds; raises as `of_run`."""
+    """Logs of a run's trainings, in the order of their seeds; raises as `of_run`."""
     return [training.log for training in of_run(run)]
 
 
 def every_log(run: str) -> list[list[Record]]:
-    """The same, and behind them those of the run "NAME, more seeds", if there is one."""
+    """Logs of a run's trainings, then those of the run "NAME, more seeds", if there is one."""
     further = f"{run}, more seeds"
     return logs(run) + [training.log for training in read() if training.run == further]
 
 
 def why() -> dict[str, str]:
-    """What each run of the plan is for, by its name."""
+    """Purpose of each run of the plan, by its name."""
     series = files.read_toml(path() / "plan.toml").values()
     return {run["name"]: run["why"] for of_series in series for run in of_series["run"]}
 
 
 def search() -> list[dict[str, Any]]:
-    """What came of every training that was tried before there was a plan, `search.jsonl`."""
+    """Results of every training that was tried before there was a plan, `search.jsonl`."""
     return files.read_json_lines(path() / "search.jsonl")
 
 
 def of_sizes(*, normed: bool = False) -> list[Training]:
-    """The study of size: by proportions, tokens, width, seed.
+    """Trainings of the study of size: by proportions, tokens, width, seed.
 
     `normed`: those of the models with a norm instead, which are no part of the curves over width.
     """
     return sorted(
-        (each for each in read() if "edges" in each.line and each.normed == normed),
-        key=lambda each: (each.crowded, each.tokens, each.width, each.seed),
+        (training for training in read() if "edges" in training.line and training.normed == normed),
+        key=lambda training: (training.crowded, training.tokens, training.width, training.seed),
     )
 
 
 def in_width_alone(*, normed: bool = False) -> dict[int, list[Training]]:
-    """Those of the study with the paper's proportions, by how many tokens they read, the fewest first.
+    """Trainings of the study with the paper's proportions, by their number of tokens, the fewest first.
 
-    Trainings of one entry differ in nothing but width and seed; those of the last entry read as many
-    tokens as the book's own models, which are among them. `normed`: see `of_sizes`.
+    Trainings of one entry differ in nothing but width and seed; those of the last entry read as
+    many tokens as the book's own models, which are among them. `normed`: see `of_sizes`.
     """
     by_tokens: dict[int, list[Training]] = {}
     for training in of_sizes(normed=normed):

@@ -1,4 +1,4 @@
-"""What a transformer has around its forward pass: weights to begin with, a trace, MLPs if any."""
+"""Base of the transformer around its forward pass: initial weights, a trace, MLPs if any."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -15,7 +15,7 @@ Member = TypeVar("Member", bound=nn.Module)
 
 
 class Stack(nn.ModuleList, Generic[Member]):
-    """A `ModuleList` that tells a static checker what is in it; at run time the same."""
+    """A `ModuleList` whose type names its members for a static checker; at run time the same."""
 
     if TYPE_CHECKING:
 
@@ -54,7 +54,7 @@ class Base(nn.Module):
 
     @torch.no_grad()
     def initialise(self, *, generator: torch.Generator | None = None) -> None:
-        """Weights to begin a training with. All that writes, and W_U, is 0: no token is preferred."""
+        """Set weights to begin a training with. Writing matrices and W_U are 0: no token is preferred."""
         self.W_E.normal_(generator=generator)
         self.W_U.zero_()
         read = self.config.d_model**-0.5
@@ -68,14 +68,14 @@ class Base(nn.Module):
 
     @torch.no_grad()
     def randomise(self, *, generator: torch.Generator | None = None) -> None:
-        """Random weights everywhere, of standard deviation 1/√(dimensions read): a null model."""
+        """Set random weights everywhere, of standard deviation 1/√(dimensions read): a null model."""
         for weight in self.parameters():
             weight.normal_(std=weight.shape[1] ** -0.5, generator=generator)
         self.W_E.normal_(generator=generator)  # what it reads is one token, however many there are
 
     @torch.no_grad()
     def trace(self, tokens: Int[Tensor, "batch pos"]) -> Trace:
-        """The same pass with every intermediate value kept; logits are made when asked for."""
+        """Forward pass with every intermediate value kept; logits are made when asked for."""
         x, W_P = self.embed(tokens)
         patterns, outputs, of_mlps, residual = [], [], [], [x]
         for index, layer in enumerate(self.layers):
@@ -90,18 +90,18 @@ class Base(nn.Module):
         return Trace(tuple(patterns), tuple(outputs), tuple(residual), tuple(of_mlps), *weights)
 
     def require_attention_only(self, *takes: str) -> None:
-        """Raise a ValueError if there are MLPs, or what `require` refuses."""
+        """Raise a ValueError if there are MLPs, or a form that `require` refuses."""
         if self.mlps:
             raise ValueError(f"this is exact without MLPs only, but d_mlp is {self.config.d_mlp}")
         self.require(*takes)
 
     @property
     def forms(self) -> frozenset[str]:
-        """What it has that a model of the paper has not, see `general.FORMS`: nothing."""
+        """Forms of `general.FORMS` that the model has and the paper's have not: none."""
         return frozenset()
 
     def require(self, *takes: str) -> None:
-        """Refuse what an analysis does not take into account; a model of the paper has none of it.
+        """Refuse forms that an analysis does not take into account; a model of the paper has none.
 
-        `takes`: which of `general.FORMS` the analysis does take into account.
+        `takes`: the `general.FORMS` that the analysis does take into account.
         """

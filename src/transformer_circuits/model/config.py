@@ -6,7 +6,7 @@ from transformer_circuits import files
 from transformer_circuits.settings import Table
 
 LARGEST = 2**31
-"""How many numbers a model may have: so many take 8 GiB. A slip in a config is far beyond."""
+"""Most numbers of a model: so many take 8 GiB. A slip in a config is far beyond."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """The loss of every model of the book: the cross-entropy of the next token, in nats.
 
-A token that was given the probability p costs −ln p. So a loss of L nats per token means that the
-right token was given e^−L, on (geometric) average; guessing among n tokens costs ln n.
+A token with the probability p costs −ln p. So a loss of L nats per token means that the right token
+had e^−L, on (geometric) average; guessing among n tokens costs ln n.
 
 *The loss of a model on held-out text* is one number, wherever the book gives it: the mean of
 `evaluate`, over `N_WINDOWS` evenly spaced windows of the small profile's validation text, for every
 model the same ones. Training writes it into the log, `checkpoint.held_out_nats` reads it, and
 `python -m transformer_circuits eval NAME` computes it anew. Other windows would have given another
-number, by about as much as `uncertainty` says. What a chapter or a log measures on fewer windows, to
-save time, is called so ("on these 16 windows"), and is compared with losses on the same ones alone.
+number, by about `uncertainty`. A loss on fewer windows, to save time, is called so in a chapter or
+log ("on these 16 windows"), and is compared with losses on the same ones alone.
 """
 
 import math
@@ -25,17 +25,17 @@ from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import windows
 
 N_WINDOWS = 64
-"""Over how many windows of held-out text the loss of a model is taken."""
+"""Windows of held-out text over which the loss of a model is taken."""
 LOGITS = 2**24
-"""How many logits a part of `batches` has at most: 64 MB of them in float32."""
+"""Most logits of a part from `batches`: 64 MB of them in float32."""
 AT_ONCE = 2**21
-"""How many logits `changed` makes at once: 8 MB, for larger arrays cost more time than they save."""
+"""Logits that `changed` makes at once: 8 MB, for larger arrays cost more time than they save."""
 
 
 def per_token(
     logits: Float[Tensor, "*batch pos n_vocab"], targets: Int[Tensor, "*batch pos"]
 ) -> Float[Tensor, "*batch pos"]:
-    """What each target costs: −ln softmax(logits)[target], and 0 for targets of -100. [nats]
+    """Loss of each target: −ln softmax(logits)[target], and 0 for targets of -100. [nats]
 
     TransformerLens: `lm_cross_entropy_loss(..., per_token=True)`, which shifts the tokens itself;
     here the logits at a position belong to the target at the same position.
@@ -61,9 +61,9 @@ def changed(
     unembed: Float[Tensor, "n_vocab d"],
     targets: Int[Tensor, " target"],
 ) -> Float[Tensor, " target"]:
-    """What each target costs when `change @ unembed.T` is added to the logits. [nats]
+    """Loss of each target when `change @ unembed.T` is added to the logits. [nats]
 
-    What a head brings has d_head numbers at each place, so that with `unembed` = W_U W_O this takes a
+    A head's result has d_head numbers at each place, so that with `unembed` = W_U W_O this takes a
     fraction of the time of new logits.
     """
     size = max(1, AT_ONCE // len(unembed))
@@ -80,10 +80,10 @@ def loss_nats(
     weights: Float[Tensor, "batch pos"] | None = None,
     **options: Any,
 ) -> Float[Tensor, ""]:
-    """Mean loss of a model: what training makes small. [nats per token]
+    """Mean loss of a model, which training makes small. [nats per token]
 
-    `weights`: how much each target counts in the mean; all the same by default.
-    `options`: what the model's forward pass takes beside the inputs.
+    `weights`: the weight of each target in the mean; all the same by default. `options`: arguments
+    of the model's forward pass beside the inputs.
     """
     logits = model(inputs, **options)
     if weights is None:
@@ -97,7 +97,7 @@ def batches(
     """Inputs and targets in parts of at most `size` windows, for logits take much memory.
 
     The parts are as equal as can be: nine windows come as five and four, not as eight and one. With
-    `n_vocab` they are so small that none has more than `LOGITS` logits, if one window has not.
+    `n_vocab` no part has more than `LOGITS` logits, unless one window has.
     """
     size = max(1, min(size, LOGITS // (n_vocab * inputs.shape[1])))
     n_parts = math.ceil(len(inputs) / size)
@@ -105,14 +105,14 @@ def batches(
 
 
 def device(model: object, like: Tensor) -> torch.device:
-    """Where a model has its weights; that of `like`, where nothing says so."""
+    """Device of a model's weights; that of `like`, for a model that does not tell."""
     if isinstance(model, nn.Module):
         like = next(model.parameters(), like)
     return getattr(model, "W_E", like).device
 
 
 def n_vocab(model: Callable[[Tensor], Tensor], tokens: Int[Tensor, "n pos"]) -> int:
-    """How many tokens a model has logits for. It must have them for all of these, which it is to predict."""
+    """Number of tokens that a model has logits for; an error if it has none for some of these targets."""
     if isinstance(model, Transformer):
         model.require(*general.all_but(general.OUTPUTS))
         return model.config.n_vocab
@@ -137,11 +137,11 @@ def evaluate(
 
 
 def uncertainty(losses: Float[Tensor, "n_windows n_ctx"]) -> float:
-    """Two standard errors of a mean loss, over windows: what other windows may make of it. [nats]
+    """Two standard errors of a mean loss, over windows: the effect of other windows. [nats]
 
-    By windows, as the tokens of one window share their text and are not independent. The
-    difference between two models is mostly surer than either loss, since what makes a window hard
-    is hard for both; give this function the differences to see.
+    By windows, as the tokens of one window share their text and are not independent. The difference
+    between two models is mostly surer than either loss, since a window that is hard for one is hard
+    for both; give this function the differences to see.
 
     >>> round(uncertainty(torch.tensor([[3.0, 5.0], [1.0, 3.0], [5.0, 7.0], [3.0, 5.0]])), 3)
     1.633

@@ -1,12 +1,12 @@
-"""Models of others, which have what the paper's have not: norms before reads, positions in the stream
-or rotary ones, biases, an output vocabulary of their own.
+"""Models of others with forms that the paper's have not: norms before reads, positions in the
+stream or rotary ones, biases, an output vocabulary of their own.
 
-All of it is data of one `GeneralTransformer`, which is a `Transformer`: `forms` says what a model has,
-and an analysis that does not take it into account refuses it (`Transformer.require`).
+All of it is data of one `GeneralTransformer`, which is a `Transformer`: `forms` lists a model's,
+and an analysis that does not take one into account refuses it (`Transformer.require`).
 
-Gains and biases are in the weights. A bias is a column for the coordinate `width` of the stream, which
-is always one. What the biases of outputs would add at every position is not added: the reads after it
-have it, as `Norm.offset` or in their own biases.
+Gains and biases are in the weights. A bias is a column for the coordinate `width` of the stream,
+which is always one. Biases of outputs, the same at every position, are not added: the reads after
+them have them, as `Norm.offset` or in their own biases.
 """
 
 import copy
@@ -37,33 +37,33 @@ FORMS: Mapping[str, str] = {
     "an output vocabulary of its own": "its outputs are no tokens that come next. model(tokens) has its "
     "logits, and heads.full_ov(model, head) what a head does to them",
 }
-"""What a model may have that the paper's has not, with what can be called instead of what refuses it."""
+"""Forms that a model may have and the paper's has not, each with calls to use after a refusal."""
 ALL = tuple(FORMS)
 NORM, HELD, ROTARY, STREAM, BIASES, OUTPUTS = ALL
 
 
 def all_but(*forms: str) -> tuple[str, ...]:
-    """The others of `FORMS`."""
+    """All other `FORMS`."""
     return tuple(form for form in FORMS if form not in forms)
 
 
 def unbiased(model: Transformer, W: Float[Tensor, "written d_model"]) -> Tensor:
-    """What reads the stream, without its bias."""
+    """Matrix that reads the stream, without its bias."""
     if not isinstance(model, GeneralTransformer) or model.width == model.config.d_model:
         return W
     return W * (torch.arange(model.config.d_model, device=W.device) < model.width)
 
 
 class Norm(nn.Module):
-    """The first `width` coordinates of a stream over their root mean square; nothing where `eps` is None.
+    """Root mean square norm of a stream's first `width` coordinates; the identity where `eps` is None.
 
-    Layer norm is that, too, once all that writes into the stream has no mean, or, `centred`, with what
-    varies about the mean: what reads takes the mean away itself. The other coordinates stay. With
+    Layer norm is that, too, if all writes into the stream have no mean, or, `centred`, with the
+    variance about the mean: the reader takes the mean away itself. The other coordinates stay. With
     `held`, a factor for each position, it is linear.
     """
 
     offset: Float[Tensor, " width"]
-    """What all layers before have added at every position."""
+    """Sum of the output biases of all layers before, the same at every position."""
 
     def __init__(self, width: int, eps: float | None, centred: bool = False):
         super().__init__()
@@ -93,8 +93,9 @@ class GeneralAttention(Attention):
     """Heads that read through a norm, and whose queries and keys may be turned by their positions."""
 
     angles: Float[Tensor, "n_ctx half_d_head"] | None
-    """By how much each pair of rows of W_Q and W_K is turned at each position; rows i and i + d_head / 2
-    are a pair. [radians]"""
+    """Angles by which each pair of rows of W_Q and W_K is turned at each position; rows i and i +
+    d_head / 2 are a pair. [radians]
+    """
 
     def __init__(
         self,
@@ -139,12 +140,12 @@ class GeneralAttention(Attention):
 
 
 class GeneralTransformer(Transformer):
-    """A model with some of `FORMS`.
+    """Transformer with some of `FORMS`.
 
-    `config` has the width of the whole stream as d_model; of it, `width` coordinates are the model's
-    own. `n_out`: how many outputs, where these are no tokens. `eps`: that of its norm, if it has one.
-    `only`: "layers" or "last", where heads alone read through it, or W_U alone; `centred`: see `Norm`.
-    `angles`: see `GeneralAttention`.
+    `config` has the full stream's width as d_model; of it, `width` coordinates are the model's own.
+    `n_out`: the number of outputs, where these are no tokens. `eps`: that of its norm, if it has
+    one. `only`: "layers" or "last", where heads alone read through it, or W_U alone; `centred`: see
+    `Norm`. `angles`: see `GeneralAttention`.
     """
 
     W_S: Float[Tensor, "n_ctx d_model"]
@@ -182,7 +183,7 @@ class GeneralTransformer(Transformer):
 
     @property
     def forms(self) -> frozenset[str]:
-        """Which of `FORMS` it has."""
+        """Forms of `FORMS` that the model has."""
         has = {
             NORM: self.norms and self.frozen_for is None,
             HELD: self.frozen_for is not None,
@@ -223,7 +224,7 @@ class GeneralTransformer(Transformer):
 
     @torch.no_grad()
     def frozen(self, tokens: Int[Tensor, "batch pos"]) -> "GeneralTransformer":
-        """The same model for these tokens alone, its norms held as they are there; weights are shared."""
+        """Same model for these tokens alone, its norms held as they are there; weights are shared."""
         shared = {id(tensor): tensor for tensor in (*self.parameters(), *self.buffers())}
         if not self.norms or self.frozen_for is not None:
             return self
@@ -241,11 +242,12 @@ class GeneralTransformer(Transformer):
 def with_norm(
     config: ModelConfig, *, generator: torch.Generator | None = None
 ) -> GeneralTransformer:
-    """A model of the paper's, but for a root mean square norm before every read from the stream.
+    """Model of the paper's shape, but for a root mean square norm before every read from the stream.
 
-    Its weights begin as those of `Transformer(config, generator=generator)`. The norm has no gains, as
-    those are weights of what reads. So turning the stream, or scaling all of it (but for `eps`), is all
-    that changes no logit: the basis in which it is stored is the model's own, up to that. Positions are added after the norm.
+    Its weights begin as those of `Transformer(config, generator=generator)`. The norm has no gains,
+    as those are weights of the readers. So only a turn of the stream, or a scale of all of it (but
+    for `eps`), changes no logit: up to that, the basis in which it is stored is the model's own.
+    Positions are added after the norm.
 
     >>> shape = ModelConfig(
     ...     n_layers=2, n_heads=3, d_model=8, d_head=4, n_vocab=11, n_ctx=9, position_base=100.0

@@ -1,7 +1,7 @@
 """Circuits with weights set by hand, not trained: models whose every answer is known beforehand.
 
-Each but one has two layers of one head. Its residual stream is cut into blocks, one for each thing that
-heads say to each other; within a block there is one dimension per token, or one per position.
+Each but one has two layers of one head. Its residual stream is cut into blocks, one for each
+message between heads; within a block there is one dimension per token, or one per position.
 """
 
 import math
@@ -25,7 +25,7 @@ def blocks(**sizes: int) -> dict[str, slice]:
 
 
 def empty(n_vocab: int, n_ctx: int, d_model: int, d_head: int, n_heads: int = 1) -> Transformer:
-    """Two layers in which everything is zero, positions too, in float64."""
+    """Model of two layers in which everything is zero, positions too, in float64."""
     shape = ModelConfig(
         n_layers=2, n_heads=n_heads, d_model=d_model + d_model % 2, d_head=d_head,
         n_vocab=n_vocab, n_ctx=n_ctx, position_base=1000.0,
@@ -44,8 +44,8 @@ def look(
     M: Float[Tensor, "dst src"],
     head: int = 0,
 ) -> None:
-    """Set the QK circuit: score M[i, j] for dimension i of the destination's block `reads` and j of the
-    source's block `sees`.
+    """Set the QK circuit: the score is M[i, j] for dimension i of the destination's block `reads`
+    and j of the source's block `sees`.
 
     A second call adds a second part to the score.
     """
@@ -69,12 +69,12 @@ def move(
 
 
 def one_back(n_ctx: int, back: int = 1) -> Float[Tensor, "n_ctx n_ctx"]:
-    """1 where the source stands one before the destination, or further back."""
+    """Matrix with 1 where the source stands one before the destination, or `back` before."""
     return torch.eye(n_ctx).roll(-back, 1).tril(-back)
 
 
 def _with_positions(n_vocab: int, n_ctx: int, *middle: str) -> tuple[Transformer, dict[str, slice]]:
-    """Tokens in the stream, positions for queries and keys alone, as in all models of the book."""
+    """Empty model with tokens in the stream and positions for queries and keys alone, and its blocks."""
     sizes = {"token": n_vocab, **dict.fromkeys(middle, n_vocab), "output": n_vocab, "place": n_ctx}
     at = blocks(**sizes)
     model = empty(n_vocab, n_ctx, at["place"].stop, max(n_vocab, n_ctx))
@@ -85,12 +85,11 @@ def _with_positions(n_vocab: int, n_ctx: int, *middle: str) -> tuple[Transformer
 
 
 def induction(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
-    """Two heads that do induction by K-composition (paper: "How Induction Heads Work").
+    """Model of two heads that do induction by K-composition (paper: "How Induction Heads Work").
 
-    Head 0.0 looks one back and writes the token it finds there to `previous`. Head 1.0 looks
-    where `previous` is the present token, and writes the token it finds there to `output`.
-
-    `sharpness`: how far, in score, the right source stands above the others.
+    Head 0.0 looks one back and writes the token it finds there to `previous`. Head 1.0 looks where
+    `previous` is the present token, and writes the token it finds there to `output`. `sharpness`:
+    the lead, in score, of the right source over the others.
     """
     model, at = _with_positions(n_vocab, n_ctx, "previous")
     look(model, 0, at["place"], at["place"], sharpness * one_back(n_ctx))
@@ -103,10 +102,10 @@ def induction(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
 def induction_in_few_dimensions(
     config: ModelConfig, sharpness: float = 60.0, *, generator: torch.Generator
 ) -> Transformer:
-    """The two heads of `induction` among random ones, in a model of any two-layer shape, in float32.
+    """Model with the two heads of `induction` among random ones, of any two-layer shape, in float32.
 
     They are the last head of either layer. Tokens are random directions in d_head dimensions, which
-    may be far fewer than tokens: the right token wins, but its likes are raised with it.
+    may be far fewer than tokens: the right token wins, but similar ones are raised with it.
     """
     d, half = config.d_head, config.d_head // 2
     at = blocks(token=d, previous=d, output=d, place=2 * half)
@@ -133,7 +132,7 @@ def induction_in_few_dimensions(
 
 
 def two_back(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
-    """Two previous-token heads in a row: a virtual head that looks two back, by V-composition.
+    """Model of two previous-token heads in a row: a virtual head that looks two back, by V-composition.
 
     It predicts that the token two back comes next. (The first exercise of Anthropic's page.)
     """
@@ -150,12 +149,12 @@ def placed(tokens: Int[Tensor, "batch pos"], n_vocab: int) -> Int[Tensor, "batch
 
 
 def pointer(n_vocab: int, n_ctx: int, sharpness: float = 40.0) -> Transformer:
-    """Induction by pointer arithmetic and Q-composition (paper: an alternative, seen in GPT-2).
+    """Model of induction by pointer arithmetic and Q-composition (paper: an alternative, seen in GPT-2).
 
     Head 0.0 looks at an earlier place with the present token and writes its *position*. Head 1.0
     asks for the position after that one, and writes the token it finds there. This needs positions
-    in the residual stream, which the models of this book do not have; so here each token comes
-    with its position: feed it `placed(tokens, n_vocab)`, and read its logits modulo n_vocab.
+    in the residual stream, which the models of this book do not have; so here each token comes with
+    its position: feed it `placed(tokens, n_vocab)`, and read its logits modulo n_vocab.
     """
     at = blocks(token=n_vocab, place=n_ctx, found=n_ctx, output=n_vocab)
     model = empty(n_vocab * n_ctx, n_ctx, at["output"].stop, n_vocab + n_ctx)

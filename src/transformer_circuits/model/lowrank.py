@@ -46,7 +46,7 @@ class LowRank:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the dense matrix: (…, rows, cols)."""
+        """Shape of the dense matrix: (…, rows, cols)."""
         return *self.left.shape[:-1], self.right.shape[-1]
 
     @property
@@ -80,7 +80,7 @@ class LowRank:
         return LowRank(other @ self.left, self.right)
 
     def double(self) -> "LowRank":
-        """The same in float64, for checking identities."""
+        """Same matrix in float64, for checking identities."""
         return LowRank(self.left.double(), self.right.double())
 
     def dense(self) -> Float[Tensor, "*batch rows cols"]:
@@ -96,7 +96,7 @@ class LowRank:
         return self.left @ self.right[..., which]
 
     def norm(self) -> Float[Tensor, "*batch"]:
-        """Frobenius norm: that of the right factor times the triangular factor of the left one.
+        """Frobenius norm, of the right factor times the triangular factor of the left one.
 
         The trace's cyclic identity must not be used here: ‖AB‖ and ‖BA‖ differ. Using it is the
         error behind the paper's published composition figure (its "Correction" comment).
@@ -126,7 +126,7 @@ class LowRank:
         return (q_left @ U)[..., :rank], S[..., :rank], (Vh @ q_right.mT)[..., :rank, :]
 
     def eigenvalues(self) -> Complex[Tensor, "*batch inner"]:
-        """The eigenvalues of `right @ left`: those of the square matrix, zeros aside."""
+        """Eigenvalues of `right @ left`: those of the square matrix, zeros aside."""
         self._require_square("eigenvalues")
         core = self.right @ self.left
         if not core.isfinite().all():  # LAPACK may end the process over such a matrix

@@ -1,4 +1,4 @@
-"""A model in eight bits per weight: the models of the book, on disk and on its pages."""
+"""Quantisation: a model in eight bits per weight, as on disk and on the book's pages."""
 
 import copy
 from collections.abc import Mapping
@@ -13,26 +13,23 @@ from transformer_circuits.model.transformer import Transformer
 def quantise(
     weight: Float[Tensor, "out read"],
 ) -> tuple[Int8[Tensor, "out read"], Float[Tensor, " out"]]:
-    """Symmetric int8 quantisation: weights from -127 to 127, and one scale for each row.
+    """Weights quantised to symmetric int8, from -127 to 127, and one scale for each row.
 
-    `dequantise` gives the weight back, off by at most half a scale.
+    `dequantise` returns the weight, off by at most half a scale.
     """
     scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(weight.dtype).tiny) / 127
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
 def dequantise(
-    whole: Int8[Tensor, "out read"], scale: Float[Tensor, " out"]
+    integers: Int8[Tensor, "out read"], scale: Float[Tensor, " out"]
 ) -> Float[Tensor, "out read"]:
-    """The weight that `quantise` was given, rounded."""
-    return whole * scale[:, None]
+    """Weight from which `quantise` made these integers, rounded."""
+    return integers * scale[:, None]
 
 
 def matrices(model: Transformer) -> dict[str, Float[Tensor, "out read"]]:
-    """Every weight, its rows being what shares a scale: tokens for W_E, outputs for the others.
-
-    They are views of the weights.
-    """
+    """Every weight as a view, with a row for each scale: tokens for W_E, outputs for the others."""
     return {
         name: weight.T if name == "W_E" else weight for name, weight in model.named_parameters()
     }
@@ -42,13 +39,13 @@ def packed(model: Transformer) -> dict[str, Tensor]:
     """Every weight in eight bits, and beside it, as NAME.scale, the scales of its rows: see `matrices`."""
     tensors = {}
     for name, weight in matrices(model).items():
-        whole, scale = quantise(weight.detach().cpu())
-        tensors |= {name: whole.contiguous(), f"{name}.scale": scale.float()}
+        integers, scale = quantise(weight.detach().cpu())
+        tensors |= {name: integers.contiguous(), f"{name}.scale": scale.float()}
     return tensors
 
 
 def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of `packed`; what has no scale beside it stays as it is."""
+    """Weights of `packed`; a tensor without a scale beside it stays as it is."""
     weights = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
     for name in weights:
         if (scale := tensors.get(f"{name}.scale")) is not None:
@@ -59,13 +56,13 @@ def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def round_(model: Transformer) -> None:
-    """Every weight quantised and back, in place."""
+    """Quantise every weight and back, in place."""
     for weight in matrices(model).values():
         weight.copy_(dequantise(*quantise(weight)))
 
 
 def rounded(model: Transformer) -> Transformer:
-    """A copy of the model with every weight quantised and back."""
+    """Copy of the model with every weight quantised and back."""
     twin = copy.deepcopy(model).requires_grad_(False)
     round_(twin)
     return twin

@@ -1,4 +1,4 @@
-"""What one forward pass computed, kept."""
+"""Trace of one forward pass: all its values, kept."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,27 +14,28 @@ Pattern = Float[Tensor, "batch head dst src"]
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything one forward pass computed; what belongs to a layer has one entry per layer.
+    """Values of one forward pass; those of layers have one entry per layer.
 
-    TransformerLens: `ActivationCache`, with `pattern`, `result` and `resid_pre` for the first three.
+    TransformerLens: `ActivationCache`, with `pattern`, `result` and `resid_pre` for the first
+    three.
     """
 
     patterns: tuple[Pattern, ...]
     head_outputs: tuple[Float[Tensor, "batch head pos d_model"], ...]
     residual: tuple[Float[Tensor, "batch pos d_model"], ...]
-    """The residual stream before the first layer, after it, …: one more entry than layers."""
+    """Residual stream before the first layer, after it, …: one more entry than layers."""
     mlp_outputs: tuple[Float[Tensor, "batch pos d_model"], ...]
     """Empty for the attention-only models."""
     model: Any = field(repr=False)
-    """Whose pass it was."""
+    """Model of the pass."""
     W_U: Tensor = field(repr=False)
-    """That of the model, then."""
+    """Unembedding of the model at that time."""
     n_changes: int = field(repr=False)
-    """How often W_U had been changed in place by then, as PyTorch counts."""
+    """Number of changes in place of W_U until then, as PyTorch counts."""
 
     @cached_property
     def logits(self) -> Float[Tensor, "batch pos n_vocab"]:
-        """Made when they are first asked for: of all in a pass they take the longest.
+        """Logits, made when first asked for: they take the longest of all in a pass.
 
         Raises:
             ValueError: if W_U was changed before.

@@ -32,7 +32,7 @@ def causal_scores(
     places: Int[Tensor, " dst"] | None = None,
 ) -> Float[Tensor, "*both dst src"]:
     """Attention scores q · k / √d_head (no W_QK contains the factor); -inf where the source comes
-    after the destination. `places`: where destinations stand, if not at 0, 1, …."""
+    after the destination. `places`: positions of the destinations, if not 0, 1, …."""
     scores = (q @ k.mT).div_(math.sqrt(q.shape[-1]))  # dst src; in place, as no tensor is larger
     if places is None:
         places = torch.arange(q.shape[-2], device=scores.device)
@@ -42,7 +42,7 @@ def causal_scores(
 
 
 def causal_results(q: Vectors, k: Vectors, v: Vectors) -> Vectors:
-    """softmax(`causal_scores`) @ v, up to rounding, by PyTorch's fused attention."""
+    """Results softmax(`causal_scores`) @ v, up to rounding, by PyTorch's fused attention."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -54,7 +54,7 @@ class Attention(nn.Module):
     """
 
     attend = staticmethod(causal_results)
-    """What makes results without keeping a pattern; a training may put a faster one here."""
+    """Function that makes results without keeping a pattern; a training may set a faster one."""
 
     def __init__(self, config: ModelConfig):
         super().__init__()
@@ -83,45 +83,45 @@ class Attention(nn.Module):
         return self.W_O_concat.unflatten(1, (self.n_heads, self.d_head)).transpose(0, 1)
 
     def _split(self, x: Stream, W: Tensor, head: int | None = None) -> Vectors:
-        """x through the rows of all heads, or of one: the results then have one head."""
+        """Vectors of all heads, or of one, from x: the results then have one head."""
         if head is not None:
             W = W.unflatten(0, (self.n_heads, self.d_head))[head]
         return rearrange(F.linear(x, W), "b pos (h d) -> b h pos d", d=self.d_head)
 
     def queries(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
-        """What each position looks for. W_P is added here and to keys, never to the stream, so that
+        """Queries of each position. W_P is added here and to keys, never to the stream, so that
         the stream has no positions and every decomposition in this book is exact."""
         return self._split(x + W_P, self.W_Q_concat, head)  # batch head dst d_head
 
     def keys(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
-        """What each position offers to be looked for by."""
+        """Keys of each position, which queries are matched with."""
         return self._split(x + W_P, self.W_K_concat, head)  # batch head src d_head
 
     def values(self, x: Stream, head: int | None = None) -> Vectors:
-        """What each position hands over where it is attended to."""
+        """Values of each position, which are moved to destinations that attend to it."""
         return self._split(x, self.W_V_concat, head)  # batch head src d_head
 
     def scores(
         self, q_in: Stream, k_in: Stream, W_P: Positions, *, head: int | None = None
     ) -> Scores:
-        """Attention scores of what queries and keys read: one and the same stream in a whole pass."""
+        """Attention scores from the inputs of queries and keys: in a full pass one and the same stream."""
         return causal_scores(self.queries(q_in, W_P, head), self.keys(k_in, W_P, head))
 
     def pattern(
         self, q_in: Stream, k_in: Stream, W_P: Positions, *, head: int | None = None
     ) -> Pattern:
-        """The attention pattern A = softmax(`scores`): probabilities over the sources."""
+        """Attention pattern A = softmax(`scores`): probabilities over the sources."""
         return self.scores(q_in, k_in, W_P, head=head).softmax(dim=-1)  # batch head dst src
 
     def head_outputs(self, x: Stream, A: Pattern) -> Float[Tensor, "batch head dst d_model"]:
-        """What each head adds to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
+        """Addition of each head to the residual stream, given its pattern: (A ⊗ W_O W_V) x."""
         r = A @ self.values(x)  # batch head dst d_head
         return einsum(self.W_O, r, "h d_model d_head, b h dst d_head -> b h dst d_model")
 
     def results(
         self, x: Stream, W_P: Positions, A: Pattern | None
     ) -> Float[Tensor, "batch head dst d_head"]:
-        """What each head brings to each position, before its W_O: the paper's result vectors r."""
+        """Result of each head at each position, before its W_O: the paper's result vectors r."""
         if A is not None:
             return A @ self.values(x)
         return self.attend(self.queries(x, W_P), self.keys(x, W_P), self.values(x))
@@ -129,7 +129,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Stream, W_P: Positions, A: Pattern | None = None
     ) -> Float[Tensor, "batch dst d_model"]:
-        """What the layer adds to the residual stream; with `A`, under these frozen patterns."""
+        """Addition of the layer to the residual stream; with `A`, under these frozen patterns."""
         r = self.results(x, W_P, A)  # batch head dst d_head
         return F.linear(rearrange(r, "b h pos d -> b pos (h d)"), self.W_O_concat)
 
@@ -161,7 +161,7 @@ class Transformer(Base):
         self.initialise(generator=generator)
 
     def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Stream, Positions]:
-        """The first residual stream, and the position vectors that queries and keys add to it."""
+        """First residual stream, and the position vectors that queries and keys add to it."""
         n_pos = tokens.shape[1]
         if n_pos > self.config.n_ctx:
             raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
@@ -173,7 +173,7 @@ class Transformer(Base):
         self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None,
         patterns: Sequence[Pattern] | None = None, positions: Float[Tensor, " layer"] | None = None,
     ) -> Stream:  # fmt: skip
-        """The residual stream after the first `n_layers`, or after all; the rest as for `forward`."""
+        """Residual stream after the first `n_layers`, or after all; the rest as for `forward`."""
         x, W_P = self.embed(tokens)
         for index, layer in enumerate(self.layers[:n_layers]):
             seen = W_P if positions is None else positions[index] * W_P
@@ -192,9 +192,9 @@ class Transformer(Base):
     ) -> Float[Tensor, "batch pos n_vocab"]:  # fmt: skip
         """Logits. With `patterns` (one per layer) attention is not computed but taken from there.
 
-        `positions`: how strongly each layer sees W_P; 1 as ever, with 0 it cannot tell places apart.
+        `positions`: factor on W_P for each layer; 1 as ever, with 0 it cannot tell places apart.
         """
-        for name, given in (("patterns", patterns), ("positions", positions)):
-            if given is not None and len(given) != (n := len(self.layers)):
-                raise ValueError(f"{len(given)} {name} given but the model has {n} layers")
+        for name, parts in (("patterns", patterns), ("positions", positions)):
+            if parts is not None and len(parts) != (n := len(self.layers)):
+                raise ValueError(f"{len(parts)} {name} given but the model has {n} layers")
         return self.unembed(self.stream(tokens, patterns=patterns, positions=positions))

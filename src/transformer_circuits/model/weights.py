@@ -1,4 +1,4 @@
-"""What the tensors of any checkpoint must be: finite real numbers, in floating point and dense."""
+"""Check on the tensors of any checkpoint: finite real numbers, in floating point and dense."""
 
 from collections.abc import Mapping
 
@@ -9,24 +9,24 @@ from transformer_circuits import files
 
 KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BUFFERS = (".mask", ".IGNORE", ".rotary_sin", ".rotary_cos")
-"""How names end that are of no weights, but which TransformerLens saves, too."""
+"""Endings of names of tensors that are no weights, but which TransformerLens saves, too."""
 
 
 def require_numbers(tensors: Mapping[str, Tensor], source: object = None) -> None:
-    """Refuse what a model would take in silence, or fail at: every way of loading asks this first.
+    """Refuse tensors that a model would take in silence, or fail at: every way of loading calls this first.
 
-    `source`: what they were read from, for the message, where that is known here.
+    `source`: their file, for the message, if known here.
     """
     for name, W in tensors.items():
         if name.endswith(BUFFERS):
             continue
         if W.dtype not in KINDS:
             kinds = ", ".join(str(kind).removeprefix("torch.") for kind in KINDS)
-            said = f"is {W.dtype} but must be of real numbers in floating point ({kinds})"
+            fault = f"is {W.dtype} but must be of real numbers in floating point ({kinds})"
         elif W.layout != torch.strided or W.is_meta or W.is_nested:
-            said = f"is {W.layout} on the device {W.device} but must be one dense array, with its numbers"
+            fault = f"is {W.layout} on the device {W.device} but must be one dense array, with its numbers"
         elif wrong := int((~W.isfinite()).sum()):
-            said = f"has {wrong} of {W.numel()} numbers that are not finite, but all must be"
+            fault = f"has {wrong} of {W.numel()} numbers that are not finite, but all must be"
         else:
             continue
-        raise files.UserError(f"{source}: {name} {said}" if source else f"{name} {said}")
+        raise files.UserError(f"{source}: {name} {fault}" if source else f"{name} {fault}")

@@ -1,4 +1,4 @@
-"""What the models read: text from pinned packages, cleaned, cut into tokens and windows.
+"""Text for the models: from pinned packages, cleaned, cut into tokens and windows.
 
 Of the package it imports `files` alone.
 """

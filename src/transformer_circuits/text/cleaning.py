@@ -1,4 +1,4 @@
-"""From the raw bytes of one file of a package to clean text: one function per kind of file.
+"""Cleaners from the raw bytes of one file of a package to clean text: one function per kind of file.
 
 A cleaner takes (name, bytes) and yields (document name, text). Nothing depends on the platform.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 Documents = Iterator[tuple[str, str]]
 
 SHORTEST = 200
-"""Documents with fewer characters are left out."""
+"""Least characters of a document that is kept."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff\ufffd]")
 _TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "—": "--", "…": "..."})
@@ -27,7 +27,7 @@ _TEX_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 
 
 def decode(raw: bytes) -> str:
-    """The text of some bytes: UTF-8 or, failing that, Windows-1252 without what it leaves undefined."""
+    """Text of some bytes: UTF-8 or, failing that, Windows-1252 without its undefined bytes."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -35,7 +35,7 @@ def decode(raw: bytes) -> str:
 
 
 def tidy(text: str) -> str:
-    """Normal white space: one kind of newline; no tabs, trailing blanks or runs of empty lines.
+    """Text with normal white space: one kind of newline; no tabs, trailing blanks or runs of empty lines.
 
     Control characters go, too.
     """
@@ -45,7 +45,7 @@ def tidy(text: str) -> str:
 
 
 def _join_lines(paragraph: str) -> str:
-    """A paragraph without its hard line breaks, if it was wrapped at a fixed width; else unchanged.
+    """Paragraph without its hard line breaks, if it was wrapped at a fixed width; else unchanged.
 
     So verse, lists and code keep their lines.
     """
@@ -124,7 +124,7 @@ def _dedent(text: str) -> str:
 
 
 def _mathematical_docstrings(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each docstring with at least three TeX commands: where it is, and its text without doctests."""
+    """Each docstring with at least three TeX commands: its match, and its text without doctests."""
     for match in _DOCSTRING.finditer(text):
         prefix, body = match.group(1).lower(), match.group(3)
         if "f" in prefix or "b" in prefix:
@@ -202,7 +202,7 @@ def service_model(name: str, raw: bytes) -> Documents:
     blocks, written = [], {""}
     for heading, title, entry in parts:
         described = (entry, *entry.get("members", {}).values())
-        texts = dict.fromkeys(one.get("documentation", "") for one in described)
+        texts = dict.fromkeys(part.get("documentation", "") for part in described)
         if new := [text for text in texts if text not in written]:
             blocks += [f"<{heading}>{title}</{heading}>", *new]
             written.update(new)

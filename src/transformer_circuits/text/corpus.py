@@ -1,9 +1,9 @@
-"""The text the models learn from: built from pinned packages, the same bytes on every machine.
+"""Corpus: the text the models learn from, built from pinned packages, the same bytes on every machine.
 
-Two profiles: "small" (every family, under 15 MB to download; what chapters and tests read) and
-"full" (for training). A document of the small profile is the same document, on the same side of
-the split, in the full one (but for blocks that another document of it has, see `without_repeats`);
-so held-out text of either was never trained on.
+Two profiles: "small" (every family, under 15 MB to download; for chapters and tests) and "full"
+(for training). A document of the small profile is the same document, on the same side of the split,
+in the full one (but for blocks that another document of it has, see `without_repeats`); so held-out
+text of either was never trained on.
 
 Three splits: "train"; "validation", other packages with the same kinds of text (of one package,
 other documents); and "unseen-kind", a kind of text that no package of the training text was taken
@@ -42,7 +42,7 @@ class Document:
 
 
 def fraction(name: str) -> float:
-    """A number in [0, 1) that depends on `name` alone: the same on every machine and Python."""
+    """Number in [0, 1) that depends on `name` alone: the same on every machine and Python."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
 
 
@@ -65,13 +65,12 @@ def _documents(profile: str, archives: Path) -> Iterator[Document]:
 
 
 def without_repeats(documents: list[Document], block: int = 160) -> list[Document]:
-    """Drop documents seen before and, inside documents, blocks that an earlier document has.
+    """Documents without those seen before and, inside documents, without blocks that an earlier one has.
 
     Blocks of at least `block` characters are compared; they are separated by empty lines, and white
-    space does not count. What repeats inside one document stays: that is what a model can learn
-    to copy. Held-out text goes first, so a block of both sides stays there and is never trained on.
-
-    A document of which less than `cleaning.SHORTEST` is left is dropped, and still counts as earlier:
+    space does not count. Repeats inside one document stay: those a model can learn to copy.
+    Held-out text goes first, so a block of both sides stays there and is never trained on. A
+    document of which less than `cleaning.SHORTEST` is left is dropped, and still counts as earlier:
     a block that it alone had is then nowhere. The small profile has no such document, and to count
     otherwise could change the pinned text of the full one.
     """
@@ -80,7 +79,7 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
         return re.sub(r"\s+", " ", text).strip()
 
     seen: set[str] = set()
-    whole: set[str] = set()
+    documents_seen: set[str] = set()
     kept = []
     for document in sorted(documents, key=lambda d: d.split == "train"):
         blocks, here = [], set()
@@ -92,14 +91,14 @@ def without_repeats(documents: list[Document], block: int = 160) -> list[Documen
             blocks.append(text)
         seen |= here
         text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(blocks)).strip("\n") + "\n"
-        if len(text) >= SHORTEST and key(text) not in whole:
-            whole.add(key(text))
+        if len(text) >= SHORTEST and key(text) not in documents_seen:
+            documents_seen.add(key(text))
             kept.append(Document(document.family, document.name, text, document.split))
     return kept
 
 
 def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
-    """Fetch, clean, split and write `<profile>-<split>.jsonl`; the paths by split.
+    """Fetch, clean, split and write `<profile>-<split>.jsonl`; returns the paths by split.
 
     Does nothing where all files are there with the SHA-256 that `data/corpus.toml` pins.
     """
@@ -119,17 +118,17 @@ def build(profile: str, folder: Path | None = None) -> dict[str, Path]:
                 for document in documents:
                     if document.split == split:
                         file.write(files.as_json(asdict(document), ensure_ascii=False) + "\n")
-            found = files.sha256(temporary)
-            if found != pinned[split]:
+            actual = files.sha256(temporary)
+            if actual != pinned[split]:
                 raise files.UserError(
-                    f"{path.name} came out with SHA-256 {found} but data/corpus.toml pins "
+                    f"{path.name} came out with SHA-256 {actual} but data/corpus.toml pins "
                     f"{pinned[split]}; if the manifest was changed on purpose, pin the new one"
                 )
     return paths
 
 
 def _pinned(profile: str, split: str) -> str:
-    """The SHA-256 that a text must have."""
+    """SHA-256 that a text must have."""
     path = files.data_dir() / "corpus.toml"
     profiles = files.read_toml(path).get("profile", {})
     if split not in profiles.get(profile, {}):
@@ -141,7 +140,7 @@ def _pinned(profile: str, split: str) -> str:
 
 
 def read(profile: str, split: str) -> list[Document]:
-    """The documents of one split; fetched first if they are not in the cache."""
+    """Documents of one split; fetched first if they are not in the cache."""
     _pinned(profile, split)  # refuses a split that is not there
     path = build(profile)[split]
     with path.open(encoding="utf-8") as file:
@@ -150,7 +149,7 @@ def read(profile: str, split: str) -> list[Document]:
 
 @dataclass(frozen=True)
 class Part:
-    """What one package gives to one family of a split; `share` of the split's characters, 0 to 1."""
+    """Part of a split from one package and family; `share` of the split's characters, 0 to 1."""
 
     family: str
     package: str
@@ -160,7 +159,7 @@ class Part:
 
 
 def composition(profile: str, split: str) -> list[Part]:
-    """What a split is made of: one part for each family and package, the largest first."""
+    """Parts of a split, one for each family and package, the largest first."""
     lengths: dict[tuple[str, str], list[int]] = {}
     for document in read(profile, split):
         key = document.family, document.name.split("/")[0]
@@ -177,8 +176,9 @@ VOCABULARY = {
     "html": 5_000_000,
     "latex": 4_000_000,
 }
-"""Characters of each family that the vocabulary is learned from. Nearly half is prose, an eighth of
-the training text, so that common English words become tokens; it costs the code 3 % more tokens."""
+"""Characters of each family for learning the vocabulary. Nearly half is prose, an eighth of the
+training text, so that common English words become tokens; it costs the code 3 % more tokens.
+"""
 
 
 def first(profile: str, characters: Mapping[str, int]) -> Iterator[Document]:
@@ -191,7 +191,7 @@ def first(profile: str, characters: Mapping[str, int]) -> Iterator[Document]:
 
 
 def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
-    """One split as a stream of token ids, BEGIN before each document; computed once, then cached.
+    """Split as a stream of token ids, BEGIN before each document; computed once, then cached.
 
     In tokens of the tokenizer in use, see `tokenizer.using`.
     """
@@ -206,9 +206,9 @@ def tokens(profile: str, split: str) -> Int32[Tensor, " n_tokens"]:
 
 
 def tokens_of(profile: str, split: str, family: str) -> Int32[Tensor, " n_tokens"]:
-    """The documents of one family in the stream that `tokens` gives, in their order."""
+    """Documents of one family in the stream of `tokens`, in their order."""
     stream, families = tokens(profile, split), [d.family for d in read(profile, split)]
     if family not in families:
         raise files.UserError(f'no family "{family}" in {split}, only {sorted({*families})}')
     document = (stream == tokenizer.BEGIN).cumsum(0) - 1  # [n_tokens], to which one each belongs
-    return stream[torch.tensor([one == family for one in families])[document]]
+    return stream[torch.tensor([name == family for name in families])[document]]

@@ -23,7 +23,7 @@ BACKENDS = (
     "mesonpy",
     "pbr.build",
 )
-"""The build backends that source archives of `data/corpus.toml` ask for."""
+"""Build backends that source archives of `data/corpus.toml` ask for."""
 
 # pip asks a source archive's build backend for name and version, even to download it. This stands
 # in for the backend: it copies what the archive itself says, and runs nothing.
@@ -48,7 +48,7 @@ def prepare_metadata_for_build_wheel(folder, config_settings=None):
 
 @dataclass(frozen=True)
 class Take:
-    """Which files of a package become text of which family, and by which cleaner."""
+    """Choice of a package's files, with their family and cleaner."""
 
     family: str
     cleaner: str
@@ -70,7 +70,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Package:
-    """One archive of PyPI, and what we take from it."""
+    """One archive of PyPI, and the files we take from it."""
 
     name: str
     version: str
@@ -82,11 +82,11 @@ class Package:
     small: bool
     takes: tuple[Take, ...]
     inside: str = ""
-    """Which zip files inside the archive are opened, too; a glob, empty for none."""
+    """Glob of zip files inside the archive that are opened, too; empty for none."""
 
 
 def manifest(profile: str, path: Path | None = None) -> list[Package]:
-    """The packages of a profile, in the order of `data/corpus.toml`."""
+    """Packages of a profile, in the order of `data/corpus.toml`."""
     if profile not in ("small", "full"):
         raise files.UserError(f'profile is "{profile}" but must be "small" or "full"')
     path = path or files.data_dir() / "corpus.toml"
@@ -107,7 +107,7 @@ def manifest(profile: str, path: Path | None = None) -> list[Package]:
 
 
 def fetch(packages: list[Package], folder: Path) -> None:
-    """Bring every archive into `folder`; what is there already, and right, is kept.
+    """Bring every archive into `folder`; those already there, and right, are kept.
 
     Nothing of an archive is run before its SHA-256 was compared; nor after, unless it brings a
     build backend of its own, which none of ours does.
@@ -161,15 +161,15 @@ def _download(package: Package, folder: Path) -> Path:
 
 
 def _reason(output: str, errors: str) -> str:
-    """The lines of pip's output that tell why: silent indexes, discarded files, and its errors."""
+    """Lines of pip's output with the reason: silent indexes, discarded files, and its errors."""
     telling = ("Could not fetch URL", "Discarding")
-    said = [line.strip() for line in output.splitlines() if line.strip().startswith(telling)]
-    said += errors[max(0, errors.find("ERROR:")) :].strip().splitlines()
-    return "\n".join(f"    {line}" for line in said or ["nothing"])
+    lines = [line.strip() for line in output.splitlines() if line.strip().startswith(telling)]
+    lines += errors[max(0, errors.find("ERROR:")) :].strip().splitlines()
+    return "\n".join(f"    {line}" for line in lines or ["nothing"])
 
 
 def members(path: Path, inside: str = "") -> Iterator[tuple[str, bytes]]:
-    """(path in the archive, content) of a wheel or source archive, in order of the paths.
+    """Files (path in the archive, content) of a wheel or source archive, in order of the paths.
 
     A file of a zip that matches `inside` is called "outer.zip!inner".
     """

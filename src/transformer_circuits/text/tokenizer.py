@@ -23,7 +23,7 @@ context. Others call it BOS. Heads with nothing to do rest their attention on it
 
 
 def train(documents: Iterable[str], n_vocab: int) -> Tokenizer:
-    """Byte-pair encoding learned from `documents`; any text can be encoded with it."""
+    """Tokenizer by byte-pair encoding, learned from `documents`; any text can be encoded with it."""
     least, most = len(pre_tokenizers.ByteLevel.alphabet()) + 1, 2**16
     if not least <= n_vocab <= most:
         raise files.UserError(
@@ -47,13 +47,13 @@ _path: ContextVar[Path | None] = ContextVar("path of the tokenizer", default=Non
 
 
 def path() -> Path:
-    """The file of the tokenizer in use: `data/tokenizer.json`, but inside `using`."""
+    """File of the tokenizer in use: `data/tokenizer.json`, but inside `using`."""
     return _path.get() or files.data_dir() / "tokenizer.json"
 
 
 @contextmanager
 def using(other: Path | None) -> Iterator[None]:
-    """Inside, another file is the tokenizer: texts, labels and the cached text are in its tokens.
+    """Use another file as the tokenizer inside: texts, labels and the cached text are in its tokens.
 
     None stands for the book's own.
     """
@@ -78,7 +78,7 @@ def _read(path: Path) -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, documents: list[str]) -> Int32[Tensor, " n_tokens"]:
-    """The documents as one stream of token ids, BEGIN before each.
+    """Documents as one stream of token ids, BEGIN before each.
 
     For one text as a model takes it see `context`.
     """
@@ -91,7 +91,7 @@ def encode(tokenizer: Tokenizer, documents: list[str]) -> Int32[Tensor, " n_toke
 
 
 def label(tokenizer: Tokenizer, token: int) -> str:
-    """How a token is printed: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>.
+    """Printed form of a token: its text, with a space as ␣, a newline as ↵, a lone byte as <e2>.
 
     A lone byte is a part of a character that takes several. Five or more of one character are
     counted: twelve spaces are ␣×12.
@@ -109,7 +109,7 @@ def label(tokenizer: Tokenizer, token: int) -> str:
 
 @cache
 def _byte_characters() -> dict[int, str]:
-    """The printable stand-in of each byte in byte-level BPE: itself if printable, else 256 + n."""
+    """Printable stand-in of each byte in byte-level BPE: itself if printable, else 256 + n."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {byte: chr(byte) for byte in printable}
     others = [byte for byte in range(256) if byte not in table]
@@ -117,7 +117,7 @@ def _byte_characters() -> dict[int, str]:
 
 
 def context(text: str) -> Int[Tensor, "1 pos"]:
-    """One text as a model takes it: a batch of one context, which opens with BEGIN.
+    """Text as a model takes it: a batch of one context, which opens with BEGIN.
 
     TransformerLens: `to_tokens`.
     """
@@ -125,12 +125,12 @@ def context(text: str) -> Int[Tensor, "1 pos"]:
 
 
 def labels(tokens: Int[Tensor, " pos"]) -> list[str]:
-    """How each of some tokens is printed; see `label`. TransformerLens: `to_str_tokens`."""
+    """Printed form of each token; see `label`. TransformerLens: `to_str_tokens`."""
     return [label(load(), token) for token in tokens.tolist()]
 
 
 def token(text: str) -> int:
-    """The id of the token that is exactly this text. TransformerLens: `to_single_token`."""
+    """Id of the token that is exactly this text. TransformerLens: `to_single_token`."""
     ids = load().encode(text).ids
     if len(ids) != 1:
         pieces = [label(load(), piece) for piece in ids]
@@ -139,7 +139,7 @@ def token(text: str) -> int:
 
 
 def inside_words(tokens: Int[Tensor, "*batch pos"]) -> Bool[Tensor, "*batch pos"]:
-    """Where a token continues a word: it begins with a letter or an apostrophe, after a letter.
+    """Places where a token continues a word: it begins with a letter or an apostrophe, after a letter.
 
     >>> "couldn't sing", inside_words(context("couldn't sing"))[0, -2:].tolist()
     ("couldn't sing", [True, False])
@@ -152,7 +152,7 @@ def inside_words(tokens: Int[Tensor, "*batch pos"]) -> Bool[Tensor, "*batch pos"
 
 
 def texts() -> list[str]:
-    """The text of every token; empty for BEGIN and for lone bytes, which are no text by themselves."""
+    """Text of every token; empty for BEGIN and for lone bytes, which are no text by themselves."""
     tokenizer = load()
     decoded = (tokenizer.decode([i]) for i in range(tokenizer.get_vocab_size()))
     return ["" if i == BEGIN or "\ufffd" in text else text for i, text in enumerate(decoded)]

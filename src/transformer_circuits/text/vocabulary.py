@@ -1,4 +1,4 @@
-"""A new vocabulary: what a tokenizer is learned from, and where it is written."""
+"""Vocabulary: the text that a new tokenizer is learned from."""
 
 import re
 from collections import Counter
@@ -9,10 +9,11 @@ from transformer_circuits import files
 from transformer_circuits.text import corpus, tokenizer
 
 WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}(?![^\W_])")
-"""A run of letters that stands by itself."""
+"""Pattern of a run of letters that stands by itself."""
 RUNNING_WORDS = 16_000_000
-"""How many words of English as it is used `write` draws. Three quarters of them are words that the
-documents have often enough; their own running words are 8 million."""
+"""Words of English as it is used that `write` draws. Three quarters of them are words that the
+documents have often enough; their own running words are 8 million.
+"""
 
 
 def write(n_vocab: int, path: Path, *, english: bool = False) -> None:
@@ -22,7 +23,7 @@ def write(n_vocab: int, path: Path, *, english: bool = False) -> None:
     """
 
     def texts() -> Iterator[str]:  # a generator: `n_vocab` is checked before the text is read
-        documents = [one.text for one in corpus.first("full", corpus.VOCABULARY)]
+        documents = [document.text for document in corpus.first("full", corpus.VOCABULARY)]
         yield from documents
         if english:
             yield from words(documents, RUNNING_WORDS)
@@ -32,10 +33,10 @@ def write(n_vocab: int, path: Path, *, english: bool = False) -> None:
 
 
 def words(documents: Iterable[str], n: int, at_least: int = 100) -> Iterator[str]:
-    """About `n` running words, drawn by their frequency in English: one word in each text, repeated.
+    """Running words, about `n`, drawn by their frequency in English: one word in each text, repeated.
 
-    The book's text is code, documentation, and prose that is mostly a century old. What a reader
-    types is none of these, and would be cut into pieces.
+    The book's text is code, documentation, and prose that is mostly a century old. A reader's own
+    words are none of these, and would be cut into pieces.
 
     Only words that the documents have `at_least` so often, so that none becomes a token which no
     model can learn; in the capitals that the documents write them in, as often as these do. A space

@@ -1,7 +1,7 @@
 """Windows of a stream of tokens: the contexts that a model is trained and tested on.
 
-A window is what one context holds. Its inputs are n_ctx tokens; its targets are the same text one
-token on, so `targets[:, t]` is the token that follows `inputs[:, t]`.
+A window fills one context. Its inputs are n_ctx tokens; its targets are the same text one token on,
+so `targets[:, t]` is the token that follows `inputs[:, t]`.
 """
 
 from typing import Protocol, runtime_checkable
@@ -15,13 +15,12 @@ from transformer_circuits import files
 from transformer_circuits.text.tokenizer import BEGIN
 
 NEAR = 4
-"""How many contexts apart, at most, from a place drawn at random those windows begin among which
-`batch` takes the one that repeats itself most."""
+"""Most contexts between a random place and the windows from which `batch` takes the most repetitive one."""
 
 
 @runtime_checkable
 class Context(Protocol):
-    """What windows need to know of a model; its `ModelConfig` is one."""
+    """Properties of a model that windows depend on; its `ModelConfig` has them."""
 
     @property
     def n_ctx(self) -> int:
@@ -35,7 +34,7 @@ class Context(Protocol):
 def starts(
     stream: Int[Tensor, " n_tokens"], n: int, config: Context, *, n_ctx: int | None = None
 ) -> Int[Tensor, " n"]:
-    """Where `n` evenly spaced windows of a stream begin, from the first possible place to the last.
+    """First places of `n` evenly spaced windows of a stream, from the first possible one to the last.
 
     `n_ctx`: the length of a window, where it is not the model's.
     """
@@ -96,9 +95,9 @@ def batch(
     best_of: int = 1,
     generator: torch.Generator,
 ) -> tuple[Int[Tensor, "size n_ctx"], Int[Tensor, "size n_ctx"]]:
-    """Inputs and targets of windows at random places: what one training step sees.
+    """Inputs and targets of windows at random places, for one training step.
 
-    `best_of`: how many windows are drawn for each that is taken, all near each other (`NEAR`), so
+    `best_of`: the number of windows drawn for each that is taken, all near each other (`NEAR`), so
     that every kind of text keeps its share; the one with the most `repetition` is taken.
     """
     last = _last_start(stream, config)
@@ -114,7 +113,7 @@ def batch(
 
 
 def repetition(tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, " batch"]:
-    """How much a text repeats itself: the share of its trigrams that came before in it, 0 to 1.
+    """Share of a text's trigrams that came before in it, 0 to 1.
 
     >>> repetition(torch.tensor([[1, 2, 3, 4, 1, 2, 3], [5, 5, 5, 5, 5, 5, 5]]))
     tensor([0.2000, 0.8000])
@@ -129,10 +128,10 @@ def repetition(tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, " batch"]:
 def completes_repeat(
     inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Bool[Tensor, "batch pos"]:
-    """Which targets complete a repeat: B after A, where an AB stood earlier in the window.
+    """Targets that complete a repeat: B after A, where an AB stood earlier in the window.
 
-    These are the targets that an ideal induction head may get right, as one of the places that it
-    looks at has the right follower.
+    An ideal induction head may get these right, as one of the places that it looks at has the right
+    follower.
 
     >>> text = torch.tensor([[7, 8, 9, 7, 8, 7, 8]])
     >>> completes_repeat(text[:, :-1], text[:, 1:])
@@ -161,7 +160,7 @@ def _last_start(stream: Tensor, config: Context, n_ctx: int | None = None) -> in
 def _text(
     stream: Tensor, starts: Tensor, config: Context, n_ctx: int | None = None
 ) -> Int[Tensor, "batch n_ctx_and_one"]:
-    """The inputs of each window and, after them, the last target."""
+    """Inputs of each window and, after them, the last target."""
     length = _length(config, n_ctx)
     first, last = int(starts.min()), int(starts.max())
     if first < 0 or last + length > len(stream):

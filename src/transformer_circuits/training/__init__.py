@@ -1,4 +1,4 @@
-"""How a model is trained, and trained models on disk.
+"""Training of models, and trained models on disk.
 
 Of the package it imports `text`, `model`, `settings` and `files`.
 """

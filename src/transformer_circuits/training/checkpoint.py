@@ -1,4 +1,4 @@
-"""A trained model on disk: `config.toml`, `weights.safetensors` and `training.jsonl` in a folder."""
+"""Checkpoint: a trained model on disk, as `config.toml`, `weights.safetensors` and `training.jsonl`."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ from transformer_circuits.training.config import Provenance, TrainConfig
 
 
 def models_dir() -> Path:
-    """`data/models/`: the models that come with the book."""
+    """Folder `data/models/` of the models that come with the book."""
     return files.data_dir() / "models"
 
 
@@ -68,9 +68,9 @@ def _write(path: Path, model: Transformer) -> None:
 
 
 def steps(folder: Path) -> list[int]:
-    """The steps of the checkpoints along a run that a folder has, in order.
+    """Steps of the checkpoints along a run that a folder has, in order.
 
-    Of those that were taken over from a run (`take_checkpoints`) only what is listed counts.
+    Of checkpoints taken over from a run (`take_checkpoints`) only listed ones count.
     """
     place = folder / "checkpoints"
     names = {path.name for path in place.glob(f"{'[0-9]' * 6}.safetensors")}
@@ -94,17 +94,16 @@ def _checkpoint(folder: Path, step: int) -> Path:
 
 
 def settings(name: str) -> tuple[ModelConfig, TrainConfig]:
-    """How a model of the book is built and trained, whether it was trained yet or not."""
+    """Shape and training plan of a model of the book, trained or not."""
     tables = config.read(folder(name) / "config.toml", "model", "training")
     return tables["model"], tables["training"]
 
 
 def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transformer:
-    """A trained model of the book, ready for analysis, on `device`, its weights frozen.
+    """Trained model of the book, ready for analysis, on `device`, its weights frozen.
 
-    A file that is damaged, or does not belong to the others, is named, with the remedy.
-
-    `step`: the model as it was after so many steps of its training, one of `steps`.
+    An error names a file that is damaged, or does not belong to the others, with the remedy.
+    `step`: the model after so many steps of its training, one of `steps`.
     """
     place = folder(name)
     tables = config.read(place / "config.toml", "model")
@@ -136,7 +135,7 @@ def load(name: str, device: str = "cpu", *, step: int | None = None) -> Transfor
 
 
 def of_file(path: Path) -> Transformer:
-    """The model whose weights a file has, as the `config.toml` beside it describes it; frozen.
+    """Model from a file of weights, of the shape in the `config.toml` beside it; frozen.
 
     Of the config, the table `[model]` is enough; with `[provenance]` it must be this very file.
     """
@@ -154,7 +153,7 @@ def of_file(path: Path) -> Transformer:
 
 
 def records(name: str) -> list[dict]:
-    """The records of a model's training log, one per line of the file; see `development.probe`."""
+    """Records of a model's training log, one per line of the file; see `development.probe`."""
     path = folder(name) / "training.jsonl"
     if not path.is_file():
         raise files.UserError(
@@ -164,7 +163,7 @@ def records(name: str) -> list[dict]:
 
 
 def held_out_nats(name: str) -> float:
-    """The loss of a model of the book on held-out text, from the log of its training. [nats per token]"""
+    """Loss of a model of the book on held-out text, from the log of its training. [nats per token]"""
     last = records(name)[-1]
     if "held_out_nats" not in last:
         raise files.UserError(
@@ -187,23 +186,24 @@ def load_weights(model: Transformer, path: Path) -> None:
 
 
 def _differ(tensors: Mapping[str, torch.Tensor], model: Transformer) -> str:
-    """In what a file of weights is not of the model that its config describes; "" if in nothing."""
+    """Difference of a file of weights from the model of its config; "" if there is none."""
     has, needs = (
-        {name: tuple(W.shape) for name, W in of.items()} for of in (tensors, model.state_dict())
+        {name: tuple(W.shape) for name, W in state.items()}
+        for state in (tensors, model.state_dict())
     )
     n_layers = len({name.split(".")[1] for name in has if name.startswith("layers.")})
     if n_layers != model.config.n_layers:
         return f"its weights are of {n_layers} layers, but n_layers is {model.config.n_layers}"
-    said = (
+    faults = (
         f"{name} is {has.get(name, 'not there')} but must be {needs.get(name, 'absent')}"
         for name in {**needs, **has}
         if has.get(name) != needs.get(name)
     )
-    return next(said, "")
+    return next(faults, "")
 
 
 def folder(name: str) -> Path:
-    """The folder of a model of the book."""
+    """Folder of a model of the book."""
     names = sorted(path.parent.name for path in models_dir().glob("*/config.toml"))
     if name not in names:
         raise files.UserError(f'no model called "{name}"; there are {names}')
@@ -211,12 +211,12 @@ def folder(name: str) -> Path:
 
 
 def of_seed(name: str, seed: int) -> str:
-    """What the model is called that differs from `name` in its seed alone."""
+    """Name of the model that differs from `name` in its seed alone."""
     return f"{name}-seed-{seed}"
 
 
 def seeds(name: str) -> list[str]:
-    """A model and those that differ from it in their seed alone, `name` itself first."""
+    """Names of a model and of those that differ from it in their seed alone, `name` itself first."""
     pattern = re.compile(re.escape(of_seed(name, 0)).removesuffix("0") + r"(\d+)")
     matches = (pattern.fullmatch(path.parent.name) for path in models_dir().glob("*/config.toml"))
     others = sorted((match for match in matches if match), key=lambda match: int(match[1]))

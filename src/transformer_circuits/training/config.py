@@ -1,4 +1,4 @@
-"""How a model is trained, and what its weights were trained from: two tables of `config.toml`."""
+"""Training plan and provenance of a model: two tables of `config.toml`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from transformer_circuits.settings import Table
 
 @dataclass(frozen=True)
 class TrainConfig(Table):
-    """One training run. Steps and batches are counted over all processes together."""
+    """Plan of one training run. Steps and batches are counted over all processes together."""
 
     table = "training"
 
@@ -28,23 +28,26 @@ class TrainConfig(Table):
     decay_from: float
     """Fraction of the run after which the learning rate falls linearly to 0."""
     corpus: str
-    """Which profile of the corpus, "small" or "full"."""
+    """Profile of the corpus, "small" or "full"."""
     best_of: int = 1
     """Windows drawn near each other for each that is trained on, the one that repeats itself most:
-    see `windows.batch`. It is repeats that induction can be learned from."""
+    see `windows.batch`. From repeats induction can be learned.
+    """
     decay_unembed: float = 0.0
     """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
     decay_attention: float = 0.0
-    """The same for all that `lr_attention` is for, where the noise of small batches would pile up."""
+    """The same for all weights of `lr_attention`, where the noise of small batches would pile up."""
     rms_embed: float = 0.0
     """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
     it free. A decay in its place would wear down the embeddings of rare tokens most."""
     blind_steps: int = 0
-    """Steps in which layers after the first see no positions; then half as many in which these grow
-    to full strength. 0 shows them from the start."""
+    """Steps in which layers after the first see no positions, before half as many in which these
+    grow to full strength. 0 shows them from the start.
+    """
     checkpoints: tuple = ()
     """Steps after which the weights are kept, too, in order. Each is that of a record, or the first
-    record after it counts."""
+    record after it counts.
+    """
 
     def __post_init__(self):
         for names, holds, expected in (
@@ -71,7 +74,7 @@ class TrainConfig(Table):
 
 @dataclass(frozen=True)
 class Provenance(Table):
-    """What the weights were trained from, so that a mismatch is detected."""
+    """Sources of the weights, so that a mismatch is detected."""
 
     table = "provenance"
 
@@ -84,7 +87,7 @@ class Provenance(Table):
 
 
 def read(path: Path, *needed: str) -> dict[str, Any]:
-    """The tables of a `config.toml`: `model`, `training` and `provenance` as their dataclasses."""
+    """Tables of a `config.toml`: `model`, `training` and `provenance` as their dataclasses."""
     tables = files.read_toml(path)
     if absent := [name for name in needed if name not in tables]:
         raise files.damaged(path, f"has no table {absent}")

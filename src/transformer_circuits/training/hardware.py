@@ -1,4 +1,4 @@
-"""What the machine can do for training: bfloat16, a compiler, and attention for that."""
+"""Hardware for training: bfloat16, a compiler, and attention for that."""
 
 import logging
 import math
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from transformer_circuits.model.transformer import causal_results
 
 _SAYS_WHY = re.compile(r"error: (?!ld returned|linker command failed)|\bld: (?!warning)")
-"""In a line of a compiler or a linker that names what is missing, and not only that something is."""
+"""Pattern of a compiler's or linker's line that names the missing part, and not only that one is."""
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -30,7 +30,7 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 class WithoutBfloat16(TorchFunctionMode):
-    """`with WithoutBfloat16(): optimizer.step()` computes in float32 what Muon would in bfloat16.
+    """Mode in which Muon computes in float32, not bfloat16: `with WithoutBfloat16(): optimizer.step()`.
 
     `torch.optim.Muon` turns its matrices into bfloat16 on every device. A processor without
     instructions for it emulates them: two thirds of a training step.
@@ -45,7 +45,7 @@ class WithoutBfloat16(TorchFunctionMode):
 def compiles(device: torch.device) -> bool:
     """Whether `torch.compile` works, tried on one small function; if not, a line on stderr says so.
 
-    A compiler may be there without what it needs, as on Debian without python3-dev.
+    A compiler may be there without its own requirements, as on Debian without python3-dev.
     """
     try:
         torch.compile(torch.sin)(torch.ones(16, device=device))
@@ -71,7 +71,7 @@ def causal_blocks(
     k: Float[Tensor, "batch head pos d_head"],
     v: Float[Tensor, "batch head pos d_head"],
 ) -> Float[Tensor, "batch head pos d_head"]:
-    """The same as `causal_results` up to rounding, twice as fast where a CPU's compiler makes it.
+    """Same as `causal_results` up to rounding, twice as fast where a CPU's compiler makes it.
 
     Nothing is computed above the diagonal except inside the last block of each. Where nothing is
     compiled, and on other devices, PyTorch's own is faster, and is taken.

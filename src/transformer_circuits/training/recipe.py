@@ -1,4 +1,4 @@
-"""The recipe: how rates, optimizers, embeddings and positions go along a training run."""
+"""Recipe of a training run: its rates, optimizers, embeddings and positions."""
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from transformer_circuits.training.config import TrainConfig
 def schedule(step: int, config: TrainConfig) -> float:
     """Factor on the learning rates at a step: linear warm-up, constant, linear to 0.
 
-    A high rate is to find induction sooner; falling to 0, it takes its noise off the loss.
+    A high rate finds induction sooner; its fall to 0 takes its noise off the loss.
     """
     warm = min(1.0, (step + 1) / config.warmup_steps)
     left = 1 - step / config.steps
@@ -45,10 +45,10 @@ def optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Opti
 
 
 def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " layer"]:
-    """How strongly each layer sees positions at a step, from 0 to 1; see `TrainConfig.blind_steps`.
+    """Factor on the positions of each layer at a step, from 0 to 1; see `TrainConfig.blind_steps`.
 
-    The first layer always sees them. That is to let it be the one that grows the previous-token
-    head, which induction needs there; otherwise it is a race.
+    The first layer always sees them. So it is the one that grows the previous-token head, which
+    induction needs there; otherwise it is a race.
     """
     seen = torch.ones(n_layers)
     if config.blind_steps:
@@ -58,11 +58,10 @@ def positions(step: int, config: TrainConfig, n_layers: int) -> Float[Tensor, " 
 
 @torch.no_grad()
 def normalise(model: Transformer, rms: float) -> None:
-    """Scale each token's embedding to this root mean square (0 leaves all as they are), and take
-    the mean over tokens out of W_U.
+    """Scale each token's embedding to this root mean square (0 for no change), and centre W_U over tokens.
 
-    That mean adds the same to every logit, so it changes no prediction; but it would be in every
-    circuit that ends in W_U, and hide what a head copies.
+    The mean of W_U adds the same to every logit, so it changes no prediction; but it would be in
+    every circuit that ends in W_U, and hide copying by heads.
     """
     if rms:
         model.W_E *= rms / model.W_E.square().mean(dim=0).sqrt()

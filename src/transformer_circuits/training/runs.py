@@ -1,4 +1,4 @@
-"""Training a model of the book: what it learns from, where its state is kept, what is saved."""
+"""Training runs of the book's models: their text, their state, and their saving."""
 
 import dataclasses
 import shutil
@@ -22,13 +22,13 @@ from transformer_circuits.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class Run:
-    """A training that `prepare` has set up: `for record in run.records()`, then `run.save()`."""
+    """Training that `prepare` has set up: `for record in run.records()`, then `run.save()`."""
 
     name: str
     folder: Path
-    """Where `save` puts the trained model and its checkpoints."""
+    """Folder of the trained model and its checkpoints, after `save`."""
     state: Path
-    """Where the training keeps its state, and its checkpoints until `save`."""
+    """Folder of the training's state, and of its checkpoints until `save`."""
     trainer: Trainer
 
     def records(self) -> Iterator[dict]:
@@ -42,7 +42,7 @@ class Run:
             yield record
 
     def _keep_checkpoint(self) -> None:
-        """Keep the weights as they are now if the plan asks for a checkpoint since the last record."""
+        """Keep the present weights if the plan asks for a checkpoint since the last record."""
         trainer = self.trainer
         before = trainer.log[-2]["step"] if len(trainer.log) > 1 else 0
         due = any(before < step <= trainer.step for step in trainer.config.checkpoints)
@@ -53,8 +53,8 @@ class Run:
     def save(self) -> float:
         """Write log, checkpoints, weights and their provenance; return the loss on held-out text.
 
-        In nats per token, rounded to four digits, as the last record of the log has it from now
-        on under `held_out_nats`. Over which text, see `cross_entropy`.
+        In nats per token, rounded to four digits, also in the last record of the log under
+        `held_out_nats`. On the text that `cross_entropy` names.
         """
         model, plan, log = self.trainer.model, self.trainer.config, self.trainer.log
         quantisation.round_(model)  # measured as it is saved; positions are not rounded
@@ -77,10 +77,10 @@ def prepare(
 ) -> Run:
     """Set up the training of the model called `name`, or take it up where it was interrupted.
 
-    `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which keeps
-    no checkpoints.
-    `folder`: where the trained model goes; by default to its folder among the models of the book.
-    A folder that cannot be written is refused now, and not after the training.
+    `seed`: another than the one of the config gives another model, `checkpoint.of_seed`, which
+    keeps no checkpoints.
+    `folder`: for the trained model; by default its folder among the models of the book. A folder
+    that cannot be written is refused now, and not after the training.
     `compile`: as for `Trainer`.
     `probe`: measures the model on held-out text at every record, as `development.probe` does. A
     model without layers has no heads to measure, and is not probed.
@@ -107,7 +107,7 @@ def trainer(
     compile: bool | None = None,
     probe: Callable[[Transformer, Tensor], dict] | None = None,
 ) -> Trainer:
-    """The training of a new model of this shape by a plan, or the one left in the folder `state`."""
+    """Training of a new model of this shape by a plan, or the one left in the folder `state`."""
     model = Transformer(shape, generator=torch.Generator().manual_seed(plan.seed))
     text, held_out = (corpus.tokens(plan.corpus, split) for split in ("train", "validation"))
     on_held_out = (lambda model: probe(model, held_out)) if probe and shape.n_layers else None

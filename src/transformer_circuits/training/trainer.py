@@ -48,12 +48,13 @@ class Trainer:
     ):
         """Set up a run, or take up the one left in `folder`.
 
-        `folder`: where the state is kept, at every record; None keeps none.
+        `folder`: for the state, which is kept at every record; None keeps none.
         `every`: the fewest steps between two records.
-        `compile`: whether to use `torch.compile`, about three times as fast; by default if it works.
-        `probe`: measures the model at every record; what it returns becomes part of the record.
+        `compile`: whether to use `torch.compile`, about three times as fast; by default if it
+        works.
+        `probe`: measures the model at every record; its result becomes part of the record.
         `repeat_weight`: of targets in the loss that `windows.completes_repeat`; all others have 1.
-        `differs`: what distinguishes this run from others with the same model, config and text.
+        `differs`: the difference from other runs with the same model, config and text.
         """
         # Imported here, as only training needs it: analyses import this folder, too.
         from accelerate import Accelerator
@@ -141,12 +142,12 @@ class Trainer:
                 bar.write(f"trained {self.step} steps, {nats} nats per token on the last batch")
 
     def _next_record(self) -> int:
-        """The step of the next record: most changes early, so the intervals grow with the run."""
+        """Step of the next record: most changes early, so the intervals grow with the run."""
         last = self.log[-1]["step"] if self.log else 0
         return min(last + max(self.every, last // 20), self.config.steps)
 
     def _one_step(self) -> Tensor:
-        """One step of all optimizers; the mean loss before it, over all processes."""
+        """Make one step of all optimizers; returns the mean loss before it, over all processes."""
         factor = recipe.schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             for group in optimizer.param_groups:
@@ -171,7 +172,7 @@ class Trainer:
         return self.accelerator.reduce(loss.detach(), reduction="mean")
 
     def _share(self) -> tuple[Tensor, Tensor]:
-        """This process's part of the step's batch, which depends on seed and step alone."""
+        """Part of the step's batch for this process; the batch depends on seed and step alone."""
         config, shape, accelerator = self.config, self.model.config, self.accelerator
         generator = torch.Generator().manual_seed(1_000_003 * config.seed + self.step)
         inputs, targets = windows.batch(
@@ -182,7 +183,7 @@ class Trainer:
 
     @cached_property
     def _settings(self) -> str:
-        """What a state belongs to: the shape of the model, the plan of the run, and the text."""
+        """Settings that a state belongs to: the shape of the model, the plan of the run, and the text."""
         text = zlib.crc32(self.stream.contiguous().numpy())
         belongs = [vars(self.model.config), vars(self.config), f"text {text:08x}"]
         if self.repeat_weight != 1 or self.differs:
