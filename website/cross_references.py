@@ -124,11 +124,11 @@ def _found(env) -> dict[str, dict[str, list[Found]]]:
 
 
 def figures(notebook: Mapping) -> list[Found]:
-    """The figures that a notebook's cells have put out."""
+    """The figures that a notebook's cells have put out, and the stage, which has a title as they have."""
     found = []
     for output in notebooks.outputs(notebook):
         held = record.of(output)
-        if held and held["kind"] == "figure":
+        if held and held["kind"] in ("figure", "stage"):
             shown = "".join(output["data"].get("text/html", ""))
             found.append(
                 Found(

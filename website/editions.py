@@ -22,7 +22,7 @@ NOT_SHARED = ("_build", "data", "node_modules")
 STUDENTS_ARCHIVE = "book-student"
 """How archives for Colab are called that have the notebooks of `student`: so they begin."""
 FOR_TEACHERS = (
-    "seminar/instructor", "seminar/misconceptions", "seminar/plan-90", "seminar/plan-2x90", "seminar/for-students",
+    "seminar/instructor", "seminar/misconceptions", "seminar/plan-20", "seminar/plan-90", "seminar/plan-2x90", "seminar/for-students",
     "chapters/reference/publishing",
 )  # fmt: skip
 """The pages that only those who teach or publish get."""

@@ -10,7 +10,10 @@ from transformer_circuits.book import notebooks
 
 SHOWN = ("<figure", "<table", "circuit-view")
 """What an output has that stands beside the text; a stage has the whole width."""
-STAGE = "circuit-stage"
+STAGES = ("circuit-stage", "the-stage")
+"""What the output of a stage has: it needs the whole width."""
+STEP = 'class="step"'
+"""What the output of a paragraph has that sets the stage: it is words."""
 CHECKED = 'class="claim'
 """What an output has that says what was checked: that stands below the figure before it."""
 LAST = "Try to break it"
@@ -114,7 +117,7 @@ def _around(words: list[nodes.Node], first: bool) -> tuple[list[nodes.Node], ...
         k = 1 if words and _is_lead(words[0]) else len(words)
         return [], words[:k], words[k:]
     for k in reversed(range(len(words))):
-        if isinstance(words[k], nodes.paragraph):
+        if isinstance(words[k], nodes.paragraph) or STEP in _html(words[k]):
             return words[:k], words[k:], []
         if _html(words[k]) or "cell" not in words[k].get("classes", []):
             break
@@ -126,7 +129,7 @@ def _html(node: nodes.Node) -> str:
 
 
 def _is_wide(node: nodes.Node) -> bool:
-    return STAGE in _html(node)
+    return any(mark in _html(node) for mark in STAGES)
 
 
 def _is_figure(node: nodes.Node) -> bool:

@@ -18,7 +18,10 @@ PAGES_WITHOUT = (
     "chapters/reference/figures", "seminar/",
 )  # fmt: skip
 """Prefixes of pages on which no term is linked."""
-ONCE_A_PAGE = {"head", "logit", "source", "destination", "window", "seed", "edge", "control"}
+ONCE_A_PAGE = {
+    "head", "logit", "source", "destination", "window", "seed", "edge", "control",
+    "board", "note", "note-taker", "finder", "re-coder",
+}  # fmt: skip
 """Terms so frequent that only their first mention on a page is linked."""
 
 

@@ -20,7 +20,7 @@ MANIFEST = json.loads((SEMINAR.parent / "results" / "manifest.json").read_text("
 def notes(slide):
     """What stands in the speaker's notes of a slide, by its first word."""
     (text,) = re.findall(r"^```\{revealjs-notes\}\n(.*?)^```$", slide, re.M | re.S)
-    return dict(re.findall(r"^(Minutes|Say|Ask|Answer): (.*)$", text, re.M))
+    return dict(re.findall(r"^(Minutes|Goal|Say|Ask|Answer): (.*)$", text, re.M))
 
 
 def shown_by(page, title):
@@ -48,6 +48,25 @@ def test_the_minutes_of_the_slides_are_those_of_the_plan():
         for of in ("The mechanism, in four clicks", "Cut one reading, and only that")
     ]
     assert sum(MINUTES[k] for k in mechanism) == 15, "the most of all"
+
+
+def test_every_slide_has_a_goal_and_none_has_that_of_another():
+    goals = [notes(slide)["Goal"] for slide in SLIDES]
+    assert all(goal.startswith("everybody can ") for goal in goals) and len({*goals}) == len(goals)
+
+
+def test_the_short_lesson_takes_twenty_minutes_and_ends_with_the_five_sentences():
+    rows = re.findall(
+        r"^\| (\d+)–(\d+) \|.*\| (\d+) \|[^|]*\|$",
+        (SEMINAR / "plan-20.md").read_text(encoding="utf-8"),
+        re.M,
+    )
+    begins, ends, shown = zip(*(map(int, row) for row in rows), strict=True)
+    assert begins == (0, *ends[:-1]) and ends[-1] == 20
+    assert all(
+        end - begin <= MINUTES[k - 1] for begin, end, k in zip(begins, ends, shown, strict=True)
+    )
+    assert "## Five sentences, on one line" in SLIDES[shown[-1] - 1]
 
 
 def test_what_pairs_are_to_find_is_in_the_model():

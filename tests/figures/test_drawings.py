@@ -85,14 +85,6 @@ DRAWINGS = {
         "One channel",
         called={"0.1": "note-taker", "1.0": "finder"},
     ),
-    "searches": induction.searches(
-        LINE,
-        [
-            induction.Search(10, 2, {"1.0": 0.93, "1.2": 0.08}, {"1.0": 0.95, "1.2": 0.03}),
-            induction.Search(9, 3, {"1.0": 0.8, "1.2": 0.7}, {"1.0": 0.2, "1.2": 0.0}),
-        ],
-        title="One match is enough for one finder",
-    ),
     "verdict": verdicts.annotated(
         {"every seed": [(81.0, 67.0, 91.0), (77.0, 57.0, 93.0)], "untrained": [(-4.0, -9.0, 1.0)]},
         10.0,

@@ -88,6 +88,11 @@ def words(svg):
     return [t.text for t in ElementTree.fromstring(svg).iter() if t.tag.endswith("}text")]
 
 
+def test_a_logarithmic_axis_that_a_chapter_draws_has_plain_numbers():
+    plot = plots.painted(lambda axes: axes.loglog([1, 100], [0.1, 1]), {"a": [1]}, **WORDS)
+    assert {"1", "100", "0.1"} <= {*words(plot.svg)} and "mathdefault" not in plot.svg
+
+
 def test_figures_are_the_same_bytes_each_time():
     one, again = (plots.curves({"a": ([1, 2], [3, 1])}, x="a", y="n", **WORDS) for _ in range(2))
     assert one.svg == again.svg

@@ -77,21 +77,18 @@ def said(reading=WHOLE, text=TEXT, opens=None, **marks):
 
 @pytest.fixture(autouse=True)
 def of_a_page(monkeypatch):
-    monkeypatch.setattr(paragraphs, "_is_set", False)
+    monkeypatch.setattr(paragraphs, "_brought", {})
 
 
 def test_the_first_step_of_a_page_brings_the_stage():
-    first, second = (
-        said()[0]["text/html"],
-        said(BLIND, "[x]{x}", x=stage.likely("al", below=0.5))[0],
-    )
-    assert first.startswith('<figure class="the-stage"') and "<svg" in first
-    html = second["text/html"]
-    assert html.startswith('<div class="step" data-state="') and "<svg" not in html
-    state = re.search('data-state="([^"]*)"', html)[1].replace("&quot;", '"')
+    first, second = said(), said(BLIND, "[x]{x}", x=stage.likely("al", below=0.5))
+    html, after = first[0]["text/html"], second[0]["text/html"]
+    assert html.startswith('<figure class="the-stage"') and "<svg" in html
+    assert after.startswith('<div class="step" data-state="') and "<svg" not in after
+    state = re.search('data-state="([^"]*)"', after)[1].replace("&quot;", '"')
     assert json.loads(state) == BLIND.state
-    (script,) = re.findall("<script type=.application/json.>(.*?)</script>", html)
-    assert json.loads(script)["result"] == BLIND.result()
+    assert html.count("<script") == 1
+    assert brought(first, second) == [{"result": WHOLE.result()}, {"result": BLIND.result()}]
 
 
 def test_a_paragraph_is_html_with_its_marks():
@@ -127,15 +124,28 @@ def test_sentences_and_conditions_belong_together():
         said(opens="door")
 
 
+def brought(*shown):
+    """What paragraphs bring, one after the other; None of those that bring nothing."""
+    html = (each["text/html"] for each, _ in shown)
+    scripts = (re.findall("<script type=.application/json.>(.*?)</script>", each) for each in html)
+    return [json.loads(of[-1]) if of else None for of in scripts]
+
+
 def test_what_unfolds_comes_with_its_numbers():
     stage.stage(WHOLE)
+    board, column, training, again, unsure = brought(
+        *(said(opens=opens) for opens in ("board", "column 1.2", "training", "training", "unsure"))
+    )
+    assert len(board["result"]["writers"]) == 13
+    assert column["result"]["column"]["head"] == "1.2"
+    assert [one["state"]["after"] for one in training["known"]][-2:] == [935, None]
+    assert "result" not in training and again is None
+    assert [one["state"]["seed"] for one in unsure["known"]] == [0, 1, 2]
 
-    def known(opens):
-        html = said(opens=opens)[0]["text/html"]
-        (script,) = re.findall("<script type=.application/json.>(.*?)</script>", html)
-        return json.loads(script)
 
-    assert len(known("board")["result"]["writers"]) == 13
-    assert known("column 1.2")["result"]["column"]["head"] == "1.2"
-    assert [one["state"]["after"] for one in known("training")["known"]][-2:] == [935, None]
-    assert [one["state"]["seed"] for one in known("unsure")["known"]] == [0, 1, 2]
+def test_a_state_is_brought_once_with_all_that_is_asked_about_it():
+    other = {"x": stage.likely("␣king", below=0.5)}
+    first, second, third = brought(said(), said(text="[x]{x}", **other), said())
+    labels = [{one["label"] for one in each["result"]["next"]} for each in (first, second)]
+    assert "␣king" not in labels[0] and labels[1] == labels[0] | {"␣king"}
+    assert third is None

@@ -46,6 +46,9 @@ def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
     assert laid(a, cell("<figure>"), b, checked, c) == [("a", 2, "bc")], "below the figure"
     lead = nodes.container("", nodes.paragraph("", "why?"), classes=["lead"])
     assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", 1, "ab")]
+    step = cell('<div class="step"><p>b</p></div>')
+    (first, second) = rows([a, cell("<figure>"), step, cell("<figure>")])
+    assert [len(row.children) for row in (first, second)] == [3, 3], "a step is words"
     stage = cell('<figure class="circuit-stage">')
     assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
 

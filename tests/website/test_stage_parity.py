@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from transformer_circuits import stage
-from transformer_circuits.stage import one_layer, two_layers, zero_layers
+from transformer_circuits.book import notebooks
+from transformer_circuits.stage import one_layer, paragraphs, two_layers, zero_layers
 from transformer_circuits.stage.reading import FOLDERS, loaded
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
@@ -144,8 +145,7 @@ def near(found, expected, most=1e-3):
 
 def compare(found, reading, opens, conditions):
     """The page's result and marks are Python's."""
-    asked_for = [condition.of for condition in conditions if hasattr(condition, "of")]
-    expected = reading.result(opens, asked_for)
+    expected = reading.result(opens, paragraphs.asked(conditions, reading))
     result = found["result"]
     result.pop("ms")
     for side in (result, expected):  # those that are nearly as likely may change places
@@ -175,13 +175,61 @@ def compare(found, reading, opens, conditions):
             assert verdict["ok"] == ours.ok, said
 
 
+def packed(reading, opens, conditions, **given):
+    """A case, as Node is asked about it."""
+    return {
+        "state": reading.state,
+        "opens": opens,
+        "conditions": [condition.json for condition in conditions],
+    } | given
+
+
+def of_pages(monkeypatch):
+    """What the cells of every page set: readings, what they open, their conditions."""
+    found = []
+
+    def step(reading, text, opens=None, **marks):
+        found.append((reading, opens, [*marks.values()]))
+
+    monkeypatch.setattr(stage, "step", step)
+    monkeypatch.setattr(
+        stage, "stage", lambda reading, *_, opens=None, **__: step(reading, "", opens)
+    )
+    for path in sorted(notebooks.root().glob("chapters/*.ipynb")):
+        names = {}
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            sets = "import stage\n" in source or "stage" in names and "stage.st" in source
+            if cell["cell_type"] == "code" and sets:
+                exec(source, names)
+    return found
+
+
+def test_every_state_that_a_page_sets_is_the_same_in_it(folder, monkeypatch):
+    """Computed there; and, as the page brings it, so that no model is needed while the text is read."""
+    pages = of_pages(monkeypatch)
+    here = [case for case in pages if case[0].line.step is None]
+    for found, case in zip(
+        asked(folder, states=[packed(*case) for case in here])["answers"], here, strict=True
+    ):
+        compare(found, *case)
+        assert all(verdict["ok"] for verdict in found["verdicts"]), case[0].code
+    brought = [
+        packed(
+            reading,
+            opens,
+            conditions,
+            given=reading.result(opens, paragraphs.asked(conditions, reading)),
+        )
+        for reading, opens, conditions in pages
+    ]
+    for one in asked(folder, states=brought)["answers"]:
+        assert all(verdict["ok"] for verdict in one["verdicts"])
+
+
 def test_fifty_states_drawn_by_lot_are_the_same_in_the_page(folder):
     drawn = [*cases(50)]
-    states = [
-        {"state": reading.state, "opens": opens, "conditions": [c.json for c in conditions]}
-        for reading, opens, conditions in drawn
-    ]
-    answers = asked(folder, states=states)["answers"]
+    answers = asked(folder, states=[packed(*case) for case in drawn])["answers"]
     for found, case in zip(answers, drawn, strict=True):
         compare(found, *case)
     kinds = [reading.line.model for reading, *_ in drawn]

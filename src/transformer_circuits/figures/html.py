@@ -125,7 +125,7 @@ def data_script(data: Mapping) -> str:
     Raises:
         ValueError: if a number is not finite: browsers could not read it.
     """
-    text = files.as_json(data, ensure_ascii=False, sort_keys=True)
+    text = files.as_json(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     safe = text.replace("<", "\\u003c")
     return f'<script type="application/json">{safe}</script>'
 

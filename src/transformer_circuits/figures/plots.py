@@ -517,8 +517,16 @@ def painted(
 
     It is called for each of two widths. `numbers`: what is shown, for the record. `height`: [inches].
     """
+
+    def with_plain_ticks(axes):
+        paint(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":  # matplotlib's own ticks are formulas
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter("")
+
     held = {name: array(values) for name, values in numbers.items()}
-    return draw(paint, _record(title, alt, held), height)
+    return draw(with_plain_ticks, _record(title, alt, held), height)
 
 
 def in_percent() -> PercentFormatter:

@@ -7,7 +7,7 @@ and a page decides it anew whenever its reader changes what is shown.
 import html as markup
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from transformer_circuits import book, files
 from transformer_circuits.figures import html, theme
 from transformer_circuits.record import SVG, Record
 from transformer_circuits.stage import still
-from transformer_circuits.stage.marks import Condition, Likely, Verdict
+from transformer_circuits.stage.marks import EVERY, NEXT, NONE, Condition, Likely, Verdict
 from transformer_circuits.stage.reading import FOLDERS, Reading
 from transformer_circuits.training import checkpoint
 
@@ -53,8 +53,6 @@ def stage(reading: Reading, title: str = "", opens: str | None = None) -> Shown:
 
     `title`: what its drawing shows, for paper and where no script runs.
     """
-    global _is_set
-    _is_set = True
     drawing = still.drawn(reading, title)
     figure = drawing.record
     record = Record(
@@ -66,6 +64,7 @@ def stage(reading: Reading, title: str = "", opens: str | None = None) -> Shown:
         picture=SVG,
         details={"state": reading.state, "opens": opens, "code": reading.code},
     )
+    _brought.setdefault(None, set())
     shown = (
         f'<figure class="the-stage" id="{record.id}" data-stage-strip{_data(reading, opens)}>'
         f'<div class="still">{drawing.body}</div>'
@@ -74,8 +73,9 @@ def stage(reading: Reading, title: str = "", opens: str | None = None) -> Shown:
     return Shown(record, shown, drawing.svgs[0])
 
 
-_is_set = False
-"""Whether this page has its stage. A page is one kernel, and has one stage."""
+_brought: dict[tuple | None, set[str]] = {}
+"""What this page has brought of the states that it sets, each once: of a line of code, and of what is
+unfolded, the tokens asked about; None stands for the stage. A page is one kernel."""
 
 
 def step(reading: Reading, text: str, opens: str | None = None, **marks: Condition) -> Shown:
@@ -119,15 +119,15 @@ def step(reading: Reading, text: str, opens: str | None = None, **marks: Conditi
     if not in_book:
         drawing = html.captioned(reading.code, still.drawn(reading).body)
         return Shown(record, f'<style>{_STYLE}</style><div class="step">{body}</div>{drawing}')
-    asked = _asked(marks)
-    before = "" if _is_set else stage(reading, opens=opens).html
-    known = _known(reading, opens, asked)
+    before = "" if None in _brought else stage(reading, opens=opens).html
+    known = _known(reading, opens, asked(marks.values(), reading))
     return Shown(record, f'{before}<div class="step"{_data(reading, opens)}>{body}{known}</div>')
 
 
-def _asked(marks: Mapping[str, Condition]) -> list[str]:
-    """The labels that conditions ask about; of pieces of the name they are known anyway."""
-    return [mark.of for mark in marks.values() if isinstance(mark, Likely)]
+def asked(conditions: Iterable[Condition], reading: Reading) -> list[str]:
+    """The tokens that conditions ask about, beside pieces of the name, as `Reading.result` takes them."""
+    words = [condition.of for condition in conditions if isinstance(condition, Likely)]
+    return [word for word in words if word not in (EVERY, NONE, NEXT, *reading.pieces)]
 
 
 def _data(reading: Reading, opens: str | None) -> str:
@@ -136,9 +136,9 @@ def _data(reading: Reading, opens: str | None) -> str:
     return f' data-state="{state}"' + (f' data-opens="{opens}"' if opens else "")
 
 
-def _known(reading: Reading, opens: str | None, asked: list[str] | None = None) -> str:
-    """A script element with the result of this state, and with those of what the paragraph unfolds."""
-    data: dict[str, Any] = {"result": reading.result(opens, asked or ())}
+def _known(reading: Reading, opens: str | None, tokens: Sequence[str] = ()) -> str:
+    """A script element with the result of this state, and with those of what the paragraph unfolds;
+    empty where the page has brought them."""
     others: list[Reading] = []
     if opens == "training":
         kept = [*checkpoint.steps(checkpoint.folder(reading.line.folder)), None]
@@ -146,13 +146,28 @@ def _known(reading: Reading, opens: str | None, asked: list[str] | None = None) 
     if opens == "unsure":
         n = len(checkpoint.seeds(FOLDERS[reading.line.model]))
         others = [replace(reading, line=replace(reading.line, of_seed=seed)) for seed in range(n)]
-    if others:
-        known = [
-            {"state": one.state, "opens": None, "result": one.result(None, asked or ())}
-            for one in others
+    data: dict[str, Any] = {}
+    if any(_is_new(one, None, tokens) for one in others):
+        data["known"] = [
+            {"state": one.state, "result": _bring(one, None, tokens)} for one in others
         ]
-        data["known"] = known
-    return html.data_script(data)
+    what = opens if opens and opens.startswith(("board", "column")) else None
+    if _is_new(reading, what, tokens):
+        data["result"] = _bring(reading, what, tokens)
+    return html.data_script(data) if data else ""
+
+
+def _is_new(reading: Reading, opens: str | None, tokens: Sequence[str]) -> bool:
+    """Whether the page has not brought this result, or not these tokens with it."""
+    key = (reading.code, opens)
+    return key not in _brought or not {*tokens} <= _brought[key]
+
+
+def _bring(reading: Reading, opens: str | None, tokens: Sequence[str]) -> dict[str, Any]:
+    """A result, with all tokens that were asked about in this state so far: the last one counts."""
+    asked_for = _brought.setdefault((reading.code, opens), set())
+    asked_for |= {*tokens}
+    return reading.result(opens, sorted(asked_for))
 
 
 def _told(sentence: str, verdict: Verdict) -> str:

@@ -323,7 +323,7 @@ class Reading(_Verbs):
         return float(row[token]), 1 + int((row > row[token]).sum())
 
     def result(self, opens: str | None = None, asked: Sequence[str] = ()) -> dict[str, Any]:
-        """What `run` of the page's engine gives: numbers of this state, to four decimals.
+        """What `run` of the page's engine gives: numbers of this state to four decimals, attention to three.
 
         `opens`: what the stage unfolds, see `paragraphs.step`. `next` has the likeliest tokens, the one
         that came, and those of the labels in `asked`.
@@ -342,7 +342,7 @@ class Reading(_Verbs):
             "begin": self.name.start if self.name else -1,
             "at": self.at,
             "patterns": [
-                [[_rounded(row[: dst + 1]) for dst, row in enumerate(A)] for A in of_layer]
+                [[_rounded(row[: dst + 1], 3) for dst, row in enumerate(A)] for A in of_layer]
                 for of_layer in self.patterns
             ],
             "next": [self._next(self.at, id) for id in dict.fromkeys(order)],
@@ -410,8 +410,8 @@ def _head(name: str) -> heads.Head:
     return heads.Head(int(layer), int(head))
 
 
-def _rounded(values: Tensor) -> list[float]:
-    return [round(value, 4) for value in values.tolist()]
+def _rounded(values: Tensor, digits: int = 4) -> list[float]:
+    return [round(value, digits) for value in values.tolist()]
 
 
 def label(token: int) -> str:

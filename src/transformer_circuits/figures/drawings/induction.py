@@ -1,12 +1,12 @@
-"""The two steps of an induction head on a line of text, and the search for two tokens in a row."""
+"""The two steps of an induction head on a line of text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Anchor, Canvas
 from transformer_circuits.figures.drawings.words import cut, plain, width, wrap
-from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, TEXT, THIN, Name, Px
+from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
 from transformer_circuits.figures.values import Number, number, percent
 
 _CELL = 28.0
@@ -14,7 +14,7 @@ _CELL = 28.0
 _AROUND = 2
 """How many tokens before a place are shown; those between are left out."""
 _LEGEND = "Dotted: looks. Solid: writes or moves."
-_TITLE = "An induction head in two steps: note what stood before, then look for it"
+_TITLE = "An induction head in two steps: note what came before, then look for it"
 
 
 @dataclass(frozen=True)
@@ -182,94 +182,3 @@ def _token(canvas: Canvas, x: Px, y: Px, wide: Px, token: str, role: Name, *, he
         canvas.text(x + wide / 2, y + _CELL / 2, token, anchor="middle", size=TEXT, role="muted")
     else:
         canvas.token(x, y, wide, _CELL, token, role=role, here=here)
-
-
-@dataclass(frozen=True)
-class Search:
-    """What is asked for at one place of a line, and what the place that is looked for offers."""
-
-    now: int
-    """The place that asks; its own token and the one before it are what it asks for."""
-    found: int
-    """The place after an earlier token like that at `now`; its notes say what stands before it."""
-    looks: Mapping[str, Number]
-    """How much of its attention each head pays from `now` to `found`, by its name, from 0 to 1."""
-    without: Mapping[str, Number]
-    """The same, if the notes are missing from its query."""
-
-
-def searches(tokens: Sequence[str], asked: Sequence[Search], *, title: str) -> page.Drawing:
-    """Which of two notes match at each of two places: what stood one back, and what stood two back.
-
-    `tokens`: labels of the line. Two searches stand side by side, or below each other on a phone.
-    """
-    told = []
-    for one in asked:
-        shares = ", ".join(
-            f"head {name} {percent(share)}, without notes in its query {percent(one.without[name])}"
-            for name, share in one.looks.items()
-        )
-        matches = " and ".join(
-            f'"{tokens[one.found - back]}" {back} back, wanted "{tokens[one.now - back + 1]}"'
-            for back in (1, 2)
-        )
-        told.append(
-            f'At "{tokens[one.now]}": the notes at "{tokens[one.found]}" say {matches}; '
-            f"attention there: {shares}."
-        )
-
-    def paint(room: Px) -> Canvas:
-        canvas, wide = Canvas(room), room > TALL
-        for k, one in enumerate(asked):
-            with canvas.click():
-                left, top = (k * (room - TALL), 0.0) if wide else (0.0, k * 270.0)
-                _search(canvas, left, top, tokens, one)
-        key = "Bar, first number: as it is. Tick, second number: without the note in its query."
-        canvas.note(0, top + 234, key, room)
-        return canvas
-
-    numbers = {
-        f"attention, {name}{which}": [number(of[name]) for of in looks]
-        for which, looks in (
-            ("", [one.looks for one in asked]),
-            (", no notes in queries", [one.without for one in asked]),
-        )
-        for name in asked[0].looks
-    }
-    return page.twice(paint, title, " ".join(told), numbers=numbers)
-
-
-def _search(canvas: Canvas, left: Px, top: Px, tokens: Sequence[str], one: Search) -> None:
-    """The place that is looked for with its notes, the place that asks with its wants, and the looks."""
-    note, want, cell = left + 54, left + 284, 90.0
-    small = {"size": SMALL, "anchor": "middle"}
-    canvas.text(left, top + 8, f"At the second {plain(tokens[one.now])}", bold=True)
-    canvas.text(note, top + 36, "the key offers", role="key", **small)
-    canvas.text(want, top + 36, "the query asks", role="query", **small)
-    for x, place, here in ((note, one.found, False), (want, one.now, True)):
-        word = cut(plain(tokens[place]), cell - 4)
-        canvas.token(x - cell / 2, top + 48, cell, _CELL, word, role="second", here=here)
-    for back, y in ((1, top + 100), (2, top + 144)):
-        has, wanted = (plain(tokens[k]) for k in (one.found - back, one.now - back + 1))
-        said = "after" if back == 1 else "2 back:"
-        canvas.text(note, y, f"{said} {has}", role="first", bold=True, **small)
-        canvas.text(want, y, f"{said} {wanted}?", role="query", bold=True, **small)
-        read = "from its token" if back == 1 else "from its note"
-        canvas.text(want, y + 18, read, role="muted", **small)
-        ends = [(left + 222, y), (left + 118, y)]
-        if has == wanted:
-            canvas.look([ends[0], ends[0], ends[1], ends[1]], "second")
-            canvas.text(left + 170, y - 9, "matches", role="second", **small)
-        else:
-            canvas.text(left + 170, y, "no match", role="muted", **small)
-    for k, (name, share) in enumerate(one.looks.items()):
-        y, both = top + 190 + 22 * k, [number(of) for of in (share, one.without[name])]
-        ends = [130 * of for of in both]
-        canvas.text(left, y, f"{name} looks there", size=SMALL)
-        canvas.bar(left + 112, y - 6, ends[0], 12, LAYERS[int(name[0])])
-        _tick(canvas, left + 112 + ends[1], y)
-        canvas.text(left + 120 + max(ends), y, " → ".join(map(percent, both)), size=SMALL)
-
-
-def _tick(canvas: Canvas, x: Px, y: Px) -> None:
-    canvas.line([(x, y - 9), (x, y + 9)], "ink", thick=2.5, arrow=False)
