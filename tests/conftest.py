@@ -261,7 +261,7 @@ def ready(page) -> None:
     """Wait until what moves is drawn."""
     for waiting in (
         ".hover-chart:not([data-drawn])",
-        "[data-live-model]:not([data-ready])",
+        ".the-stage .moving:not(.the-stage[data-ready] *)",
         "[data-train-here]:not([data-ready])",
         ".circuit-view:not([role=group])",
         "[data-awaits]:not([data-awaits='0'])",

@@ -16,7 +16,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_subtitle, solution_node
 
-from transformer_circuits import files, record
+from transformer_circuits import files, record, stage
 from transformer_circuits.book import notebooks
 from transformer_circuits.figures.html import captioned, inline
 from transformer_circuits.record import SVG
@@ -84,9 +84,29 @@ class ChapterFigure(SphinxDirective):
         return [node]
 
 
+class Stage(SphinxDirective):
+    """`{stage} title`, with a line of code as content: the stage in its state, as a chapter's cell puts it.
+
+    `:mode:` is `live`, with a caret and panels below, or `slide`; `:opens:` as for `paragraphs.step`.
+    """
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = {"mode": directives.unchanged_required, "opens": directives.unchanged}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        words = {name: getattr(stage, name) for name in ("two_layers", "one_layer", "zero_layers")}
+        reading = eval(" ".join(self.content), words)
+        shown = stage.stage(reading, self.arguments[0], self.options.get("opens")).html
+        mode = f' data-mode="{self.options["mode"]}" data-stage-strip'
+        return [nodes.raw("", shown.replace(" data-stage-strip", mode, 1), format="html")]
+
+
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
     app.add_directive("index-of", IndexOf)
+    app.add_directive("stage", Stage)
     app.add_directive("chapter-figure", ChapterFigure)
     app.connect("source-read", _collect_figures, priority=600)  # after `executed` put them there
     app.connect("doctree-read", _collect)

@@ -21,7 +21,6 @@ from sphinxcontrib import katex
 from transformer_circuits import files
 from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.figures.html import SCRIPTS
-from transformer_circuits.text import corpus
 from transformer_circuits.training import checkpoint
 from website import summaries, train
 from website.live import weights
@@ -32,7 +31,9 @@ NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_
 TYPE = files.data_dir().parent / "_static" / "type.css"
 """The style with the faces of the book."""
 LIVE = Path(weights.__file__).parent
-"""Where the scripts of the live page lie."""
+"""Where the engine lies on which models run in a page."""
+STAGE = Path(__file__).with_name("stage")
+"""Where the scripts and the style of the stage lie."""
 TRAIN = Path(train.__file__).parent
 """Where the scripts and the style of the page that trains a model lie."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
@@ -41,9 +42,8 @@ INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "c
 """What keeps and saves answers to the questions before and after."""
 SEARCH = Path(__file__).with_name("search.js")
 """What shows an excerpt of each page that the search has found."""
-LIVE_MODELS = {"two-layer": "two layers", "one-layer": "one layer"}
-"""Models of the live page, by file name and displayed name: the first is loaded with the page, the
-others on demand."""
+MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zero-layer")
+"""Models that the stage reads with, by file name; a page asks for each when it is wanted."""
 HUNT_SEEDS = range(4, 8)
 """Of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
 KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "stage", "views"})
@@ -52,14 +52,8 @@ NEEDED_BY = {
     **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
     'class="circuit-stage': ("book/stage.css", "book/stage.js"),
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
-    "<div data-live-model": (
-        "live/live.css",
-        "live/vocabulary.js",
-        f"live/{next(iter(LIVE_MODELS))}.js",
-        "book/views.js",
-        "live/page.js",
-    ),
-    "<div data-hunt": ("live/live.css", "live/hunts.js", "book/views.js", "live/hunt.js"),
+    "data-stage-strip": ("stage/stage.css", "stage/page.js"),
+    "data-hunt-strip": ("stage/stage.css", "live/hunts.js", "stage/hunt.js"),
     "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
     "<div data-train-here": (
         "train/train.css",
@@ -68,8 +62,8 @@ NEEDED_BY = {
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
-STAGE = ("stage.css", "stage.js")
-"""What moves a stage, on slides too."""
+MOVING = ("stage.css", "stage.js")
+"""What moves a figure, on slides too."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_togglebutton", "sphinx_copybutton",
 )  # fmt: skip
@@ -149,17 +143,18 @@ def _serve(app) -> None:
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
         **{f"vendor/fonts/{font.name}": font for font in _fonts()},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
-        **{f"book/{name}": SCRIPTS / name for name in STAGE},
+        **{f"book/{name}": SCRIPTS / name for name in MOVING},
+        "stage/stage.css": STAGE / "stage.css",
     }
     slides = app.builder.name == "revealjs"
     for target, source in (wanted if slides else wanted | _scripts()).items():
         (static / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, static / target)
+    bundle(STAGE / "page.js", static / "stage" / "page.js")
     if slides:
         return
-    for folder in (LIVE, TRAIN):
-        bundle(folder, static / folder.name / "page.js")
-    bundle(LIVE, static / "live" / "hunt.js")
+    for page in (TRAIN / "page.js", STAGE / "hunt.js"):
+        bundle(page, static / page.parent.name / page.name)
     for name, text in _written():
         with files.atomic(static / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -173,7 +168,7 @@ def _scripts() -> dict[str, Path]:
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
-            for path in (*LIVE.glob("*.css"), *TRAIN.glob("*.css"))
+            for path in (*STAGE.glob("*.css"), *TRAIN.glob("*.css"))
         },
     }
 
@@ -195,7 +190,7 @@ def _licences() -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def bundle(folder: Path, target: Path) -> None:
+def bundle(source: Path, target: Path) -> None:
     """Write the script of a page as one that a page opened from a file can load.
 
     Modules become one classic script. The text of the worker beside it, bundled as well, is what
@@ -203,8 +198,8 @@ def bundle(folder: Path, target: Path) -> None:
     """
     with tempfile.TemporaryDirectory() as temporary:
         worker = Path(temporary, "worker.txt")
-        esbuild(folder / "worker.js", worker)
-        esbuild(folder / target.name, target, f"--alias:worker={worker}", "--loader:.txt=text")
+        esbuild(source.with_name("worker.js"), worker)
+        esbuild(source, target, f"--alias:worker={worker}", "--loader:.txt=text")
 
 
 def esbuild(source: Path, target: Path, *options: str) -> None:
@@ -216,17 +211,16 @@ def esbuild(source: Path, target: Path, *options: str) -> None:
 
 def _written() -> Iterator[tuple[str, str]]:
     """Scripts that are made here: pages opened from a file can load scripts, but no data."""
-    data = f"{{vocabulary:{weights.vocabulary()},names:{files.as_json(LIVE_MODELS)}}}"
-    yield "live/vocabulary.js", f"Object.assign(globalThis.Circuits??={{}},{data});"
+    yield (
+        "live/vocabulary.js",
+        f"Object.assign(globalThis.Circuits??={{}},{{vocabulary:{weights.vocabulary()}}});",
+    )
+    yield "live/hunts.js", f"Object.assign(globalThis.Circuits??={{}},{weights.hunts(HUNT_SEEDS)});"
     packed = {
         f"hunt-{level}-{seed}": weights.hunt(circuit_hunt.hunt(level, seed))
         for level in circuit_hunt.LEVELS for seed in HUNT_SEEDS
     }  # fmt: skip
-    yield "live/hunts.js", f"Object.assign(globalThis.Circuits??={{}},{weights.hunts(HUNT_SEEDS)});"
-    held_out = corpus.tokens("small", "validation")
-    for name in LIVE_MODELS:
-        model = checkpoint.load(name)
-        packed[name] = weights.dumps(model, weights.team(model, held_out))
+    packed |= {name: weights.dumps(checkpoint.load(name)) for name in MODELS}
     for name, text in packed.items():
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={text};'
 
@@ -254,6 +248,9 @@ def _without_theme(app) -> None:
     app.registry.js_files.clear()
     app.builder._js_files.clear()
     app.builder.add_js_file("book/stage.js", defer="defer")
+    # Models are served once, with the book.
+    book = {"data-models": "../../../_static/live/"}
+    app.builder.add_js_file("stage/page.js", defer="defer", **book)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.startswith(FOR_PAGES):

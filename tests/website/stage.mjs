@@ -1,8 +1,8 @@
 // Answers what test_stage_parity.py asks of the page's engine. Given: a folder with vocabulary.json, a file
 // for each model, and asked.json.
 import { readFileSync } from "node:fs";
-import { complete, MODELS, parse, write } from "../../website/stage/code.js";
-import { add, fileOf, run, vocabulary } from "../../website/stage/engine.js";
+import { complete, fileOf, MODELS, parse, write } from "../../website/stage/code.js";
+import { add, run, vocabulary } from "../../website/stage/engine.js";
 import { decide } from "../../website/stage/marks.js";
 
 const folder = process.argv[2];

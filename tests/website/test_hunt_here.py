@@ -10,13 +10,12 @@ import random
 import re
 import subprocess
 from itertools import product
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import barriers
 from playwright.sync_api import expect
+from stage_pages import READY, site  # noqa: F401
 
 from transformer_circuits.analysis import ablation, circuit_hunt, heads, path_patching
 from transformer_circuits.analysis.circuit_hunt import Hunt, circuit, mark
@@ -25,13 +24,15 @@ from website import serving
 from website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
-READY = "html[data-awaits='0'] [data-hunt][data-ready]"
-"""Whatever was asked is answered and shown."""
 SHIPPED = list(product(circuit_hunt.LEVELS, serving.HUNT_SEEDS))
 MARK = """
 for await (const part of process.stdin) text += part;
 const { packed, answers, spec, share } = JSON.parse(text);
 const model = Model.unpack(packed);
+if (!answers) {
+  process.stdout.write(JSON.stringify({ solved: solve(model, packed.lines, share) }));
+  process.exit();
+}
 const marks = answers.map((answer) => mark(model, packed.lines, answer, share));
 const [ids] = packed.lines.tokens;
 const { logits } = model.extend(model.start(spec), ids);
@@ -114,7 +115,7 @@ def test_an_answer_is_marked_as_in_python(level, seed):
 
 def in_node(**given):
     """What the page's scripts say, in Node."""
-    modules = {"model.js": "Model", "marking.js": "mark"}
+    modules = {"model.js": "Model", "marking.js": "mark, solve"}
     imports = [
         f"import {{ {what} }} from {json.dumps((serving.LIVE / name).as_uri())};"
         for name, what in modules.items()
@@ -144,126 +145,138 @@ def test_models_of_the_book_bring_no_positions_and_hunts_do(model):
     assert "W_P" in weights.matrices(circuit_hunt.hunt(1, 4).model)
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """A page of hunts alone, beside all that the book serves."""
-    folder = tmp_path_factory.mktemp("hunt")
-    serving._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
-    text = (Path(__file__).parents[2] / "chapters" / "browser" / "hunt-here.md").read_text("utf-8")
-    (body,) = re.findall(r"<div data-hunt.*</div>", text)
-    needed = [f"_static/{name}" for name in serving.NEEDED_BY["<div data-hunt"]]
-    styles = [f'<link rel="stylesheet" href="{name}">' for name in needed if name.endswith("css")]
-    scripts = [f'<script defer src="{name}"></script>' for name in needed if name.endswith("js")]
-    head = f'<html lang="en"><meta charset="utf-8"><title>Hunt</title>{"".join(styles + scripts)}'
-    page = folder / "page.html"
-    page.write_text(f"<!doctype html>{head}<main><h1>Hunt</h1>{body}</main>", encoding="utf-8")
-    return page
+def solved(level, seed):
+    """What the page finds if it is asked for an answer."""
+    return in_node(
+        packed=json.loads(weights.hunt(circuit_hunt.hunt(level, seed))), share=circuit_hunt.SHARE
+    )["solved"]
+
+
+@pytest.mark.parametrize("level, seed", SHIPPED)
+def test_an_answer_is_found_without_a_key(level, seed):
+    found = solved(level, seed)
+    edges = [
+        (edge["kind"], divmod(edge["later"], N_HEADS), divmod(edge["earlier"], N_HEADS))
+        for edge in found["edges"]
+    ]
+    heads_ = [divmod(head, N_HEADS) for head in found["heads"]]
+    assert mark(served(level, seed), circuit(heads_, edges)).right
 
 
 @pytest.fixture
-def hunting(watched, site):
-    watched.goto(site.as_uri())
+def hunting(watched, site):  # noqa: F811
+    watched.goto((site / "hunt.html").as_uri())
     watched.wait_for_selector(READY)
     return watched
 
 
 def verdict(page):
-    return page.locator(".lm-verdict")
+    return page.locator(".verdict-of-hunt")
 
 
 def called(head):
     return f"{head.layer}.{head.head}"
 
 
+def name_it(page, *heads_):
+    for head in heads_:
+        page.get_by_label(f"I name head {called(head)}", exact=True).click()
+
+
+def mark_it(page):
+    page.get_by_role("button", name="Mark my answer").click()
+
+
 @pytest.mark.browser
 def test_a_hunt_begins_with_nothing_chosen_and_no_answer_is_marked(hunting):
-    """The head that it showed first, and the edge that it offered, were of the circuit."""
-    expect(hunting.locator(".lm-head[aria-pressed=true]")).to_have_count(0)
-    expect(hunting.locator(".lm-pattern .lm-title")).to_have_text("No head is chosen yet")
-    expect(hunting.locator(".lm-say")).to_contain_text("Point at a head")
-    for level, seed in SHIPPED:
-        hunting.get_by_label("Level").select_option(str(level))
-        hunting.get_by_label("Seed", exact=True).select_option(str(seed))
-        expect(hunting.locator("[data-hunt]")).to_have_attribute("aria-busy", "false")
-        for end, head in (("reads", "1.0"), ("is read", "0.0")):
-            chosen = hunting.get_by_label(f"The head that {end}", exact=True)
-            expect(chosen.locator("option:checked")).to_have_text(head)
-    hunting.get_by_role("button", name="Mark my answer").click()
-    expect(verdict(hunting)).to_have_text(re.compile("^Choose first"))
-    expect(hunting.locator(".lm-parts tbody tr")).to_have_count(3)
-    hunting.locator(".lm-head").first.click()
-    expect(hunting.locator(".lm-pattern .lm-title")).to_contain_text("Head 0.0")
+    """No head is drawn, no note is shown, and none is named."""
+    for selector in (".arcs path", ".note", ".drawn", ".mine [aria-pressed=true]", ".past li"):
+        expect(hunting.locator(selector)).to_have_count(0)
+    mark_it(hunting)
+    expect(verdict(hunting)).to_have_text("Name a head first.")
+    ((_, finds, _),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges
+    hunting.locator(f'.heads [data-name="{called(finds)}"]').hover()
+    expect(hunting.locator(".arcs path")).not_to_have_count(0)
 
 
 @pytest.mark.browser
-def test_level_one_is_played_by_mouse_to_wrong_answers_and_by_keyboard_to_the_right_one(hunting):
+def test_level_one_is_played_to_a_wrong_answer_and_to_the_right_one(hunting):
     ((_, finds, notes),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges
-    losses = hunting.locator(".lm-parts td:nth-child(2)")
-    cut = "document.querySelectorAll('.lm-parts td:nth-child(2)')[2].textContent > 1"
-    expect(losses).to_have_text(["0.04", re.compile(r"2\.\d\d"), "0.04"])
-    hunting.get_by_label(f"{called(finds)} on", exact=True).uncheck()
-    hunting.wait_for_function(cut)
-    hunting.get_by_role("button", name="All on").click()
-    expect(losses.nth(2)).to_have_text("0.04")
-    hunting.get_by_label("The head that reads", exact=True).select_option(called(finds))
-    hunting.get_by_label("The head that is read").select_option(called(notes))
-    hunting.get_by_label("Cut one edge:").check()
-    hunting.wait_for_function(cut)
-    for head in (finds, notes):
-        hunting.locator(".lm-named").get_by_label(called(head)).check()
-    edge = f"{called(notes)} into the {{}} of {called(finds)}"
-    hunting.get_by_label(edge.format("queries")).check()
-    hunting.get_by_role("button", name="Mark my answer").click()
-    expect(verdict(hunting)).to_have_text(re.compile(r"^✗ not yet: alone, .* does \d% of the work"))
-    expect(hunting.locator(".lm-parts tbody tr")).to_have_count(4)
-    hunting.get_by_label(edge.format("keys")).check()
-    expect(verdict(hunting)).to_have_text("")
-    hunting.get_by_role("button", name="Mark my answer").click()
-    expect(verdict(hunting)).to_have_text(re.compile(f"edge Q from {called(notes)} to .* is cut$"))
-    hunting.get_by_label(edge.format("queries")).focus()
-    for key in ("Space", "Tab", "Tab", "Tab", "Enter"):
-        hunting.keyboard.press(key)
-    expect(verdict(hunting)).to_have_text(re.compile("^✓ right: it does the work alone"))
-    hunting.get_by_role("button", name="Another one").press("Enter")
-    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
-    expect(verdict(hunting)).to_have_text("")
-    expect(hunting.locator(".lm-mine input:checked")).to_have_count(0)
-    hunting.reload()
-    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
+    costs = hunting.locator(".costs .row span")
+    expect(costs).to_have_text(["0.04", re.compile(r"2\.\d\d"), "0.04"])
+    hunting.locator(f'.heads [data-name="{called(finds)}"]').click()
+    expect(costs.nth(2)).to_have_text(re.compile(r"^[12]\."))
+    hunting.locator(f'.heads [data-name="{called(finds)}"]').click()
+    expect(costs.nth(2)).to_have_text("0.04")
+    name_it(hunting, finds, notes)
+    edge = hunting.get_by_role(
+        "button", name=f"{called(finds)} reads {called(notes)} in its queries"
+    )
+    edge.click()
+    mark_it(hunting)
+    expect(verdict(hunting)).to_have_text(
+        re.compile(r"^✗ Not yet: alone, .* does \d+% of the work")
+    )
+    expect(hunting.locator(".past li")).to_have_count(1)
+    edge.click()
+    keys = hunting.get_by_role("button", name=f"{called(finds)} reads {called(notes)} in its keys")
+    keys.focus()
+    hunting.keyboard.press("Space")
+    mark_it(hunting)
+    expect(verdict(hunting)).to_have_text(re.compile("^✓ Right: it does the work alone"))
+    expect(hunting.locator(".past li")).to_have_count(2)
+    # Who wins sees the circuit at work.
+    expect(hunting.locator(".note:enabled").first).to_be_visible()
+    expect(hunting.locator(".tag", has_text=f"{called(finds)} looks")).to_be_visible()
+    hunting.get_by_role("button", name="Another such model").press("Enter")
+    hunting.wait_for_function(f"location.hash === '#1-{serving.HUNT_SEEDS[1]}'")
+    expect(hunting.locator(".past li")).to_have_count(0)
+    expect(hunting.locator(".note")).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_hints_come_one_by_one_and_an_answer_is_shown_on_demand(hunting):
+    hunting.get_by_role("group", name="Level").get_by_role("button", name="3").click()
+    hunting.wait_for_function("location.hash.startsWith('#3-')")
+    for said in (
+        "of the first layer",
+        "One of the first layer is",
+        "Of the second:",
+        "The edges lead",
+    ):
+        hunting.get_by_role("button", name="A hint").click()
+        expect(verdict(hunting)).to_contain_text(said)
+    hunting.get_by_role("button", name="Show an answer").click()
+    expect(verdict(hunting)).to_contain_text("This answer would do")
+    mark_it(hunting)
+    expect(verdict(hunting)).to_contain_text("✓ Right")
 
 
 @pytest.mark.browser
 def test_it_has_no_barrier_and_fits_a_phone(hunting):
-    hunting.set_viewport_size({"width": 390, "height": 844})
     hunting.add_style_tag(content="* { transition: none !important }")
-    hunting.get_by_label("Level").select_option("3")
-    hunting.wait_for_selector(READY)
-    for box in hunting.locator(".lm-named input").all():
-        box.check()
-    hunting.get_by_role("button", name="Mark my answer").click()
-    expect(verdict(hunting)).to_contain_text("of the work")
-    assert hunting.evaluate("document.documentElement.scrollWidth") <= 390
-    for scheme in ("light", "dark"):
-        hunting.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
-        assert barriers(hunting) == [], scheme
+    name_it(hunting, heads.Head(0, 1), heads.Head(1, 2))
+    mark_it(hunting)
+    expect(hunting.locator(".past li")).to_have_count(1)
+    for width in (320, 390, 1440):
+        hunting.set_viewport_size({"width": width, "height": 844})
+        assert hunting.evaluate("document.documentElement.scrollWidth") <= width
+        for theme in ("light", "dark"):
+            hunting.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            assert barriers(hunting, "article") == [], (width, theme)
 
 
 @pytest.mark.browser
-def test_without_scripts_the_page_says_where_the_same_is_done(browser, site):
+def test_without_scripts_the_page_says_where_the_same_is_done(browser, site):  # noqa: F811
     page = browser.new_page(java_script_enabled=False)
-    page.goto(site.as_uri())
-    expect(page.get_by_role("link", name="Circuit hunt")).to_have_count(1)
-    assert page.locator("[data-hunt]").bounding_box()["height"] < 200, (
-        "no room for what never comes"
-    )
+    page.goto((site / "hunt.html").as_uri())
+    expect(page.get_by_role("link", name="Circuit hunt")).to_be_visible()
     page.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("address", ["9-9", "1-", "2-7-1", "level"])
-def test_of_an_address_that_is_no_hunt_the_page_says_so(watched, site, address):
-    watched.goto(f"{site.as_uri()}#{address}")
+def test_of_an_address_that_is_no_hunt_the_page_says_so(watched, site, address):  # noqa: F811
+    watched.goto(f"{(site / 'hunt.html').as_uri()}#{address}")
     watched.wait_for_selector(READY)
-    expect(verdict(watched)).to_contain_text(f"“{address}”, which is no hunt: there are levels 1, ")
-    watched.get_by_role("button", name="Another one").click()
-    expect(verdict(watched)).to_have_text("")
+    expect(verdict(watched)).to_contain_text(f"There is no hunt “{address}”: this is 1-4.")

@@ -115,7 +115,7 @@ def test_what_a_script_paints_is_light_on_paper(browser):
     """Chromium prints what was painted for paper as lines and all else as dots, so dots are compared."""
 
     def seen(page):
-        page.wait_for_selector("[data-hunt] canvas")
+        page.wait_for_selector(".the-stage[data-ready] ~ .stage-panels canvas")
         page.emulate_media(media="print")
         page.evaluate("new Promise(requestAnimationFrame)")
         shown = page.screenshot(full_page=True)
@@ -123,7 +123,7 @@ def test_what_a_script_paints_is_light_on_paper(browser):
         page.wait_for_function("!('onScreen' in document.documentElement.dataset)")
         return shown
 
-    light, dark = in_both_themes(browser, "chapters/browser/hunt-here", seen)
+    light, dark = in_both_themes(browser, "chapters/browser/live-model", seen)
     assert dark == light
 
 

@@ -16,16 +16,16 @@ from website import serving
 from website.live import weights
 
 
-def test_what_pages_load_is_served_and_the_first_model_comes_with_its_page(tmp_path):
+def test_what_pages_load_is_served(tmp_path):
     """Scripts of ours are bundled: one classic script, which a page from a file can load."""
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html", name="html"))
     serving._serve(app)
     for script in {script for scripts in serving.NEEDED_BY.values() for script in scripts}:
         assert (tmp_path / "_static" / script).is_file(), script
-    live = serving.NEEDED_BY["<div data-live-model"]
-    assert f"live/{next(iter(serving.LIVE_MODELS))}.js" in live
-    for page in ("live", "train"):
-        bundled = (tmp_path / "_static" / page / "page.js").read_text(encoding="utf-8")
+    for name in serving.MODELS:
+        assert (tmp_path / "_static" / "live" / f"{name}.js").is_file()
+    for page in ("stage/page.js", "stage/hunt.js", "train/page.js"):
+        bundled = (tmp_path / "_static" / page).read_text(encoding="utf-8")
         assert not re.search(r"^(import|export) ", bundled, re.MULTILINE)
 
 
@@ -68,22 +68,13 @@ def test_formulas_do_not_wait_for_ever(tmp_path, monkeypatch):
         serving._start_katex(tmp_path, 1.0)
 
 
-@pytest.mark.parametrize("name", serving.LIVE_MODELS)
+@pytest.mark.parametrize("name", ["two-layer", "one-layer"])
 def test_eight_bits_cost_less_than_a_hundredth_of_a_nat(name):
     model, text = checkpoint.load(name), corpus.tokens("small", "validation")
     exact, rounded = (
         cross_entropy.evaluate(m, text, 16) for m in (model, quantisation.rounded(model))
     )
     assert abs(float((rounded - exact).mean())) < 0.01
-
-
-def test_the_team_has_its_names_on_the_page_too():
-    model, text = checkpoint.load("two-layer"), corpus.tokens("small", "validation")
-    names = weights.team(model, text)
-    assert json.loads(weights.dumps(model, names))["team"] == {str(k): v for k, v in names.items()}
-    assert [names[2], names[0]] == ["note-taker", "re-coder"]
-    assert [head for head, name in names.items() if name == "finder"] == [6, 8]
-    assert weights.team(checkpoint.load("one-layer"), text) == {}
 
 
 def test_the_vocabulary_can_stand_in_a_script():

@@ -15,7 +15,8 @@ function counted(answer) {
   return answer.finally(() => count(-1));
 }
 
-const FOLDER = new URL("../live/", document.currentScript.src);
+const { src, dataset } = document.currentScript;
+const FOLDER = new URL(dataset.models ?? "../live/", src);
 
 // Loads the script of a model, which adds it to `Circuits.models`: a page from a file can load no data.
 export async function fetched(name) {

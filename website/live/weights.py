@@ -8,25 +8,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits import files
-from transformer_circuits.analysis import circuit_hunt, head_roles
+from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.analysis.circuit_hunt import Hunt
 from transformer_circuits.model import quantisation
 from transformer_circuits.model.positions import sinusoids
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-
-
-def team(model: Transformer, text: Int[Tensor, " n_tokens"]) -> dict[int, str]:
-    """What the heads of two layers are called that finish a name; heads counted through the layers."""
-    if model.config.n_layers != 2:
-        return {}
-    note_taker, recoder, finders = head_roles.cast(model, text)
-    names = {note_taker: "note-taker", recoder: "re-coder"} | dict.fromkeys(finders, "finder")
-    return {layer * model.config.n_heads + head: name for (layer, head), name in names.items()}
 
 
 def matrices(model: Transformer) -> dict[str, Float[Tensor, "row column"]]:
@@ -37,10 +28,10 @@ def matrices(model: Transformer) -> dict[str, Float[Tensor, "row column"]]:
     return quantisation.matrices(model) | own
 
 
-def dumps(model: Transformer, names: dict[int, str] | None = None, **more: Any) -> str:
-    """JSON of the shape, of what heads are called, of all weights, in base64, and of more.
+def dumps(model: Transformer, **more: Any) -> str:
+    """JSON of the shape, of all weights, in base64, and of more.
 
-    Of each weight scales in float32, then whole numbers. `names`: see `team`.
+    Of each weight scales in float32, then whole numbers.
 
     Raises:
         ValueError: if the model has MLPs, which the page does not compute.
@@ -56,7 +47,6 @@ def dumps(model: Transformer, names: dict[int, str] | None = None, **more: Any) 
     return files.as_json(
         {
             "config": shape,
-            "team": names or {},
             "tensors": tensors,
             "data": base64.b64encode(data).decode(),
         }

@@ -11,6 +11,10 @@ const VERBS = ["without", "cut", "seed", "after", "read"];
 const INTO = ["queries", "keys", "values"];
 const ESCAPES = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "\\": "\\", '"': '"', "'": "'" };
 
+const FILES = { two_layers: "two-layer", one_layer: "one-layer", zero_layers: "zero-layer" };
+// The file that has a state's model.
+export const fileOf = ({ model, seed }) => FILES[model] + (seed ? `-seed-${seed}` : "");
+
 export const headsOf = ({ layers, heads }) =>
   Array.from({ length: layers * heads }, (_, k) => `${Math.floor(k / heads)}.${k % heads}`);
 

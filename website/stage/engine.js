@@ -3,13 +3,14 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Model } from "../live/model.js";
 import { attribution, largest, logProbability, raised } from "../live/questions.js";
+import { fileOf } from "./code.js";
 import { again, BEGIN, bare, cutDifferently } from "./names.js";
 
-const FILES = { two_layers: "two-layer", one_layer: "one-layer", zero_layers: "zero-layer" };
 const KINDS = { queries: "Q", keys: "K", values: "V" };
 const LISTED = 8; // of the likeliest next tokens
 
 const models = {};
+const runs = new Map(); // the last of each model: its rows, and what it knows of a line, are used again
 let known = null; // {tokenizer, labels, begin}
 
 export function vocabulary({ tokenizer, labels, begin }) {
@@ -21,21 +22,16 @@ export function add(name, packed) {
   models[name] ??= Model.unpack(packed);
 }
 
-// The file that has a state's model.
-export const fileOf = ({ model, seed }) => FILES[model] + (seed ? `-seed-${seed}` : "");
-
-// `opens`: what the stage unfolds. `conditions`: of marked sentences; `next` then has the tokens, too,
-// that they ask about.
-export function run(state, { opens = null, conditions = [] } = {}) {
-  const began = performance.now();
+// The pass over a state's line: what is predicted is left to who asks.
+export function pass(state) {
   if (state.after !== null) {
     throw new Error(
       `The weights after ${state.after} steps are not in this page; in a notebook the same line runs.`,
     );
   }
   const model = models[fileOf(state)];
+  const { n_heads: H, n_ctx } = model.config;
   const { labels, begin, tokenizer } = known;
-  const { n_layers: L, n_heads: H, n_ctx } = model.config;
   const ids = [begin, ...tokenizer.encode(state.text).ids];
   if (ids.length > n_ctx) {
     throw new Error(`the line has ${ids.length} tokens but ${state.model} reads ${n_ctx}`);
@@ -43,9 +39,45 @@ export function run(state, { opens = null, conditions = [] } = {}) {
   const tokens = ids.map((id) => labels[id]);
   const name = again(ids, tokens);
   const at = state.at === null ? (name?.begin ?? ids.length - 1) : place(tokens, state.at);
-  const done = model.start({ off: state.off.map(number), how: "zero", cuts: state.cuts.map(edge) });
+  const edge = ({ from, into, of }) => ({
+    kind: KINDS[into],
+    earlier: number(from, H),
+    later: number(of, H),
+  });
+  const spec = {
+    off: state.off.map((head) => number(head, H)),
+    how: "zero",
+    cuts: state.cuts.map(edge),
+  };
+  const done = kept(model, spec);
   model.extend(done, ids, done, { predicts: false });
   model.predict(done, at, at + 1);
+  return { model, done, ids, tokens, name, at };
+}
+
+// A run with something done to the model: the one before, if the same was done there; else its rows.
+function kept(model, spec) {
+  const key = JSON.stringify(spec);
+  const { done, key: before } = runs.get(model) ?? { done: model.start(spec) };
+  if (before !== key) Object.assign(done, { ids: [], off: new Set(spec.off), cuts: spec.cuts });
+  runs.set(model, { done, key });
+  return done;
+}
+
+export function number(head, n_heads) {
+  const [layer, index] = head.split(".").map(Number);
+  return layer * n_heads + index;
+}
+
+export const labelOf = (id) => known.labels[id];
+
+// `opens`: what the stage unfolds. `conditions`: of marked sentences; `next` then has the tokens, too,
+// that they ask about.
+export function run(state, { opens = null, conditions = [] } = {}) {
+  const began = performance.now();
+  const { model, done, ids, tokens, name, at } = pass(state);
+  const { labels } = known;
+  const { n_layers: L, n_heads: H } = model.config;
   if (name) model.predict(done, name.begin, name.end - 1);
 
   const told = (from, id) => ({
@@ -77,15 +109,6 @@ export function run(state, { opens = null, conditions = [] } = {}) {
   if (what === "board") Object.assign(result, board(model, done, at));
   if (what === "column") result.column = column(model, done, state, result, head);
   return { ...result, ms: performance.now() - began };
-
-  function number(head) {
-    const [layer, index] = head.split(".").map(Number);
-    return layer * H + index;
-  }
-
-  function edge({ from, into, of }) {
-    return { kind: KINDS[into], earlier: number(from), later: number(of) };
-  }
 }
 
 // The last place with this label, or the place of this number.
@@ -99,7 +122,7 @@ function place(tokens, asked) {
   return found;
 }
 
-const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));
+export const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));
 
 const row = (model, done, at) =>
   done.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);

@@ -1,0 +1,377 @@
+// The stage with names taken away: somebody hid a circuit in a small model, and the reader names it. The
+// worker marks what is named by cutting all else; the page holds no key.
+import source from "worker";
+import { between, named } from "../live/marking.js";
+import { asking, fetched, latest } from "../live/models.js";
+import { h, listed, svg, toggled } from "./parts.js";
+import { noteTaker } from "./shown.js";
+import { Strip } from "./strip.js";
+
+const INTO = { Q: "queries", K: "keys", V: "values" };
+const { hunts, models } = globalThis.Circuits;
+const { levels, seeds, share } = hunts;
+const H = 6; // heads in a layer
+const called = (head) => `${Math.floor(head / H)}.${head % H}`;
+
+class Hunt {
+  constructor(figure) {
+    this.figure = figure;
+    this.ask = asking(source);
+    this.added = {};
+    this.build();
+    this.refresh = latest(() => this.find());
+    this.start(this.linked());
+  }
+
+  build() {
+    this.moving = h("div", { class: "moving" });
+    this.top = h("div", { class: "choices" });
+    this.moving.append(this.top);
+    this.strip = new Strip(this.moving, {
+      change: (state) => this.change(state),
+      peek: (head) => this.peek(head),
+      state: () => this.state,
+    });
+    this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
+    this.verdict = h("p", { class: "verdict-of-hunt", role: "status", "aria-live": "polite" });
+    this.moving.append(h("div", { class: "words" }, h("div", {}, this.verdict, this.said)));
+    this.figure.prepend(this.moving);
+    const panel = (title, ...content) =>
+      h("section", { class: "panel", "aria-label": title }, h("h2", {}, title), ...content);
+    this.costs = h("div", { class: "costs" });
+    this.mine = h("div", { class: "mine" });
+    this.past = h("ol", { class: "past" });
+    const button = (text, click) => h("button", { type: "button", click }, text);
+    const ways = h(
+      "p",
+      { class: "ways-out" },
+      button("Mark my answer", () => this.mark()),
+      button("A hint", () => this.hint()),
+      button("Show an answer", () => this.show()),
+    );
+    this.figure.after(
+      h(
+        "div",
+        { class: "stage-panels" },
+        panel("My answer", this.mine, ways),
+        panel("What it costs", this.costs),
+        panel("Marked so far", this.past),
+      ),
+    );
+  }
+
+  // --- which hunt -------------------------------------------------------------------------------------
+
+  linked() {
+    const [level, seed, ...more] = location.hash.slice(1).split("-");
+    const known = levels[level] && seeds.includes(Number(seed)) && !more.length;
+    const first = { level: Object.keys(levels)[0], seed: seeds[0] };
+    if (!known && location.hash.length > 1)
+      this.wrong = `There is no hunt “${location.hash.slice(1)}”: this is ${first.level}-${first.seed}.`;
+    return known ? { level, seed: Number(seed) } : first;
+  }
+
+  async start({ level, seed }) {
+    const name = `hunt-${level}-${seed}`;
+    Object.assign(this, { level, seed, name });
+    history.replaceState(null, "", `#${level}-${seed}`);
+    await fetched(name);
+    await (this.added[name] ??= this.ask({ kind: "add", name, packed: models[name] }));
+    if (name !== this.name) return;
+    this.lines = models[name].lines;
+    Object.assign(this, {
+      line: 0,
+      answer: { heads: [], edges: [] },
+      won: null,
+      hints: 0,
+      peeked: null,
+      solved: null,
+    });
+    this.past.replaceChildren();
+    this.say(
+      this.wrong ??
+        "Which heads make this circuit? Point at a head to see its looks; press it to switch it off, and see what that costs.",
+    );
+    this.wrong = null;
+    this.change({ off: [], cuts: [], at: null });
+  }
+
+  fillTop() {
+    const choose = (text, on, change) =>
+      h("button", { type: "button", "aria-pressed": String(on), click: change }, text);
+    const level = Object.entries(levels).map(([one, title]) => {
+      const made = choose(one, one === this.level, () =>
+        this.start({ level: one, seed: this.seed }),
+      );
+      made.title = title;
+      return made;
+    });
+    const other = seeds[(seeds.indexOf(this.seed) + 1) % seeds.length];
+    const next = (this.line + 1) % this.lines.tokens.length;
+    const turn = () => {
+      this.line = next;
+      this.change({ ...this.state, at: null });
+    };
+    const focused = [...this.top.querySelectorAll("button")].indexOf(document.activeElement);
+    this.top.replaceChildren(
+      h(
+        "div",
+        { class: "choice", role: "group", "aria-label": "Level" },
+        h("span", {}, "Level"),
+        ...level,
+      ),
+      h(
+        "div",
+        { class: "choice" },
+        h("span", {}, levels[this.level]),
+        choose("Another such model", false, () => this.start({ level: this.level, seed: other })),
+      ),
+      h(
+        "div",
+        { class: "choice" },
+        h("span", {}, `Line ${this.line + 1} of ${this.lines.tokens.length}`),
+        choose("Next line", false, turn),
+      ),
+    );
+    this.top.querySelectorAll("button")[focused]?.focus();
+  }
+
+  // --- what is shown ------------------------------------------------------------------------------------
+
+  change(state) {
+    this.state = state;
+    return this.refresh();
+  }
+
+  peek(head) {
+    if (this.peeked === head || !this.result) return;
+    this.peeked = head;
+    this.paint(false);
+  }
+
+  async find() {
+    const { state, name, line, answer } = this;
+    const about = { name, tokens: this.lines.tokens[line], targets: this.lines.targets[line] };
+    const [result, nats] = await Promise.all([
+      this.ask({ kind: "hunted", ...about, state }),
+      this.ask({
+        kind: "costs",
+        name,
+        lines: this.lines,
+        states: [
+          { off: [], cuts: [] },
+          { off: Array.from({ length: 2 * H }, (_, i) => called(i)), cuts: [] },
+          state,
+        ],
+      }),
+    ]);
+    if (state !== this.state || name !== this.name) return;
+    const moves = this.result?.at !== result.at || answer !== this.answer;
+    Object.assign(this, { result, nats, shown: state });
+    this.fillTop();
+    this.paint(moves);
+    this.figure.dataset.ready = "";
+  }
+
+  paint(moves) {
+    const { result, shown: state, peeked, won } = this;
+    const taker = won ? noteTaker(state, result, won.heads) : null;
+    const team = won ? won.heads.filter((head) => head >= H).map(called) : [];
+    this.strip.paint({ result, state, whole: null, team, taker, peeked, nameless: !won }, moves);
+    this.paintCosts();
+    this.paintMine();
+  }
+
+  paintCosts() {
+    const [whole, nobody, now] = this.nats;
+    const rows = [
+      ["the whole model", whole],
+      ["no head at all", nobody],
+      ["as it is above", now],
+    ];
+    if (this.alone !== undefined && this.alone !== null)
+      rows.push(["what I named, alone", this.alone]);
+    const most = Math.max(...rows.map(([, nats]) => nats));
+    const bars = rows.map(([name, nats]) =>
+      h(
+        "div",
+        { class: "row" },
+        h("b", {}, name),
+        h("i", { style: `--p: ${(100 * nats) / most}%` }),
+        h("span", {}, nats.toFixed(2)),
+      ),
+    );
+    const lost = (now - whole) / (nobody - whole);
+    const said =
+      lost > 0.005
+        ? `What is off or cut costs ${Math.round(100 * lost)} % of what the heads gain.`
+        : "Nothing is lost as it is above.";
+    this.costs.replaceChildren(
+      h("p", {}, "Loss in second copies, over all lines [nats]"),
+      ...bars,
+      h("p", {}, said),
+    );
+  }
+
+  // The answer as a drawing to press: heads of both layers, and between those that are named the three
+  // ways in which the later can read the earlier.
+  paintMine() {
+    const { heads, edges } = this.answer;
+    const focused = [...this.mine.querySelectorAll("button")].indexOf(document.activeElement);
+    const head = (index) => {
+      const made = h(
+        "button",
+        {
+          type: "button",
+          class: index < H ? "first" : "second",
+          "aria-pressed": String(heads.includes(index)),
+          click: () => this.turn("heads", index),
+        },
+        called(index),
+      );
+      made.setAttribute("aria-label", `I name head ${called(index)}`);
+      return made;
+    };
+    const row = (from) =>
+      h("div", { class: "named" }, ...Array.from({ length: H }, (_, i) => head(from + i)));
+    const possible = between(heads, H);
+    const pairs = possible.filter(({ kind }) => kind === "K");
+    const edge = (kind, { later, earlier }) => {
+      const name = named({ kind, later, earlier });
+      const made = h(
+        "button",
+        {
+          type: "button",
+          class: INTO[kind],
+          "aria-pressed": String(edges.includes(name)),
+          click: () => this.turn("edges", name),
+        },
+        INTO[kind],
+      );
+      made.setAttribute(
+        "aria-label",
+        `${called(later)} reads ${called(earlier)} in its ${INTO[kind]}`,
+      );
+      return made;
+    };
+    const reads = pairs.map((pair) =>
+      h(
+        "div",
+        { class: "pair" },
+        `${called(pair.later)} reads ${called(pair.earlier)} in its`,
+        ...Object.keys(INTO).map((kind) => edge(kind, pair)),
+      ),
+    );
+    const lines = svg("svg", {
+      class: "drawn-answer",
+      viewBox: "0 0 600 60",
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
+    for (const { kind, later, earlier } of possible.filter((one) => edges.includes(named(one)))) {
+      const [x, y] = [earlier, later].map(
+        (one) => 50 + 100 * (one % H) + { Q: -9, K: 0, V: 9 }[kind],
+      );
+      lines.append(
+        svg("path", {
+          d: `M${x},60C${x},30 ${y},30 ${y},0`,
+          class: INTO[kind],
+          "vector-effect": "non-scaling-stroke",
+        }),
+      );
+    }
+    const asked = heads.length
+      ? pairs.length
+        ? ""
+        : "Name a head of each layer, and edges between them can be named."
+      : "Press the heads that you name.";
+    this.mine.replaceChildren(row(H), lines, row(0), h("p", {}, asked), ...reads);
+    this.mine.querySelectorAll("button")[focused]?.focus();
+  }
+
+  turn(what, one) {
+    const answer = { ...this.answer, [what]: toggled(this.answer[what], one) };
+    const possible = between(answer.heads, H).map(named);
+    this.set({ ...answer, edges: answer.edges.filter((edge) => possible.includes(edge)) });
+  }
+
+  set(answer) {
+    Object.assign(this, { answer, alone: null, won: null });
+    this.paint(false);
+  }
+
+  say(words, right = null) {
+    this.verdict.textContent = words;
+    this.verdict.dataset.right = right;
+  }
+
+  // --- marking --------------------------------------------------------------------------------------------
+
+  async mark() {
+    const { answer, name, lines } = this;
+    if (!answer.heads.length) return this.say("Name a head first.");
+    const edges = between(answer.heads, H).filter((edge) => answer.edges.includes(named(edge)));
+    this.say("Cutting all that you did not name …");
+    const found = await this.ask({
+      kind: "mark",
+      name,
+      lines,
+      answer: { heads: answer.heads, edges },
+      share,
+    });
+    if (answer !== this.answer) return;
+    this.alone = found.alone;
+    const words = edges.map(
+      ({ kind, later, earlier }) => `${called(earlier)} → ${INTO[kind]} of ${called(later)}`,
+    );
+    const said = [
+      answer.heads
+        .toSorted((a, b) => a - b)
+        .map(called)
+        .join(", "),
+      ...words,
+    ].join("; ");
+    this.past.append(
+      h(
+        "li",
+        { class: found.right ? "right" : "" },
+        `${found.right ? "✓" : "✗"} ${said}: ${found.because}`,
+      ),
+    );
+    this.say(`${found.right ? "✓ Right" : "✗ Not yet"}: ${found.because}.`, found.right);
+    if (!found.right) return this.paint(false);
+    this.won = answer;
+    this.figure.toggleAttribute("data-won", true);
+    await this.change({ off: [], cuts: [], at: null });
+  }
+
+  // An answer, found as a reader could find one: by leaving out whatever is not missed.
+  async answerOf() {
+    const { name, lines } = this;
+    return (this.solved ??= await this.ask({ kind: "solve", name, lines, share }));
+  }
+
+  async hint() {
+    this.say("Looking …");
+    const { heads, edges } = await this.answerOf();
+    const [early, late] = [heads.filter((head) => head < H), heads.filter((head) => head >= H)];
+    const hints = [
+      `${early.length} of the first layer, ${late.length} of the second, and ${edges.length} ${edges.length === 1 ? "edge" : "edges"} will do.`,
+      `One of the first layer is ${called(early[0])}.`,
+      `Of the second: ${listed(late.map(called))}.`,
+      `The edges lead into ${listed([...new Set(edges.map(({ kind }) => INTO[kind]))])}.`,
+    ];
+    this.say(hints[Math.min(this.hints++, hints.length - 1)]);
+  }
+
+  async show() {
+    this.say("Leaving out whatever is not missed …");
+    const { heads, edges } = await this.answerOf();
+    this.set({ heads, edges: edges.map(named) });
+    this.say("This answer would do. Mark it, and cut a part of it, to see why.");
+  }
+}
+
+globalThis.Circuits.hunted = [...document.querySelectorAll("[data-hunt-strip]")].map(
+  (figure) => new Hunt(figure),
+);

@@ -1,0 +1,410 @@
+// The stage on a page: it holds the state, shows what the model says of it, and decides the marks of the
+// step that is read. The line of code is the state. Until somebody touches it, the text leads.
+import source from "worker";
+import { asking, fetched, latest } from "../live/models.js";
+import { complete, fileOf, parse, write } from "./code.js";
+import { follow } from "./follow.js";
+import { Live } from "./live.js";
+import { decide } from "./marks.js";
+import { h } from "./parts.js";
+import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
+import { Strip } from "./strip.js";
+
+const Circuits = (globalThis.Circuits ??= {});
+Circuits.models ??= {};
+const HASH = "#stage=";
+const SEEDS = { two_layers: 3, one_layer: 1, zero_layers: 1 }; // those whose weights the book serves
+const PATIENCE = 150; // milliseconds before it is said that an answer is not there yet
+
+// --- the engine, which all stages of a page share; nothing of it is there before it is asked ----------
+
+const engine = {
+  ask: null,
+  added: {},
+  async start(name) {
+    if (!Circuits.vocabulary) await fetched("vocabulary");
+    engine.ask ??= asking(source);
+    const { vocabulary } = Circuits;
+    await (engine.added[""] ??= engine.ask({ kind: "vocabulary", vocabulary }));
+    await (engine.added[name] ??= fetched(name).then(() =>
+      engine.ask({ kind: "add", name, packed: Circuits.models[name] }),
+    ));
+  },
+  async answer(kind, state, more) {
+    const { model, seed } = state;
+    if (seed >= SEEDS[model])
+      throw new Error(`In the page ${model} has seed 0 alone; a notebook has all.`);
+    const name = fileOf(state);
+    await engine.start(name);
+    return engine.ask({ kind, name, state, ...more });
+  },
+};
+
+// Only some of what is unfolded asks for more numbers.
+const ASKS = /^(board|column)/;
+const keyOf = (state, opens) => JSON.stringify([write(state), ASKS.test(opens) ? opens : null]);
+
+// --- one stage ----------------------------------------------------------------------------------------
+
+export class Stage {
+  constructor(figure) {
+    this.figure = figure;
+    this.state = JSON.parse(figure.dataset.state);
+    this.opens = figure.dataset.opens ?? null;
+    this.known = new Map();
+    this.moments = [];
+    this.conditions = [];
+    this.learn(figure);
+    this.build();
+    this.live = figure.dataset.mode === "live" ? new Live(this) : null;
+    this.refresh = latest(() => this.find());
+  }
+
+  // What was computed when the book was built: the result of a state, and those of what it unfolds.
+  learn(element) {
+    const packed = element.querySelector('script[type="application/json"]')?.textContent;
+    if (!packed) return;
+    const { result, known = [] } = JSON.parse(packed);
+    const state = JSON.parse(element.dataset.state);
+    this.known.set(keyOf(state, element.dataset.opens), result);
+    for (const one of known) this.known.set(keyOf(one.state), one.result);
+    this.moments.push(...known.map((one) => one.state));
+  }
+
+  build() {
+    const name = "The line of code that is shown. Edit it, and the stage follows";
+    this.input = h("input", {
+      type: "text",
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      "aria-label": name,
+      input: () => this.type(),
+      focus: () => this.offer(),
+      keydown: (event) => this.key(event),
+    });
+    this.offered = h("div", {
+      class: "offered",
+      role: "group",
+      "aria-label": "Words that may stand here",
+    });
+    this.copy = h(
+      "button",
+      {
+        type: "button",
+        class: "plain",
+        title: "Copy as two lines of Python",
+        click: () => this.toClipboard(),
+      },
+      "Copy",
+    );
+    this.back = h(
+      "button",
+      { type: "button", class: "back", hidden: true, click: () => this.letFollow() },
+      "Follow the text",
+    );
+    this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
+    this.took = h("span", { class: "took" });
+    this.moving = h("div", { class: "moving" });
+    this.strip = new Strip(this.moving, {
+      change: (state) => this.go(state, { mine: true }),
+      peek: (head) => this.peek(head),
+      state: () => this.state,
+    });
+    const show = () => this.figure.toggleAttribute("data-heads");
+    const heads = h("button", { type: "button", class: "plain show-heads", click: show }, "Heads");
+    const code = h("div", { class: "code" }, this.input, heads, this.copy, this.back, this.offered);
+    this.scrubber = h(
+      "label",
+      { class: "scrubber", hidden: true },
+      h("input", { type: "range", min: 0, "aria-label": "Moment of the training" }),
+      h("span"),
+    );
+    this.words = h(
+      "div",
+      { class: "words" },
+      this.scrubber,
+      this.strip.beside,
+      this.said,
+      this.took,
+    );
+    this.moving.append(code, this.words);
+    this.figure.prepend(this.moving);
+    this.figure.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!this.figure.contains(relatedTarget)) this.offered.replaceChildren();
+    });
+  }
+
+  // --- the state --------------------------------------------------------------------------------------
+
+  // `mine`: it is the reader who asks for this state.
+  go(state, { mine = false, opens = mine ? this.opens : null, typed = false } = {}) {
+    Object.assign(this, { state, opens, peeked: null });
+    if (mine) this.take();
+    if (!typed) this.input.value = write(state);
+    this.input.removeAttribute("aria-invalid");
+    return this.refresh();
+  }
+
+  take() {
+    this.mine = true;
+    this.back.hidden = !this.steps?.length;
+    history.replaceState(null, "", HASH + encodeURIComponent(write(this.state)));
+  }
+
+  letFollow() {
+    this.mine = false;
+    this.back.hidden = true;
+    history.replaceState(null, "", location.pathname + location.search);
+    const step = this.current();
+    if (step) this.read(step);
+  }
+
+  read(step) {
+    if (this.mine) return this.mark();
+    this.go(JSON.parse(step.dataset.state), { opens: step.dataset.opens ?? null });
+  }
+
+  // The state that the address holds is the reader's; false if it holds none.
+  linked() {
+    if (!location.hash.startsWith(HASH)) return false;
+    const line = Book.tried(() => decodeURIComponent(location.hash.slice(HASH.length)));
+    if (line === null) return false;
+    this.input.value = line;
+    this.type();
+    return true;
+  }
+
+  type() {
+    try {
+      this.go(parse(this.input.value), { mine: true, typed: true });
+      this.offer();
+    } catch (error) {
+      if (error.column === undefined) throw error;
+      this.input.setAttribute("aria-invalid", "true");
+      this.say(error.message, true);
+      this.offer();
+    }
+  }
+
+  key(event) {
+    const first = this.offered.querySelector("button");
+    if (event.key === "ArrowDown" && first) {
+      event.preventDefault();
+      first.focus();
+    }
+    if (event.key === "Escape") this.offered.replaceChildren();
+  }
+
+  // The words that may stand where the caret is.
+  offer() {
+    const { value, selectionStart: caret } = this.input;
+    const words = document.activeElement === this.input ? complete(value, caret) : [];
+    const button = ({ word, from }) => {
+      const insert = () => {
+        this.input.value = value.slice(0, from) + word + value.slice(caret);
+        this.input.focus();
+        this.input.setSelectionRange(from + word.length, from + word.length);
+        this.type();
+      };
+      return h("button", { type: "button", click: insert }, word);
+    };
+    this.offered.replaceChildren(...words.map(button));
+  }
+
+  async toClipboard() {
+    const text = `from transformer_circuits.stage import ${this.state.model}\n${write(this.state)}`;
+    const done = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    this.copy.textContent = done ? "Copied" : "Not allowed";
+    setTimeout(() => (this.copy.textContent = "Copy"), 2000);
+  }
+
+  peek(head) {
+    if (this.peeked === head || !this.result) return;
+    this.peeked = head;
+    this.paint(false);
+  }
+
+  // One head whose looks alone are drawn, until it is let go.
+  choose(head) {
+    this.chosen = head;
+    this.paint(false);
+  }
+
+  ask(kind, more) {
+    return engine.answer(kind, this.shown, more);
+  }
+
+  // --- what is found ------------------------------------------------------------------------------------
+
+  async result_(state, opens = null) {
+    const key = keyOf(state, opens);
+    const found =
+      this.known.get(key) ??
+      (await engine.answer("run", state, { opens, conditions: this.conditions }));
+    this.known.set(key, found);
+    return found;
+  }
+
+  async find() {
+    const { state, opens } = this;
+    const wait = setTimeout(() => this.figure.toggleAttribute("data-old", true), PATIENCE);
+    const before = this.result;
+    try {
+      const result = await this.result_(state, opens);
+      if (state !== this.state) return;
+      Object.assign(this, { result, shown: state, whole: this.wholeKnown(state, result) });
+      this.paint(before !== result);
+      if (!this.whole && engine.ask) {
+        const whole = await this.result_(wholeOf(state));
+        if (state !== this.state) return;
+        this.whole = whole;
+        this.paint(false);
+      }
+      this.figure.dataset.ready = "";
+    } catch (error) {
+      this.say(error.message, true);
+      this.figure.dataset.wrong = error.message;
+    } finally {
+      clearTimeout(wait);
+      if (state === this.state) this.figure.removeAttribute("data-old");
+    }
+  }
+
+  wholeKnown(state, result) {
+    return isWhole(state) ? result : (this.known.get(keyOf(wholeOf(state))) ?? null);
+  }
+
+  paint(moves) {
+    const { result, shown: state, whole, opens } = this;
+    const chosen = this.chosen && Number(this.chosen[0]) < result.L ? this.chosen : null;
+    const peeked = this.peeked ?? chosen;
+    const all = whole ?? result;
+    const team = finders(all);
+    const taker = noteTaker(wholeOf(state), all);
+    const seeds = opens === "unsure" ? this.seeds(state) : [];
+    this.strip.paint({ result, state, whole, team, taker, opens, peeked, seeds }, moves);
+    this.scrub();
+    this.live?.paint();
+    if (this.peeked) return;
+    const { cutDifferently } = result;
+    const notice = cutDifferently ? `${otherwise(result)} ` : "";
+    this.say(notice + this.strip.says(), cutDifferently);
+    this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
+    this.mark();
+  }
+
+  // `notice`: it is to be seen also where there is little room.
+  // The same in every seed, as far as it is known.
+  seeds(state) {
+    const all = [0, 1, 2].map((seed) => this.known.get(keyOf({ ...state, seed })));
+    return all.every(Boolean) ? all : [];
+  }
+
+  // Moments of the training, where the text unfolds them.
+  scrub() {
+    const moment = ({ after }) => after ?? Infinity;
+    const same = (one) => keyOf({ ...one, after: null }) === keyOf({ ...this.shown, after: null });
+    const all =
+      this.opens === "training"
+        ? this.moments.filter(same).sort((a, b) => moment(a) - moment(b))
+        : [];
+    this.scrubber.hidden = all.length < 2;
+    if (this.scrubber.hidden) return;
+    const at = all.findIndex((one) => one.after === this.shown.after);
+    const [slider, said] = this.scrubber.children;
+    Object.assign(slider, {
+      max: all.length - 1,
+      value: at,
+      oninput: () => this.go(all[slider.value], { mine: true }),
+    });
+    const { after } = this.shown;
+    said.textContent = after === null ? "at the end of training" : `after ${after} steps`;
+    slider.setAttribute("aria-valuetext", said.textContent);
+  }
+
+  say(words, notice = false) {
+    this.words.toggleAttribute("data-notice", Boolean(notice));
+    if (this.said.textContent !== words) this.said.textContent = words;
+  }
+
+  // --- the text -----------------------------------------------------------------------------------------
+
+  // The steps of the page, of which the one that is read sets the state.
+  lead(steps) {
+    this.steps = steps;
+    for (const step of steps) this.learn(step);
+    this.conditions = steps.flatMap((step) =>
+      [...step.querySelectorAll(".holds")].map(({ dataset }) => JSON.parse(dataset.is)),
+    );
+    this.current = () => null;
+    const linked = this.linked();
+    if (!steps.length) return linked || this.go(this.state, { opens: this.opens });
+    const bottom = () => Math.max(0, this.figure.getBoundingClientRect().bottom);
+    this.current = follow(steps, bottom, (step) => this.read(step));
+  }
+
+  // The marks of the step that is read, decided on what is shown; those of others are as they were written.
+  mark() {
+    if (!this.result || !this.steps) return;
+    const now = this.current();
+    for (const step of this.steps)
+      for (const sentence of step.querySelectorAll(".holds")) {
+        const condition = JSON.parse(sentence.dataset.is);
+        const verdict = step === now ? decide(condition, this.result, this.shown) : null;
+        sign(sentence, verdict ?? { ok: true }, step === now);
+      }
+  }
+}
+
+function otherwise({ tokens, pieces }) {
+  const again = tokens
+    .slice(-Math.max(2, pieces.length + 1))
+    .join("|")
+    .replaceAll("␣", " ")
+    .trim();
+  return `The name at the end came before, but is cut into other pieces now (… ${again}): who looks for the same piece finds none.`;
+}
+
+const SIGNS = new Map([
+  [true, ["yes", "✓", "holds"]],
+  [false, ["no", "✗", "does not hold"]],
+  [null, ["none", "–", "does not apply here"]],
+]);
+
+function sign(sentence, { ok, says }, now) {
+  const [name, mark, words] = SIGNS.get(ok);
+  sentence.classList.remove("yes", "no", "none");
+  sentence.classList.add(name);
+  sentence.classList.toggle("now", now);
+  let made = sentence.querySelector(".sign");
+  if (!made) sentence.append((made = h("span", { class: "sign" })));
+  const shown = ok === false && says ? `${mark}\u00a0${says}` : mark;
+  if (made.textContent !== shown) made.textContent = shown;
+  made.title = says ? `${words}: ${says}` : words;
+}
+
+// --- all stages of the page -----------------------------------------------------------------------------
+
+const stages = [...document.querySelectorAll("[data-stage-strip]")].map(
+  (figure) => new Stage(figure),
+);
+stages.forEach((stage, k) =>
+  stage.lead(k ? [] : [...document.querySelectorAll(".step[data-state]")]),
+);
+const idle = () => {
+  if (navigator.connection?.saveData || !stages.length) return;
+  const begin = () =>
+    engine
+      .start(fileOf(stages[0].state))
+      .catch(() => null)
+      .then(() => stages[0].refresh());
+  (globalThis.requestIdleCallback ?? setTimeout)(begin);
+};
+if (document.readyState === "complete") idle();
+else addEventListener("load", idle);
+addEventListener("hashchange", () => stages[0]?.linked());
+Circuits.stages = stages; // for tests

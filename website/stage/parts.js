@@ -1,0 +1,48 @@
+// Small pieces of the stage: elements, words, and keys.
+
+export { h } from "../live/parts.js";
+export { percent } from "./marks.js";
+export { bare } from "./names.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function svg(tag, attributes = {}) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+// A number of logits, with its sign.
+export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
+
+// Words in a row: "a", "a and b", "a, b and c".
+export const listed = (words) =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+
+export const toggled = (list, one) =>
+  list.includes(one) ? list.filter((other) => other !== one) : [...list, one].sort();
+
+// Arrow keys move among the buttons of a group, which is one stop of the Tab key. `columns`: how many
+// stand beside each other, if they stand in rows.
+export function roving(group, columns = null) {
+  const buttons = () => [...group.querySelectorAll("button")];
+  group.addEventListener("keydown", (event) => {
+    const all = buttons();
+    const from = all.indexOf(document.activeElement);
+    const down = columns?.() ?? 1;
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: down, ArrowUp: -down }[event.key];
+    const to = all[from + step];
+    if (from < 0 || !to) return;
+    event.preventDefault();
+    event.stopPropagation(); // a presentation would go on
+    to.focus();
+  });
+  group.addEventListener("focusin", ({ target }) => {
+    for (const one of buttons()) one.tabIndex = one === target ? 0 : -1;
+  });
+  return () => {
+    const all = buttons();
+    const stop = all.find((one) => one.tabIndex === 0 && one !== all[0]) ?? all[0];
+    for (const one of all) one.tabIndex = one === stop ? 0 : -1;
+  };
+}
