@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { complete, fileOf, MODELS, parse, write } from "../../website/stage/code.js";
 import { add, run, vocabulary } from "../../website/stage/engine.js";
 import { decide } from "../../website/stage/marks.js";
+import { drawn, finders, wholeOf } from "../../website/stage/shown.js";
 
 const folder = process.argv[2];
 const read = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8"));
@@ -28,7 +29,8 @@ const answers = states.map(({ state, opens, conditions, given }) => {
   return tried(() => {
     const result = given ?? run(state, { opens, conditions });
     const verdicts = conditions.map((condition) => decide(condition, result, state));
-    return { result, verdicts };
+    const heads = given ? [] : drawn(state, result, finders(run(wholeOf(state))));
+    return { result, verdicts, heads };
   });
 });
 const parsed = lines.map((line) =>

@@ -9,7 +9,7 @@ import pytest
 
 from transformer_circuits import stage
 from transformer_circuits.book import notebooks
-from transformer_circuits.stage import one_layer, paragraphs, two_layers, zero_layers
+from transformer_circuits.stage import one_layer, paragraphs, still, two_layers, zero_layers
 from transformer_circuits.stage.reading import FOLDERS, loaded
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
@@ -144,7 +144,8 @@ def near(found, expected, most=1e-3):
 
 
 def compare(found, reading, opens, conditions):
-    """The page's result and marks are Python's."""
+    """The page's result and marks are Python's, and both draw the looks of the same heads."""
+    assert found["heads"] == [*still.looking(reading)], reading.code
     expected = reading.result(opens, paragraphs.asked(conditions, reading))
     result = found["result"]
     result.pop("ms")

@@ -27,11 +27,15 @@ export function finders({ patterns, pieces, begin, first, L, H }) {
     .map((head) => name(L - 1, head));
 }
 
-// The heads whose looks are drawn: the finders, or whoever looks at something in particular.
+// The heads whose looks are drawn: the finders, or whoever looks at something in particular; from a place
+// that has a note, whoever left it. The drawing shows the same ones (stage/still.py).
 export function drawn(state, result, team) {
   const on = (head) => !state.off.includes(head);
+  const { L, H, at, first, pieces } = result;
+  const taker = noteTaker(state, result);
+  const inName = at > first && at <= first + pieces.length;
+  if (taker && inName && row(result, taker, at)[at - 1] > 0.5) return [taker];
   if (team.length) return team.filter(on);
-  const { L, H, at } = result;
   if (!L) return [];
   const most = (head) => Math.max(0, ...row(result, head, at).slice(1, at));
   return Array.from({ length: H }, (_, head) => name(L - 1, head))

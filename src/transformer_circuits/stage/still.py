@@ -54,7 +54,7 @@ def drawn(reading: Reading, title: str = "") -> page.Drawing:
     """The drawing of a reading. `title`: what it shows; else it is said of what model and line."""
     title = title or _title(reading)
     p = {"probability": reading.likely} if reading.places else {}
-    looks = {f"attention of {head}": look for head, look in _looking(reading).items()}
+    looks = {f"attention of {head}": look for head, look in looking(reading).items()}
     return page.drawing(
         _canvas(reading, _WIDE),
         _canvas(reading, theme.TALL),
@@ -97,7 +97,7 @@ def _whole(reading: Reading) -> Reading:
     return replace(reading, line=replace(reading.line, off=(), cuts=()))
 
 
-def _looking(reading: Reading) -> dict[str, torch.Tensor]:
+def looking(reading: Reading) -> dict[str, torch.Tensor]:
     """Where the heads look that are drawn: the finders, or whoever of the last layer looks at something;
     from a place that has a note, whoever left it."""
     whole = _whole(reading)
@@ -114,7 +114,7 @@ def _looking(reading: Reading) -> dict[str, torch.Tensor]:
 def said(reading: Reading) -> str:
     """The reading in words: the drawing's text alternative."""
     told = []
-    for head, look in _looking(reading).items():
+    for head, look in looking(reading).items():
         to = int(look.argmax())
         place = "the beginning of the line" if not to else f"“{bare(reading.tokens[to])}”"
         told.append(f"{head} looks at {place} ({percent(look[to])})")
@@ -229,7 +229,7 @@ def _arcs(canvas: Canvas, tops: Sequence[tuple[float, float]], reading: Reading)
     line."""
     (start, y), at = tops[reading.at], reading.at
     lookers: dict[int, dict[str, float]] = {}
-    for head, look in _looking(reading).items():
+    for head, look in looking(reading).items():
         for to, share in enumerate(look.tolist()):
             if share >= FAINT and to != at:
                 lookers.setdefault(to, {})[head] = share
